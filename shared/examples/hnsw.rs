@@ -57,12 +57,26 @@ struct Data {
 
 impl Data {
     fn new(dim: usize, vectors: impl Iterator<Item = Vec<f32>>) -> Self {
-        let mut data = Self { dim, rows: Vec::new(), queries: Vec::new() };
+        let mut data = Self {
+            dim,
+            rows: Vec::new(),
+            queries: Vec::new(),
+        };
         for (at, mut vector) in vectors.enumerate() {
-            let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+            let length = vector
+                .iter()
+                .map(|value| value * value)
+                .sum::<f32>()
+                .sqrt()
+                .max(f32::MIN_POSITIVE);
             vector.iter_mut().for_each(|value| *value /= length);
             let is_query = at % HELD_OUT == 0 && data.queries.len() < MOST_QUERIES * dim;
-            if is_query { &mut data.queries } else { &mut data.rows }.extend(vector);
+            if is_query {
+                &mut data.queries
+            } else {
+                &mut data.rows
+            }
+            .extend(vector);
         }
         data
     }
@@ -74,7 +88,13 @@ impl Data {
     /// An index over the rows, each a concept of its own.
     fn index(&self, precision: Precision, hnsw: Option<HnswOptions>) -> Outcome<Vec<u8>> {
         let concepts: Vec<ConceptId> = (0..self.count() as u32).map(ConceptId).collect();
-        let info = IndexInfo { rows: self.count(), dim: self.dim, precision, score: Similarity::Cosine, hnsw };
+        let info = IndexInfo {
+            rows: self.count(),
+            dim: self.dim,
+            precision,
+            score: Similarity::Cosine,
+            hnsw,
+        };
         Ok(Index::build(&self.rows, &concepts, &info)?)
     }
 }
@@ -109,13 +129,21 @@ impl Contender {
     }
 
     fn with(self, search: impl FnMut(&[f32]) -> Vec<u32> + 'static) -> Self {
-        Self { search: Box::new(search), ..self }
+        Self {
+            search: Box::new(search),
+            ..self
+        }
     }
 
     fn pass(&mut self, data: &Data) {
         let start = Instant::now();
-        self.found = data.queries.chunks_exact(data.dim).map(&mut self.search).collect();
-        self.ms.push(start.elapsed().as_secs_f64() * 1e3 / self.found.len() as f64);
+        self.found = data
+            .queries
+            .chunks_exact(data.dim)
+            .map(&mut self.search)
+            .collect();
+        self.ms
+            .push(start.elapsed().as_secs_f64() * 1e3 / self.found.len() as f64);
     }
 
     fn median_ms(&mut self) -> f64 {
@@ -129,16 +157,27 @@ fn made_up(rows: usize) -> Data {
     const DIM: usize = 96;
     let mut state = 1u64;
     let mut random = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (state >> 40) as f32 / (1 << 23) as f32 - 1.0
     };
-    let centres: Vec<Vec<f32>> = (0..500).map(|_| (0..DIM).map(|_| random()).collect()).collect();
-    let around = |at: usize| centres[at % centres.len()].iter().map(|value| value + random()).collect();
+    let centres: Vec<Vec<f32>> = (0..500)
+        .map(|_| (0..DIM).map(|_| random()).collect())
+        .collect();
+    let around = |at: usize| {
+        centres[at % centres.len()]
+            .iter()
+            .map(|value| value + random())
+            .collect()
+    };
     Data::new(DIM, (0..rows).map(around))
 }
 
 fn recall(found: &[Vec<u32>], expected: &[Vec<u32>]) -> f64 {
-    let hits = |(found, expected): (&Vec<u32>, &Vec<u32>)| expected.iter().filter(|row| found.contains(row)).count();
+    let hits = |(found, expected): (&Vec<u32>, &Vec<u32>)| {
+        expected.iter().filter(|row| found.contains(row)).count()
+    };
     let all: usize = expected.iter().map(Vec::len).sum();
     found.iter().zip(expected).map(hits).sum::<usize>() as f64 / all as f64
 }
@@ -162,9 +201,20 @@ fn ours(data: &Data, precision: Precision, efs: &[Option<u8>]) -> Outcome<Vec<Co
         if let Some(ef) = ef {
             index.set_ef_search((*ef).into());
         }
-        let contender = Contender::new(&format!("{kind}, {precision:?}"), *ef, bytes.len(), build_s, load_s);
+        let contender = Contender::new(
+            &format!("{kind}, {precision:?}"),
+            *ef,
+            bytes.len(),
+            build_s,
+            load_s,
+        );
         Ok(contender.with(move |query| {
-            index.search(query, K).into_iter().flatten().map(|candidate| candidate.concept.0).collect()
+            index
+                .search(query, K)
+                .into_iter()
+                .flatten()
+                .map(|candidate| candidate.concept.0)
+                .collect()
         }))
     };
     efs.iter().map(contender).collect()
@@ -172,10 +222,21 @@ fn ours(data: &Data, precision: Precision, efs: &[Option<u8>]) -> Outcome<Vec<Co
 
 /// The crate's own graph and search, over f32.
 fn theirs(data: &Data) -> Outcome<Vec<Contender>> {
-    let HnswOptions { ef_construction, seed, .. } = HnswOptions::default();
-    let points: Vec<Row> = data.rows.chunks_exact(data.dim).map(|row| Row(row.to_vec())).collect();
+    let HnswOptions {
+        ef_construction,
+        seed,
+        ..
+    } = HnswOptions::default();
+    let points: Vec<Row> = data
+        .rows
+        .chunks_exact(data.dim)
+        .map(|row| Row(row.to_vec()))
+        .collect();
     let [first, ..] = EF_SEARCH;
-    let builder = Builder::default().ef_construction(ef_construction).seed(seed).ef_search(first.into());
+    let builder = Builder::default()
+        .ef_construction(ef_construction)
+        .seed(seed)
+        .ef_search(first.into());
     let ((graph, ids), build_s) = timed(|| builder.build_hnsw(points));
     // The crate orders points anew: `ids` says where each went.
     let mut row_of = vec![0u32; ids.len()];
@@ -189,17 +250,32 @@ fn theirs(data: &Data) -> Outcome<Vec<Contender>> {
         let (graph, load_s) = timed(|| postcard::from_bytes::<Hnsw<Row>>(&bytes));
         let (graph, row_of) = (graph?, row_of.clone());
         let mut state = Search::default();
-        let contender = Contender::new("instant-distance, F32", Some(ef), bytes.len(), build_s, load_s);
+        let contender = Contender::new(
+            "instant-distance, F32",
+            Some(ef),
+            bytes.len(),
+            build_s,
+            load_s,
+        );
         Ok(contender.with(move |query| {
             let query = Row(query.to_vec());
-            graph.search(&query, &mut state).take(K).map(|item| row_of[item.pid.into_inner() as usize]).collect()
+            graph
+                .search(&query, &mut state)
+                .take(K)
+                .map(|item| row_of[item.pid.into_inner() as usize])
+                .collect()
         }))
     };
     EF_SEARCH.into_iter().map(contender).collect()
 }
 
 fn compare(data: &Data) -> Outcome<()> {
-    println!("{} rows of {} values, {} queries", data.count(), data.dim, data.queries.len() / data.dim);
+    println!(
+        "{} rows of {} values, {} queries",
+        data.count(),
+        data.dim,
+        data.queries.len() / data.dim
+    );
     let mut all = Vec::new();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         all.extend(ours(data, precision, &[None])?);
@@ -215,7 +291,14 @@ fn compare(data: &Data) -> Outcome<()> {
     println!("search                 ef_search recall@10 ms/query speedup     MB load ms build s");
     for contender in &mut all {
         let (ms, recall) = (contender.median_ms(), recall(&contender.found, &expected));
-        let Contender { name, ef, megabytes, load_ms, build_s, .. } = contender;
+        let Contender {
+            name,
+            ef,
+            megabytes,
+            load_ms,
+            build_s,
+            ..
+        } = contender;
         let ef = ef.map_or(String::new(), |ef| ef.to_string());
         let speedup = exact_ms / ms;
         println!(

@@ -66,7 +66,11 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 /// Prepares text for one field of a line: a blank replaces each character that
 /// [breaks a line](breaks_line). The number of code points stays the same, so offsets stay valid.
 pub fn field(text: &str) -> Cow<'_, str> {
-    if text.contains(breaks_line) { Cow::Owned(text.replace(breaks_line, " ")) } else { Cow::Borrowed(text) }
+    if text.contains(breaks_line) {
+        Cow::Owned(text.replace(breaks_line, " "))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Prepares text for a spreadsheet cell: [`escaped`], with a leading apostrophe if a spreadsheet
@@ -74,13 +78,23 @@ pub fn field(text: &str) -> Cow<'_, str> {
 pub fn cell(text: &str) -> Cow<'_, str> {
     let text = escaped(text);
     let is_ignored = |c: char| {
-        c.is_whitespace() || is_control(c) || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+        c.is_whitespace()
+            || is_control(c)
+            || matches!(
+                c,
+                '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'
+            )
     };
     let start = text.trim_start_matches(is_ignored);
     // The full-width forms start a formula in Chinese and Japanese locales.
-    let is_formula = start.starts_with(['=', '+', '-', '@', '\u{ff0b}', '\u{ff0d}', '\u{ff1d}', '\u{ff20}'])
-        || text.starts_with(['\t', '\r', '\n']);
-    if is_formula { Cow::Owned(format!("'{text}")) } else { text }
+    let is_formula = start.starts_with([
+        '=', '+', '-', '@', '\u{ff0b}', '\u{ff0d}', '\u{ff1d}', '\u{ff20}',
+    ]) || text.starts_with(['\t', '\r', '\n']);
+    if is_formula {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        text
+    }
 }
 
 /// Prepares text for an HTML page: [`escaped`], with a lone `\r` as a line end, as in browsers.
@@ -100,10 +114,16 @@ mod tests {
 
     #[test]
     fn escaped_replaces_control_characters_and_keeps_line_ends() {
-        assert_eq!(escaped("no\tneed\r\nfor it: é😷\n"), "no\tneed\r\nfor it: é😷\n");
+        assert_eq!(
+            escaped("no\tneed\r\nfor it: é😷\n"),
+            "no\tneed\r\nfor it: é😷\n"
+        );
         assert!(matches!(escaped("plain"), Cow::Borrowed(_)));
         assert_eq!(escaped("\u{1b}[31mred\u{7}"), "\\u001b[31mred\\u0007");
-        assert_eq!(escaped("\u{7f}\u{9b}2J\u{202e}dlo\u{2069}"), "\\u007f\\u009b2J\\u202edlo\\u2069");
+        assert_eq!(
+            escaped("\u{7f}\u{9b}2J\u{202e}dlo\u{2069}"),
+            "\\u007f\\u009b2J\\u202edlo\\u2069"
+        );
         assert_eq!(escaped("harmless\rforged"), "harmless\\u000dforged");
     }
 
@@ -116,7 +136,17 @@ mod tests {
 
     #[test]
     fn cell_quotes_formulas_behind_whitespace() {
-        for formula in ["=1+1", " =1", "\u{a0}\u{200b}@SUM(A1)", "+1", "-1", "\t=1", "\u{feff}=1", "＝1", "\nx"] {
+        for formula in [
+            "=1+1",
+            " =1",
+            "\u{a0}\u{200b}@SUM(A1)",
+            "+1",
+            "-1",
+            "\t=1",
+            "\u{feff}=1",
+            "＝1",
+            "\nx",
+        ] {
             assert!(cell(formula).starts_with('\''), "{formula:?}");
         }
         for plain in ["fever", "1-2", " a=b", "'=1", "", " "] {
@@ -128,7 +158,10 @@ mod tests {
 
     #[test]
     fn page_breaks_lines_as_browsers_do() {
-        assert_eq!(page("one\rtwo\r\nthree\u{1b}[0m"), "one\ntwo\nthree\\u001b[0m");
+        assert_eq!(
+            page("one\rtwo\r\nthree\u{1b}[0m"),
+            "one\ntwo\nthree\\u001b[0m"
+        );
     }
 
     proptest! {

@@ -68,29 +68,51 @@ pub struct Container<T> {
 ///
 /// # Errors
 /// If the fields cannot be written as JSON, or the header exceeds 4 GiB.
-pub fn write<T: Serialize>(format: Format, fields: &T, sections: &[(&str, &[u8])]) -> Result<Vec<u8>> {
-    let hashes: Vec<String> = sections.iter().map(|(_, body)| blake3::hash(body).to_hex().to_string()).collect();
+pub fn write<T: Serialize>(
+    format: Format,
+    fields: &T,
+    sections: &[(&str, &[u8])],
+) -> Result<Vec<u8>> {
+    let hashes: Vec<String> = sections
+        .iter()
+        .map(|(_, body)| blake3::hash(body).to_hex().to_string())
+        .collect();
     let table = |start: usize| {
         let mut at = start;
         let entries = sections.iter().zip(&hashes).map(|((name, body), blake3)| {
-            let section = Section { at, bytes: body.len(), blake3: blake3.clone() };
+            let section = Section {
+                at,
+                bytes: body.len(),
+                blake3: blake3.clone(),
+            };
             at = (at + body.len()).next_multiple_of(ALIGN);
             ((*name).to_owned(), section)
         });
         entries.collect::<BTreeMap<_, _>>()
     };
     let encode = |start: usize| {
-        serde_json::to_vec(&Header { fields, sections: table(start) })
-            .map_err(|cause| Error::artifact(format!("writing the header of the {}", format.name)).caused_by(cause))
+        serde_json::to_vec(&Header {
+            fields,
+            sections: table(start),
+        })
+        .map_err(|cause| {
+            Error::artifact(format!("writing the header of the {}", format.name)).caused_by(cause)
+        })
     };
     // The header contains the sections' offsets, which depend on the header's length. Encoding with
     // offset 0 and reserving 20 more digits a section bounds that length; blanks fill the rest.
     let start = (HEADER_START + encode(0)?.len() + 20 * sections.len()).next_multiple_of(ALIGN);
     let mut header = encode(start)?;
     header.resize(start - HEADER_START, b' ');
-    let length = u32::try_from(header.len())
-        .map_err(|_| Error::artifact(format!("expected a header below 4 GiB, found {} bytes", header.len())))?;
-    let total = sections.iter().fold(start, |at, (_, body)| (at + body.len()).next_multiple_of(ALIGN));
+    let length = u32::try_from(header.len()).map_err(|_| {
+        Error::artifact(format!(
+            "expected a header below 4 GiB, found {} bytes",
+            header.len()
+        ))
+    })?;
+    let total = sections.iter().fold(start, |at, (_, body)| {
+        (at + body.len()).next_multiple_of(ALIGN)
+    });
     let mut file = Vec::with_capacity(total);
     file.extend_from_slice(format.magic);
     file.extend_from_slice(&format.version.to_le_bytes());
@@ -113,11 +135,16 @@ impl<T: DeserializeOwned> Container<T> {
         let name = format.name;
         let short = || truncated(name, bytes);
         let array = |at: usize| -> Result<[u8; 4]> {
-            bytes.get(at..at + 4).and_then(|slice| slice.try_into().ok()).ok_or_else(short)
+            bytes
+                .get(at..at + 4)
+                .and_then(|slice| slice.try_into().ok())
+                .ok_or_else(short)
         };
         if bytes.get(..8).ok_or_else(short)? != format.magic {
             let magic = text(format.magic);
-            return Err(Error::artifact(format!("this is no {name}: it does not begin with {magic:?}")));
+            return Err(Error::artifact(format!(
+                "this is no {name}: it does not begin with {magic:?}"
+            )));
         }
         let version = u32::from_le_bytes(array(8)?);
         if version != format.version {
@@ -130,19 +157,28 @@ impl<T: DeserializeOwned> Container<T> {
         let end = HEADER_START.checked_add(length).ok_or_else(short)?;
         let header = bytes.get(HEADER_START..end).ok_or_else(short)?;
         if bytes.get(16..HEADER_START).ok_or_else(short)? != blake3::hash(header).as_bytes() {
-            return Err(Error::artifact(format!("the header of the {name} has been altered: its checksum differs")));
+            return Err(Error::artifact(format!(
+                "the header of the {name} has been altered: its checksum differs"
+            )));
         }
-        let header: Header<T> = serde_json::from_slice(header)
-            .map_err(|cause| Error::artifact(format!("the header of the {name}")).caused_by(cause))?;
+        let header: Header<T> = serde_json::from_slice(header).map_err(|cause| {
+            Error::artifact(format!("the header of the {name}")).caused_by(cause)
+        })?;
         check_layout(name, bytes, end, &header.sections)?;
         let mut sections = BTreeMap::new();
         for (section_name, section) in header.sections {
             let body = bytes.slice(section.at..section.at + section.bytes);
             sections.insert(section_name, (body, section.blake3));
         }
-        let container = Self { fields: header.fields, sections, name };
+        let container = Self {
+            fields: header.fields,
+            sections,
+            name,
+        };
         if check == Check::Checksums {
-            container.names().try_for_each(|section| container.verify(section))?;
+            container
+                .names()
+                .try_for_each(|section| container.verify(section))?;
         }
         Ok(container)
     }
@@ -162,7 +198,9 @@ impl<T: DeserializeOwned> Container<T> {
             return Ok(());
         }
         let kind = self.name;
-        Err(Error::artifact(format!("the {kind} has been altered: the checksum of `{name}` differs")))
+        Err(Error::artifact(format!(
+            "the {kind} has been altered: the checksum of `{name}` differs"
+        )))
     }
 
     fn found(&self, name: &str) -> Result<&(Bytes, String)> {
@@ -172,7 +210,9 @@ impl<T: DeserializeOwned> Container<T> {
 
     /// All sections with their names, in ascending order of names.
     pub fn sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.sections.iter().map(|(name, (body, _))| (name.as_str(), &body[..]))
+        self.sections
+            .iter()
+            .map(|(name, (body, _))| (name.as_str(), &body[..]))
     }
 
     /// The bytes of a section.
@@ -202,7 +242,12 @@ impl<T: DeserializeOwned> Container<T> {
 
 /// Checks that the sections follow the header and each other, that the padding is zero, and that
 /// the file ends after the last section. `header_end` is the offset after the header.
-fn check_layout(name: &str, bytes: &Bytes, header_end: usize, sections: &BTreeMap<String, Section>) -> Result<()> {
+fn check_layout(
+    name: &str,
+    bytes: &Bytes,
+    header_end: usize,
+    sections: &BTreeMap<String, Section>,
+) -> Result<()> {
     let mut ordered: Vec<(&String, &Section)> = sections.iter().collect();
     // An empty section has the same offset as its successor.
     ordered.sort_by_key(|(_, section)| (section.at, section.bytes));
@@ -217,13 +262,19 @@ fn check_layout(name: &str, bytes: &Bytes, header_end: usize, sections: &BTreeMa
             )));
         }
         check_zeros(name, bytes, end, start)?;
-        end = section.at.checked_add(section.bytes).filter(|end| *end <= bytes.len()).ok_or_else(short)?;
+        end = section
+            .at
+            .checked_add(section.bytes)
+            .filter(|end| *end <= bytes.len())
+            .ok_or_else(short)?;
     }
     let last = align_up(end).ok_or_else(short)?;
     check_zeros(name, bytes, end, last)?;
     match bytes.len() - last {
         0 => Ok(()),
-        more => Err(Error::artifact(format!("the {name} has been extended: {more} bytes follow its last section"))),
+        more => Err(Error::artifact(format!(
+            "the {name} has been extended: {more} bytes follow its last section"
+        ))),
     }
 }
 
@@ -232,7 +283,10 @@ fn align_up(at: usize) -> Option<usize> {
 }
 
 fn truncated(name: &str, bytes: &Bytes) -> Error {
-    Error::artifact(format!("the {name} is cut short: it has only {} bytes", bytes.len()))
+    Error::artifact(format!(
+        "the {name} is cut short: it has only {} bytes",
+        bytes.len()
+    ))
 }
 
 fn check_zeros(name: &str, bytes: &Bytes, from: usize, to: usize) -> Result<()> {
@@ -256,10 +310,19 @@ fn text(magic: &[u8; 8]) -> String {
 mod tests {
     use super::*;
 
-    const FORMAT: Format = Format { magic: b"PELTEST\0", version: 3, name: "test file" };
+    const FORMAT: Format = Format {
+        magic: b"PELTEST\0",
+        version: 3,
+        name: "test file",
+    };
 
     fn file() -> Vec<u8> {
-        write(FORMAT, &vec![1, 2], &[("a", b"hello"), ("empty", b""), ("b", &[7; 100])]).expect("it can be written")
+        write(
+            FORMAT,
+            &vec![1, 2],
+            &[("a", b"hello"), ("empty", b""), ("b", &[7; 100])],
+        )
+        .expect("it can be written")
     }
 
     fn read(bytes: Vec<u8>) -> Result<Container<Vec<u32>>> {
@@ -284,7 +347,9 @@ mod tests {
             assert!(read(whole[..length].to_vec()).is_err(), "cut at {length}");
         }
         for more in [vec![0], vec![0; ALIGN], b"more".to_vec()] {
-            let message = read([whole.clone(), more].concat()).expect_err("extended").to_string();
+            let message = read([whole.clone(), more].concat())
+                .expect_err("extended")
+                .to_string();
             assert!(message.contains("has been extended"), "{message}");
         }
     }
@@ -312,7 +377,13 @@ mod tests {
         assert!(json.len() <= length);
         json.resize(length, b' ');
         let checksum = *blake3::hash(&json).as_bytes();
-        [&whole[..16], &checksum, &json, &whole[HEADER_START + length..]].concat()
+        [
+            &whole[..16],
+            &checksum,
+            &json,
+            &whole[HEADER_START + length..],
+        ]
+        .concat()
     }
 
     #[test]
@@ -320,7 +391,9 @@ mod tests {
         read(with_table(|_| {})).expect("whole");
         let start = |table: &BTreeMap<String, Section>| table["a"].at;
         let read_error = |change: &dyn Fn(&mut BTreeMap<String, Section>)| {
-            read(with_table(change)).expect_err("the table is wrong").to_string()
+            read(with_table(change))
+                .expect_err("the table is wrong")
+                .to_string()
         };
         let set = |table: &mut BTreeMap<String, Section>, name: &str, at: usize, bytes: usize| {
             let section = table.get_mut(name).expect("there");
@@ -344,7 +417,17 @@ mod tests {
     fn version_and_magic_mismatch_are_named() {
         let mut bytes = file();
         bytes[8] = 9;
-        assert!(read(bytes).expect_err("version").to_string().contains("format version 9, this build reads 3"));
-        assert!(read(b"PK\x03\x04 something else".to_vec()).expect_err("kind").to_string().contains("no test file"));
+        assert!(
+            read(bytes)
+                .expect_err("version")
+                .to_string()
+                .contains("format version 9, this build reads 3")
+        );
+        assert!(
+            read(b"PK\x03\x04 something else".to_vec())
+                .expect_err("kind")
+                .to_string()
+                .contains("no test file")
+        );
     }
 }

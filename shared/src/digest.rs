@@ -21,7 +21,11 @@ pub fn of(json: &[u8]) -> Hash {
     let mut previous = 0u8;
     let mut in_digest = false;
     while let Some(first) = rest.first().copied() {
-        let length = if first == b'"' { string_length(rest) } else { 1 };
+        let length = if first == b'"' {
+            string_length(rest)
+        } else {
+            1
+        };
         let (token, remainder) = rest.split_at(length);
         rest = remainder;
         match first {
@@ -64,7 +68,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    const JSON: &str = r#"{"a": [1, {"digest": "inner"}], "digest": "0123", "b \"c": "digest", "n": -1.50e3}"#;
+    const JSON: &str =
+        r#"{"a": [1, {"digest": "inner"}], "digest": "0123", "b \"c": "digest", "n": -1.50e3}"#;
 
     #[test]
     fn whitespace_and_the_digest_value_do_not_change_the_digest() {

@@ -75,7 +75,11 @@ impl Error {
 
     /// An error of the given kind.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
     }
 
     /// Attaches the error that caused this one.
@@ -88,7 +92,11 @@ impl Error {
     /// Adds a message that says which operation failed. The kind stays the same.
     #[must_use]
     pub fn context(self, message: impl Into<String>) -> Self {
-        Self { kind: self.kind, message: message.into(), source: Some(Box::new(self)) }
+        Self {
+            kind: self.kind,
+            message: message.into(),
+            source: Some(Box::new(self)),
+        }
     }
 
     /// The kind of the error.
@@ -126,7 +134,9 @@ impl fmt::Debug for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
     }
 }
 
@@ -148,8 +158,13 @@ mod tests {
 
     #[test]
     fn causes_are_chained_outermost_first() {
-        let root = Error::input("expected 3 fields, found 2").context("line 7").context("reading kb.csv");
-        assert_eq!(root.to_string(), "reading kb.csv: line 7: expected 3 fields, found 2");
+        let root = Error::input("expected 3 fields, found 2")
+            .context("line 7")
+            .context("reading kb.csv");
+        assert_eq!(
+            root.to_string(),
+            "reading kb.csv: line 7: expected 3 fields, found 2"
+        );
         assert_eq!(root.kind(), Kind::Input);
     }
 

@@ -20,7 +20,12 @@ impl<T: bytemuck::AnyBitPattern> Numbers<T> {
     pub fn new(bytes: Bytes) -> Self {
         match bytemuck::try_cast_slice::<u8, T>(&bytes) {
             Ok(_) => Self::Within(bytes),
-            Err(_) => Self::Copied(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()),
+            Err(_) => Self::Copied(
+                bytes
+                    .chunks_exact(size_of::<T>())
+                    .map(bytemuck::pod_read_unaligned)
+                    .collect(),
+            ),
         }
     }
 
@@ -43,15 +48,26 @@ impl<T: bytemuck::AnyBitPattern> Numbers<T> {
 pub fn check_finite(what: &str, values: &[f32]) -> Result<()> {
     // NaN and infinity have all exponent bits set. Without an early exit the loop is vectorised.
     const EXPONENT: u32 = 0x7f80_0000;
-    let any = values.iter().fold(0, |any, value| any | u32::from(value.to_bits() & EXPONENT == EXPONENT));
+    let any = values.iter().fold(0, |any, value| {
+        any | u32::from(value.to_bits() & EXPONENT == EXPONENT)
+    });
     if any == 0 {
         return Ok(());
     }
-    let broken = || values.iter().enumerate().filter(|(_, value)| !value.is_finite());
+    let broken = || {
+        values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| !value.is_finite())
+    };
     let count = broken().count();
     let all = values.len();
-    let first = broken().next().map_or(String::new(), |(at, value)| format!("{value} at position {at}, "));
-    Err(Error::artifact(format!("{what}: expected finite numbers, found {first}{count} of {all} that are not finite")))
+    let first = broken().next().map_or(String::new(), |(at, value)| {
+        format!("{value} at position {at}, ")
+    });
+    Err(Error::artifact(format!(
+        "{what}: expected finite numbers, found {first}{count} of {all} that are not finite"
+    )))
 }
 
 #[cfg(test)]
@@ -61,7 +77,11 @@ mod tests {
 
     #[test]
     fn check_finite_reports_the_first_position_and_the_count() {
-        check_finite("x", &[0.0, -0.0, f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45]).expect("all are finite");
+        check_finite(
+            "x",
+            &[0.0, -0.0, f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45],
+        )
+        .expect("all are finite");
         check_finite("x", &[]).expect("nothing is wrong");
         let message = check_finite("the tensor `x`", &[1.0, f32::NAN, 2.0, f32::NEG_INFINITY])
             .expect_err("two are not finite")

@@ -40,7 +40,15 @@ impl Candidate {
 
     /// Orders by descending score. Ties are in ascending concept order; NaN comes last.
     pub fn rank(&self, other: &Self) -> std::cmp::Ordering {
-        let value = |score: f32| if score.is_nan() { f32::NEG_INFINITY } else { score };
-        value(other.score).total_cmp(&value(self.score)).then(self.concept.cmp(&other.concept))
+        let value = |score: f32| {
+            if score.is_nan() {
+                f32::NEG_INFINITY
+            } else {
+                score
+            }
+        };
+        value(other.score)
+            .total_cmp(&value(self.score))
+            .then(self.concept.cmp(&other.concept))
     }
 }

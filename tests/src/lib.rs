@@ -26,13 +26,17 @@ pub fn bytes(name: &str) -> Vec<u8> {
 /// # Panics
 /// If it cannot be read or has another form.
 pub fn golden<T: DeserializeOwned>(name: &str) -> T {
-    serde_json::from_slice(&bytes(&format!("goldens/{name}"))).unwrap_or_else(|error| panic!("{name}: {error}"))
+    serde_json::from_slice(&bytes(&format!("goldens/{name}")))
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// The bytes of an edited manifest with a new digest.
 pub fn sealed(mut manifest: serde_json::Value) -> Vec<u8> {
     manifest["digest"] = "".into();
-    manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes()).to_hex().as_str().into();
+    manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes())
+        .to_hex()
+        .as_str()
+        .into();
     manifest.to_string().into_bytes()
 }
 
@@ -44,7 +48,9 @@ pub fn model(name: &str) -> PathBuf {
     if name != "minilm" && name != "all-MiniLM-L6-v2" {
         return path(&format!("../shared/tests/fixtures/{name}"));
     }
-    let folder = std::env::var_os("PEL_MINILM").map(PathBuf::from).unwrap_or_default();
+    let folder = std::env::var_os("PEL_MINILM")
+        .map(PathBuf::from)
+        .unwrap_or_default();
     assert!(
         folder.join("model.safetensors").is_file(),
         "PEL_MINILM: expected the folder of all-MiniLM-L6-v2, found {folder:?}; `./check test` fetches it"
@@ -78,8 +84,13 @@ pub fn cpu() -> OpenDevice {
 
 fn open_devices() -> Vec<(String, Device)> {
     let open = |device| {
-        let args = DeviceArgs { device, ..DeviceArgs::default() };
-        args.open(Work::Long).map(|opened| (opened.name, opened.device)).unwrap_or_else(|error| panic!("{error}"))
+        let args = DeviceArgs {
+            device,
+            ..DeviceArgs::default()
+        };
+        args.open(Work::Long)
+            .map(|opened| (opened.name, opened.device))
+            .unwrap_or_else(|error| panic!("{error}"))
     };
     let mut devices = vec![open(DeviceChoice::Cpu)];
     if adapters().is_empty() {

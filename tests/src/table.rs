@@ -56,7 +56,8 @@ impl Table {
 pub fn recipe(table: &Table, precision: Precision) -> Recipe {
     let mut kb = KnowledgeBase::new();
     for concept in &table.concepts {
-        kb.push(concept.clone()).expect("the table's ids are unique");
+        kb.push(concept.clone())
+            .expect("the table's ids are unique");
     }
     let mut files = Parts::default();
     for name in [names::CONFIG, names::WEIGHTS, names::TOKENIZER] {
@@ -68,7 +69,10 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
             name: "tiny".into(),
             licence: "MIT OR Apache-2.0".into(),
             tied: true,
-            reduction: Reduction { pooling: Pooling::Mean, score: Similarity::Cosine },
+            reduction: Reduction {
+                pooling: Pooling::Mean,
+                score: Similarity::Cosine,
+            },
             precision,
         },
         kb_info: KbInfo {
@@ -86,7 +90,10 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         scorer: Scorer::Dual,
         hnsw: None,
         floor: Floor::default(),
-        nil: NilPolicy { threshold: Some(table.threshold), ..NilPolicy::default() },
+        nil: NilPolicy {
+            threshold: Some(table.threshold),
+            ..NilPolicy::default()
+        },
         batch_tokens: 2048,
         bf16: false,
     }
@@ -99,7 +106,9 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
 pub fn built(recipe: Recipe, device: &OpenDevice) -> Parts {
     let folder = tempfile::tempdir().expect("a folder");
     let work = WorkFolder::beside(&folder.path().join("bundle"));
-    build(recipe, device, &work).expect("it fits together").parts
+    build(recipe, device, &work)
+        .expect("it fits together")
+        .parts
 }
 
 /// A linker for a recipe.

@@ -19,7 +19,9 @@ const MENTIONS: [&str; 5] = ["fever", "chest pain", "cough", "rash", "knee"];
 /// Concepts with two names each, made of pairs of words of the text.
 fn concepts() -> Vec<Concept> {
     let words = ["fever", "chest", "pain", "cough", "rash", "knee", "toe"];
-    let pairs = words.iter().flat_map(|one| words.iter().map(move |other| (one, other)));
+    let pairs = words
+        .iter()
+        .flat_map(|one| words.iter().map(move |other| (one, other)));
     let concept = |(at, (one, other)): (usize, (&&str, &&str))| Concept {
         id: format!("D{at}"),
         name: format!("{one} {other}"),
@@ -34,7 +36,13 @@ fn bundle(scorer: Scorer, spelling: f32) -> Linker {
 }
 
 fn pooled(pooling: Pooling, scorer: Scorer, spelling: f32) -> Linker {
-    let mut recipe = recipe(&Table { concepts: concepts(), ..Table::read() }, Precision::F32);
+    let mut recipe = recipe(
+        &Table {
+            concepts: concepts(),
+            ..Table::read()
+        },
+        Precision::F32,
+    );
     recipe.view.concepts = View::Both;
     recipe.view.mention_template = MentionTemplate::Context;
     recipe.view.mix = 0.5;
@@ -60,13 +68,20 @@ fn links(linker: &Linker, mentions: &[&str], k: usize) -> Vec<Link> {
 }
 
 fn ids(candidates: &[Candidate]) -> Vec<ConceptId> {
-    candidates.iter().map(|candidate| candidate.concept).collect()
+    candidates
+        .iter()
+        .map(|candidate| candidate.concept)
+        .collect()
 }
 
 #[test]
 fn a_quarter_of_the_places_is_for_shared_candidates() {
     let mut came = 0;
-    for (scorer, spelling) in [(Scorer::Dual, 0.0), (Scorer::Dual, 0.5), (Scorer::SumOfMax, 0.5)] {
+    for (scorer, spelling) in [
+        (Scorer::Dual, 0.0),
+        (Scorer::Dual, 0.5),
+        (Scorer::SumOfMax, 0.5),
+    ] {
         let linker = bundle(scorer, spelling);
         let together = links(&linker, &MENTIONS, 8);
         for (mention, link) in MENTIONS.iter().zip(&together) {
@@ -76,26 +91,53 @@ fn a_quarter_of_the_places_is_for_shared_candidates() {
                 (8, ids(&alone.candidates[..6])),
                 "{mention}"
             );
-            assert!(link.candidates.is_sorted_by(|a, b| a.rank(b).is_lt()), "{link:?}");
-            assert_eq!((link.decision, link.nil_offset), (alone.decision, alone.nil_offset));
+            assert!(
+                link.candidates.is_sorted_by(|a, b| a.rank(b).is_lt()),
+                "{link:?}"
+            );
+            assert_eq!(
+                (link.decision, link.nil_offset),
+                (alone.decision, alone.nil_offset)
+            );
             // The two best concepts of other mentions that are not among the six, with the mention's own scores.
             let mut best: Vec<Candidate> = together.iter().map(|link| link.candidates[0]).collect();
             best.sort_by(Candidate::rank);
             let mut wanted: Vec<ConceptId> = Vec::new();
             for id in ids(&best) {
-                if !wanted.contains(&id) && !ids(&link.candidates[..6]).contains(&id) && wanted.len() < 2 {
+                if !wanted.contains(&id)
+                    && !ids(&link.candidates[..6]).contains(&id)
+                    && wanted.len() < 2
+                {
                     wanted.push(id);
                 }
             }
             for id in &wanted {
-                let found = link.candidates.iter().find(|candidate| candidate.concept == *id).expect("has come");
-                let own = all.candidates.iter().find(|candidate| candidate.concept == *id).expect("all are there");
+                let found = link
+                    .candidates
+                    .iter()
+                    .find(|candidate| candidate.concept == *id)
+                    .expect("has come");
+                let own = all
+                    .candidates
+                    .iter()
+                    .find(|candidate| candidate.concept == *id)
+                    .expect("all are there");
                 assert!((found.score - own.score).abs() < 1e-5, "{found:?} {own:?}");
             }
-            came += ids(&link.candidates).iter().filter(|id| !ids(&alone.candidates).contains(id)).count();
+            came += ids(&link.candidates)
+                .iter()
+                .filter(|id| !ids(&alone.candidates).contains(id))
+                .count();
             let few = links(&linker, &MENTIONS, 7);
-            let at = MENTIONS.iter().position(|other| other == mention).expect("there");
-            assert_eq!(ids(&few[at].candidates), ids(&alone.candidates[..7]), "short lists share no candidates");
+            let at = MENTIONS
+                .iter()
+                .position(|other| other == mention)
+                .expect("there");
+            assert_eq!(
+                ids(&few[at].candidates),
+                ids(&alone.candidates[..7]),
+                "short lists share no candidates"
+            );
         }
     }
     assert!(came > 0, "no candidate was shared");
@@ -106,14 +148,21 @@ fn candidates_are_shared_within_a_text_also_across_parts() {
     let linker = bundle(Scorer::Dual, 0.25);
     let options = LinkOptions::default().k(8);
     let whole = links(&linker, &MENTIONS, 8);
-    let joined = Prepared::join([&MENTIONS[..], &MENTIONS[..1]].map(|mentions| prepared(&linker, mentions).0));
-    let found = linker.finish(&joined, &linker.encode(&joined, |_| Ok(())).expect("encoded"), &options);
+    let joined = Prepared::join(
+        [&MENTIONS[..], &MENTIONS[..1]].map(|mentions| prepared(&linker, mentions).0),
+    );
+    let found = linker.finish(
+        &joined,
+        &linker.encode(&joined, |_| Ok(())).expect("encoded"),
+        &options,
+    );
     assert_eq!(found[..5], whole[..]);
     assert_eq!(found[5..], links(&linker, &MENTIONS[..1], 8)[..]);
 
     let (all, _) = prepared(&linker, &MENTIONS);
     let parts = all.split(&[vec![3, 1], vec![0], vec![4, 2]]);
-    let (mut done, mut queries, mut links, mut places) = (Vec::new(), Queries::default(), Vec::new(), Vec::new());
+    let (mut done, mut queries, mut links, mut places) =
+        (Vec::new(), Queries::default(), Vec::new(), Vec::new());
     for part in parts {
         let vectors = linker.encode(&part.prepared, |_| Ok(())).expect("encoded");
         links.extend(linker.finish(&part.prepared, &vectors, &options));
@@ -136,11 +185,15 @@ fn spelling_has_its_weight_in_every_score() {
         (Pooling::Mention, Scorer::SumOfMax),
     ] {
         let (plain, spelled) = (pooled(pooling, scorer, 0.0), pooled(pooling, scorer, 0.25));
-        let [before, after] = [&plain, &spelled].map(|linker| links(linker, &["chest pain"], 49).remove(0).candidates);
+        let [before, after] = [&plain, &spelled]
+            .map(|linker| links(linker, &["chest pain"], 49).remove(0).candidates);
         assert_eq!((before.len(), after.len()), (49, 49));
         // The score of an identical text: each compared token has a cosine of 1.
         let sequence = prepared(&spelled, &["chest pain"]).0.sequences()[0].clone();
-        assert!(sequence.own.len() < sequence.ids.len(), "a mention in its context");
+        assert!(
+            sequence.own.len() < sequence.ids.len(),
+            "a mention in its context"
+        );
         let highest = match (scorer, pooling) {
             (Scorer::Dual, _) => 1.0,
             (Scorer::SumOfMax, Pooling::Mention) => sequence.own.len() as f32,
@@ -148,7 +201,11 @@ fn spelling_has_its_weight_in_every_score() {
         };
         let mention = Spelling::new("chest pain");
         for candidate in &after {
-            let own = before.iter().find(|other| other.concept == candidate.concept).expect("all are there").score;
+            let own = before
+                .iter()
+                .find(|other| other.concept == candidate.concept)
+                .expect("all are there")
+                .score;
             let concept = spelled.concept(candidate.concept).expect("there");
             // A concept with the mention's exact name comes first, whatever its vectors.
             if concept.names().any(|name| name == "chest pain") {
@@ -157,16 +214,29 @@ fn spelling_has_its_weight_in_every_score() {
             }
             let overlap = mention.nearest(concept.names());
             let expected = 0.75 * own + 0.25 * highest * overlap * overlap;
-            assert!((candidate.score - expected).abs() < 1e-5 * highest, "{pooling:?} {scorer:?}");
+            assert!(
+                (candidate.score - expected).abs() < 1e-5 * highest,
+                "{pooling:?} {scorer:?}"
+            );
         }
         assert!(after.is_sorted_by(|a, b| a.rank(b).is_lt()));
         let first = spelled.concept(after[0].concept).expect("there");
-        assert!(scorer != Scorer::Dual || mention.nearest(first.names()) == 1.0, "{}", first.name);
+        assert!(
+            scorer != Scorer::Dual || mention.nearest(first.names()) == 1.0,
+            "{}",
+            first.name
+        );
     }
 
     let mut linker = bundle(Scorer::Dual, 0.0);
     for share in [-0.1, 1.5, f32::NAN] {
-        let error = linker.set_spelling(share).expect_err("no share").to_string();
-        assert!(error.contains("`spelling`: expected a weight from 0 to 1"), "{error}");
+        let error = linker
+            .set_spelling(share)
+            .expect_err("no share")
+            .to_string();
+        assert!(
+            error.contains("`spelling`: expected a weight from 0 to 1"),
+            "{error}"
+        );
     }
 }

@@ -35,7 +35,10 @@ const MAX_MEMORY: usize = 256 << 20;
 /// The number of damaged bundles of each kind.
 const CASES: u64 = 700;
 
-const TEXTS: [&str; 2] = ["Fever and severe chest pains, but no pyrexia (PX); a qwertz in the toe.", "PX"];
+const TEXTS: [&str; 2] = [
+    "Fever and severe chest pains, but no pyrexia (PX); a qwertz in the toe.",
+    "PX",
+];
 
 /// A pseudo-random generator (SplitMix64).
 struct Random(u64);
@@ -69,36 +72,57 @@ fn projection() -> Bytes {
 }
 
 fn little_endian(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 fn safetensors(header: &Value, data: Vec<u8>) -> Bytes {
     let header = header.to_string().into_bytes();
-    [(header.len() as u64).to_le_bytes().to_vec(), header, data].concat().into()
+    [(header.len() as u64).to_le_bytes().to_vec(), header, data]
+        .concat()
+        .into()
 }
 
 /// Bundles that together have every optional part.
 fn kinds() -> [(&'static str, Parts); 3] {
     let plain = recipe(&Table::read(), Precision::F32);
     let mut full = recipe(&Table::read(), Precision::Int8);
-    full.view = ViewOptions { concepts: View::Both, mix: 0.25, spelling: 0.25, ..ViewOptions::template() };
+    full.view = ViewOptions {
+        concepts: View::Both,
+        mix: 0.25,
+        spelling: 0.25,
+        ..ViewOptions::template()
+    };
     full.view.mention_template = MentionTemplate::Context;
     full.scorer = Scorer::SumOfMax;
     full.hnsw = Some(HnswOptions::default());
-    full.nil.model = Some(NilModel { margin: 0.5, vector: vec![0.125; 32], ..NilModel::default() });
+    full.nil.model = Some(NilModel {
+        margin: 0.5,
+        vector: vec![0.125; 32],
+        ..NilModel::default()
+    });
     full.licence_text = Some("# Licences".into());
     let mut two = recipe(&Table::read(), Precision::F32);
     two.encoder.tied = false;
     two.precision = Precision::Int4;
-    for (name, from) in [(names::ENTITY_CONFIG, names::CONFIG), (names::ENTITY_WEIGHTS, names::WEIGHTS)] {
+    for (name, from) in [
+        (names::ENTITY_CONFIG, names::CONFIG),
+        (names::ENTITY_WEIGHTS, names::WEIGHTS),
+    ] {
         let bytes = two.files.0[from].clone();
         two.files.0.insert(name.into(), bytes);
     }
     for name in [names::PROJECTION, names::ENTITY_PROJECTION] {
         two.files.0.insert(name.into(), projection());
     }
-    let device = OpenDevice { device: Device::flex(), name: "cpu".into() };
-    [("plain", plain), ("full", full), ("two towers", two)].map(|(name, recipe)| (name, built(recipe, &device)))
+    let device = OpenDevice {
+        device: Device::flex(),
+        name: "cpu".into(),
+    };
+    [("plain", plain), ("full", full), ("two towers", two)]
+        .map(|(name, recipe)| (name, built(recipe, &device)))
 }
 
 /// Opens a bundle and links sentences with the calls of the commands and the page.
@@ -107,14 +131,22 @@ fn use_bundle(parts: Parts) -> Result<usize> {
     let mut links = 0;
     for text in TEXTS {
         for overlapping in [false, true] {
-            let detect = DetectOptions { overlapping, ..DetectOptions::default() };
+            let detect = DetectOptions {
+                overlapping,
+                ..DetectOptions::default()
+            };
             let options = LinkOptions::default().detect(detect);
             let given = vec![Detected::new(Span::new(0, 2), Origin::Given)];
-            let mentions =
-                if overlapping { linker.detect(text, &options) } else { join(given, linker.detect(text, &options)) };
+            let mentions = if overlapping {
+                linker.detect(text, &options)
+            } else {
+                join(given, linker.detect(text, &options))
+            };
             for link in link(&linker, text, mentions, &options)? {
                 links += 1;
-                link.candidates.iter().try_for_each(|candidate| linker.concept(candidate.concept).map(drop))?;
+                link.candidates
+                    .iter()
+                    .try_for_each(|candidate| linker.concept(candidate.concept).map(drop))?;
                 linker.candidate_texts(&link)?;
             }
         }
@@ -132,16 +164,34 @@ type Opened = ([u8; 8], u32, Value, BTreeMap<String, Vec<u8>>);
 fn open(file: &Bytes) -> Opened {
     let magic: [u8; 8] = file[..8].try_into().expect("eight");
     let version = u32::from_le_bytes(file[8..12].try_into().expect("four"));
-    let format = Format { magic: Box::leak(Box::new(magic)), version, name: "file" };
+    let format = Format {
+        magic: Box::leak(Box::new(magic)),
+        version,
+        name: "file",
+    };
     let container = Container::<Value>::read(format, file, Check::Checksums).expect("whole");
-    let sections = container.names().map(|name| (name.to_owned(), container.section(name).expect("there").to_vec()));
+    let sections = container.names().map(|name| {
+        (
+            name.to_owned(),
+            container.section(name).expect("there").to_vec(),
+        )
+    });
     (magic, version, container.fields.clone(), sections.collect())
 }
 
 fn close((magic, version, fields, sections): Opened) -> Bytes {
-    let format = Format { magic: Box::leak(Box::new(magic)), version, name: "file" };
-    let sections: Vec<(&str, &[u8])> = sections.iter().map(|(name, body)| (name.as_str(), &body[..])).collect();
-    write(format, &fields, &sections).expect("it can be written").into()
+    let format = Format {
+        magic: Box::leak(Box::new(magic)),
+        version,
+        name: "file",
+    };
+    let sections: Vec<(&str, &[u8])> = sections
+        .iter()
+        .map(|(name, body)| (name.as_str(), &body[..]))
+        .collect();
+    write(format, &fields, &sections)
+        .expect("it can be written")
+        .into()
 }
 
 /// The JSON pointers of all values, parents first.
@@ -149,12 +199,13 @@ fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match value {
-        Value::Object(map) => {
-            map.iter().for_each(|(key, value)| pointers(value, &format!("{at}/{}", escaped(key)), all))
-        }
-        Value::Array(list) => {
-            list.iter().enumerate().for_each(|(key, value)| pointers(value, &format!("{at}/{key}"), all))
-        }
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(key, value)| pointers(value, &format!("{at}/{}", escaped(key)), all)),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(key, value)| pointers(value, &format!("{at}/{key}"), all)),
         _ => {}
     }
 }
@@ -164,8 +215,17 @@ fn change_value(random: &mut Random, value: &mut Value) -> String {
     let mut all = Vec::new();
     pointers(value, "", &mut all);
     // Otherwise elements of long lists would be chosen nearly always.
-    let few: Vec<String> = all.iter().filter(|at| at.matches('/').count() <= 2).take(200).cloned().collect();
-    let at = if random.below(3) > 0 { random.choice(&few) } else { random.choice(&all) };
+    let few: Vec<String> = all
+        .iter()
+        .filter(|at| at.matches('/').count() <= 2)
+        .take(200)
+        .cloned()
+        .collect();
+    let at = if random.below(3) > 0 {
+        random.choice(&few)
+    } else {
+        random.choice(&all)
+    };
     let numbers = [
         json!(0),
         json!(1),
@@ -182,9 +242,18 @@ fn change_value(random: &mut Random, value: &mut Value) -> String {
         json!(1e-60),
         json!(0.5),
     ];
-    let others =
-        [json!(null), json!(true), json!([]), json!({}), json!(""), json!("x".repeat(1000)), json!([[1], "a"])];
-    let Some(place) = value.pointer_mut(&at) else { return at };
+    let others = [
+        json!(null),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!(""),
+        json!("x".repeat(1000)),
+        json!([[1], "a"]),
+    ];
+    let Some(place) = value.pointer_mut(&at) else {
+        return at;
+    };
     let new = match (&*place, random.below(4)) {
         (Value::Number(number), 0) => json!(number.as_u64().unwrap_or(1).wrapping_add(1)),
         (Value::Number(number), 1) => json!(number.as_u64().unwrap_or(1).saturating_sub(1)),
@@ -203,7 +272,10 @@ fn change_value(random: &mut Random, value: &mut Value) -> String {
         (_, 3) => random.choice(&numbers),
         _ => random.choice(&others),
     };
-    let description = format!("{at}: {}", new.to_string().chars().take(40).collect::<String>());
+    let description = format!(
+        "{at}: {}",
+        new.to_string().chars().take(40).collect::<String>()
+    );
     *place = new;
     description
 }
@@ -306,14 +378,27 @@ fn change(random: &mut Random, parts: &mut Parts) -> String {
 
 /// Recomputes all checksums of a bundle, and mostly also the manifest's descriptions of its files.
 fn reseal(random: &mut Random, parts: &mut Parts) {
-    let Ok(Value::Object(mut manifest)) = serde_json::from_slice::<Value>(&parts.0[names::MANIFEST]) else { return };
-    manifest.insert("files".into(), serde_json::to_value(parts.file_infos()).expect("JSON"));
-    for (file, field) in [(names::INDEX, "index"), (names::TOKEN_VECTORS, "token_vectors")] {
+    let Ok(Value::Object(mut manifest)) =
+        serde_json::from_slice::<Value>(&parts.0[names::MANIFEST])
+    else {
+        return;
+    };
+    manifest.insert(
+        "files".into(),
+        serde_json::to_value(parts.file_infos()).expect("JSON"),
+    );
+    for (file, field) in [
+        (names::INDEX, "index"),
+        (names::TOKEN_VECTORS, "token_vectors"),
+    ] {
         if let Some(bytes) = parts.0.get(file).filter(|_| random.below(8) > 0) {
             manifest.insert(field.into(), open(bytes).2);
         }
     }
-    parts.0.insert(names::MANIFEST.into(), sealed(Value::Object(manifest)).into());
+    parts.0.insert(
+        names::MANIFEST.into(),
+        sealed(Value::Object(manifest)).into(),
+    );
 }
 
 #[test]
@@ -324,14 +409,18 @@ fn damage_with_correct_checksums_never_panics() {
         for seed in 0..CASES {
             let mut random = Random(seed);
             let mut parts = whole.clone();
-            let mut changes: Vec<String> = (0..1 + random.below(2)).map(|_| change(&mut random, &mut parts)).collect();
+            let mut changes: Vec<String> = (0..1 + random.below(2))
+                .map(|_| change(&mut random, &mut parts))
+                .collect();
             reseal(&mut random, &mut parts);
             if random.below(2) == 0 {
                 changes.push("packed".into());
                 let one = Bytes::from(parts.to_one_file().expect("it can be written"));
                 parts = Parts::from_one_file(&one).expect("the content is not checked");
             }
-            MEMORY.set_limit(MEMORY.allocated() + MAX_MEMORY).expect("more than there is");
+            MEMORY
+                .set_limit(MEMORY.allocated() + MAX_MEMORY)
+                .expect("more than there is");
             let outcome = catch_unwind(AssertUnwindSafe(|| use_bundle(parts)));
             MEMORY.set_limit(usize::MAX).expect("no limit");
             match outcome {
@@ -348,7 +437,10 @@ fn damage_with_correct_checksums_never_panics() {
         }
     }
     // Both outcomes occur often.
-    assert!(outcomes["refused"] > CASES && outcomes["linked"] > CASES / 8, "{outcomes:?}");
+    assert!(
+        outcomes["refused"] > CASES && outcomes["linked"] > CASES / 8,
+        "{outcomes:?}"
+    );
 }
 
 fn refused(parts: Result<Parts>) -> bool {
@@ -360,17 +452,29 @@ fn every_flipped_bit_of_a_packed_bundle_is_an_error() {
     let [(_, parts), ..] = kinds();
     let whole = parts.to_one_file().expect("it can be written");
     assert!(!refused(Parts::from_one_file(&Bytes::from(whole.clone()))));
-    let manifest = whole.windows(9).position(|bytes| bytes == b"\"written_").expect("there");
+    let manifest = whole
+        .windows(9)
+        .position(|bytes| bytes == b"\"written_")
+        .expect("there");
     let header = u32::from_le_bytes(whole[12..16].try_into().expect("four")) as usize + 48;
     let everywhere = (0..whole.len()).step_by(61);
-    let dense = (0..header).step_by(3).chain(manifest - 30..manifest + 1200).chain(whole.len() - 70..whole.len());
+    let dense = (0..header)
+        .step_by(3)
+        .chain(manifest - 30..manifest + 1200)
+        .chain(whole.len() - 70..whole.len());
     for (count, at) in everywhere.chain(dense).enumerate() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (count % 8);
-        assert!(refused(Parts::from_one_file(&Bytes::from(bytes))), "bit {} of byte {at}", count % 8);
+        assert!(
+            refused(Parts::from_one_file(&Bytes::from(bytes))),
+            "bit {} of byte {at}",
+            count % 8
+        );
     }
     for more in [&b"\0"[..], &[0; 64]] {
-        assert!(refused(Parts::from_one_file(&Bytes::from([&whole[..], more].concat()))));
+        assert!(refused(Parts::from_one_file(&Bytes::from(
+            [&whole[..], more].concat()
+        ))));
     }
 }
 
@@ -380,9 +484,17 @@ fn every_flipped_bit_of_an_unpacked_bundle_is_an_error_or_whitespace() {
     let before = Manifest::from_bytes(&whole.0[names::MANIFEST]).expect("whole");
     for (name, file) in &whole.0 {
         let is_manifest = name == names::MANIFEST;
-        let step = if is_manifest { 1 } else { (file.len() / 150).max(1) };
+        let step = if is_manifest {
+            1
+        } else {
+            (file.len() / 150).max(1)
+        };
         for (count, at) in (0..file.len()).step_by(step).enumerate() {
-            for bit in if is_manifest { 0..8 } else { count % 8..count % 8 + 1 } {
+            for bit in if is_manifest {
+                0..8
+            } else {
+                count % 8..count % 8 + 1
+            } {
                 let mut bytes = file.to_vec();
                 bytes[at] ^= 1 << bit;
                 // The flip replaced one blank by another.
@@ -405,12 +517,19 @@ fn earlier_format_versions_open_and_version_4_requires_a_digest() {
         let mut json = json.clone();
         change(&mut json);
         let mut parts = whole.clone();
-        parts.0.insert(names::MANIFEST.into(), json.to_string().into());
-        Bundle::read(parts).map(|bundle| bundle.manifest.format).map_err(|error: Error| error.to_string())
+        parts
+            .0
+            .insert(names::MANIFEST.into(), json.to_string().into());
+        Bundle::read(parts)
+            .map(|bundle| bundle.manifest.format)
+            .map_err(|error: Error| error.to_string())
     };
-    let without = |json: &mut Value| drop(json.as_object_mut().expect("an object").remove("digest"));
+    let without =
+        |json: &mut Value| drop(json.as_object_mut().expect("an object").remove("digest"));
     assert_eq!(
-        Bundle::read(whole.clone()).map(|bundle| bundle.manifest.format).map_err(|error| error.to_string()),
+        Bundle::read(whole.clone())
+            .map(|bundle| bundle.manifest.format)
+            .map_err(|error| error.to_string()),
         Ok(4)
     );
     assert_eq!(
@@ -426,10 +545,12 @@ fn earlier_format_versions_open_and_version_4_requires_a_digest() {
     assert!(message.contains("expected format version 4"), "{message}");
     let message = with(&|json| json["nil"]["threshold"] = 0.25.into()).expect_err("altered");
     assert!(
-        message.contains("manifest.json has been altered: its digest differs") && message.contains("pel pack --edited"),
+        message.contains("manifest.json has been altered: its digest differs")
+            && message.contains("pel pack --edited"),
         "{message}"
     );
-    let message = with(&|json| json["view"]["mention_tokens"] = 43_200.into()).expect_err("altered");
+    let message =
+        with(&|json| json["view"]["mention_tokens"] = 43_200.into()).expect_err("altered");
     assert!(message.contains("digest"), "{message}");
 }
 
@@ -441,7 +562,10 @@ fn manifest_numbers_out_of_range_are_errors() {
         change(&mut json);
         let mut parts = parts.clone();
         parts.0.insert(names::MANIFEST.into(), sealed(json).into());
-        Bundle::read(parts).map(drop).expect_err("refused").to_string()
+        Bundle::read(parts)
+            .map(drop)
+            .expect_err("refused")
+            .to_string()
     };
     let limit: Value = serde_json::from_slice(&model_bytes("tiny", "config.json")).expect("JSON");
     let limit = limit["max_position_embeddings"].as_u64().expect("a number");
@@ -454,18 +578,36 @@ fn manifest_numbers_out_of_range_are_errors() {
             )
         );
         let found = message(&whole, &|json| json["view"][field] = 0.into());
-        assert!(found.contains(&format!("`view.{field}`: expected 1 to 1048576 tokens, found 0")), "{found}");
+        assert!(
+            found.contains(&format!(
+                "`view.{field}`: expected 1 to 1048576 tokens, found 0"
+            )),
+            "{found}"
+        );
         let found = message(&whole, &|json| json["view"][field] = u64::MAX.into());
         assert!(found.contains("expected 1 to 1048576 tokens"), "{found}");
     }
     let found = message(&whole, &|json| json["nil"]["threshold"] = 1e39.into());
-    assert!(found.contains("manifest.json: number out of range at line 1 column"), "{found}");
-    let found = message(&full, &|json| json["nil"]["model"]["vector"][7] = (-1e39).into());
-    assert!(found.contains("manifest.json: number out of range at line 1 column"), "{found}");
+    assert!(
+        found.contains("manifest.json: number out of range at line 1 column"),
+        "{found}"
+    );
+    let found = message(&full, &|json| {
+        json["nil"]["model"]["vector"][7] = (-1e39).into()
+    });
+    assert!(
+        found.contains("manifest.json: number out of range at line 1 column"),
+        "{found}"
+    );
     let found = message(&whole, &|json| json["kb"]["concepts"] = 1.into());
     assert!(found.contains("the manifest says 1"), "{found}");
     for name in ["../x", "a/b", ".unfinished", "manifest.json", ""] {
-        let found = message(&whole, &|json| json["files"][name] = json!({"bytes": 0, "blake3": ""}));
-        assert!(found.contains("`files`: expected names of letters"), "{found}");
+        let found = message(&whole, &|json| {
+            json["files"][name] = json!({"bytes": 0, "blake3": ""})
+        });
+        assert!(
+            found.contains("`files`: expected names of letters"),
+            "{found}"
+        );
     }
 }

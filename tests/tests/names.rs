@@ -20,7 +20,13 @@ const TEXT: &str = "severe chest pain since this morning, qrz 2.3, no fever";
 
 fn concept(at: usize, name: &str, synonyms: &[&str]) -> Concept {
     let synonyms = synonyms.iter().map(|name| (*name).to_owned()).collect();
-    Concept { id: format!("N{at}"), name: name.into(), synonyms, types: vec!["Sign".into()], ..Concept::default() }
+    Concept {
+        id: format!("N{at}"),
+        name: name.into(),
+        synonyms,
+        types: vec!["Sign".into()],
+        ..Concept::default()
+    }
 }
 
 /// Many concepts that share words with [`TEXT`]; 3 have the synonym `qrz` and nothing else in common with it.
@@ -30,7 +36,10 @@ fn table() -> KnowledgeBase {
         let name = format!("severe chest pain since this morning no fever {at}");
         kb.push(concept(at, &name, &[])).expect("unique");
     }
-    for (at, name) in ["toe", "arm of the toe", "cold toe"].into_iter().enumerate() {
+    for (at, name) in ["toe", "arm of the toe", "cold toe"]
+        .into_iter()
+        .enumerate()
+    {
         kb.push(concept(60 + at, name, &["qrz"])).expect("unique");
     }
     kb
@@ -57,7 +66,13 @@ fn recipes() -> Vec<(String, Recipe)> {
                         recipe.encoder.reduction.score = score;
                         // Unreachable for any score.
                         recipe.nil.threshold = Some(1e9);
-                        all.push((format!("{view:?} {template:?} {score:?} {scorer:?} {}", hnsw.is_some()), recipe));
+                        all.push((
+                            format!(
+                                "{view:?} {template:?} {score:?} {scorer:?} {}",
+                                hnsw.is_some()
+                            ),
+                            recipe,
+                        ));
                     }
                 }
             }
@@ -68,12 +83,21 @@ fn recipes() -> Vec<(String, Recipe)> {
 
 fn of(linker: &Linker, mention: &str, k: usize) -> Link {
     let start = TEXT.find(mention).expect("it is there");
-    let given = vec![Detected::new(Span::new(start, start + mention.len()), Origin::Given)];
-    link(linker, TEXT, given, &LinkOptions::default().k(k)).expect("linked").remove(0)
+    let given = vec![Detected::new(
+        Span::new(start, start + mention.len()),
+        Origin::Given,
+    )];
+    link(linker, TEXT, given, &LinkOptions::default().k(k))
+        .expect("linked")
+        .remove(0)
 }
 
 fn ids(found: &Link) -> Vec<u32> {
-    found.candidates.iter().map(|candidate| candidate.concept.0).collect()
+    found
+        .candidates
+        .iter()
+        .map(|candidate| candidate.concept.0)
+        .collect()
 }
 
 #[test]
@@ -92,12 +116,21 @@ fn exact_names_are_candidates_in_every_bundle_and_one_is_linked() {
                 matches!(found.decision, Decision::Linked { best } if best.concept.0 >= 60),
                 "{name} {k}: {found:?}"
             );
-            assert!(found.named && found.candidates[0].concept.0 >= 60, "{name} {k}: {found:?}");
-            assert!(found.candidates.is_sorted_by(|a, b| a.rank(b).is_le()), "{name} {k}: {found:?}");
+            assert!(
+                found.named && found.candidates[0].concept.0 >= 60,
+                "{name} {k}: {found:?}"
+            );
+            assert!(
+                found.candidates.is_sorted_by(|a, b| a.rank(b).is_le()),
+                "{name} {k}: {found:?}"
+            );
             assert_eq!(found, of(&linker, "qrz", k), "{name} {k}");
         }
         // Other mentions are decided by their score.
-        assert!(matches!(of(&linker, "morning", 4).decision, Decision::Nil { .. }), "{name}");
+        assert!(
+            matches!(of(&linker, "morning", 4).decision, Decision::Nil { .. }),
+            "{name}"
+        );
     }
 }
 
@@ -105,17 +138,33 @@ fn exact_names_are_candidates_in_every_bundle_and_one_is_linked() {
 fn added_concept_with_the_exact_name_is_a_candidate() {
     for (name, recipe) in recipes() {
         let mut linker = linker(recipe, &cpu());
-        let added = Concept { id: "X1".into(), ..concept(0, "hip", &["severe chest"]) };
-        let tokenized = linker.tokenize_concepts(vec![added], &mut Report::default()).expect("new");
+        let added = Concept {
+            id: "X1".into(),
+            ..concept(0, "hip", &["severe chest"])
+        };
+        let tokenized = linker
+            .tokenize_concepts(vec![added], &mut Report::default())
+            .expect("new");
         let vectors = linker
             .encoder()
-            .encode_for(linker.scorer(), Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>())
+            .encode_for(
+                linker.scorer(),
+                Side::Entity,
+                &tokenized.rows.iter().collect::<Vec<_>>(),
+            )
             .expect("encoded");
         linker.add_concepts(tokenized, &vectors).expect("new");
         for k in [1, 3, 8] {
             let found = of(&linker, "severe chest", k);
-            assert_eq!((ids(&found)[0], found.named), (63, true), "{name} {k}: {found:?}");
-            assert!(matches!(found.decision, Decision::Linked { best } if best.concept == ConceptId(63)), "{name} {k}");
+            assert_eq!(
+                (ids(&found)[0], found.named),
+                (63, true),
+                "{name} {k}: {found:?}"
+            );
+            assert!(
+                matches!(found.decision, Decision::Linked { best } if best.concept == ConceptId(63)),
+                "{name} {k}"
+            );
         }
     }
 }
@@ -125,8 +174,18 @@ fn concepts_with_equal_names_are_ordered_by_score_then_index() {
     // Equal names with different definitions, which are part of the template.
     let mut recipe = recipe(&Table::read(), Precision::F32);
     let mut kb = KnowledgeBase::new();
-    for (at, definition) in ["a toe that is cold", "pain in the chest", "pain in the chest"].into_iter().enumerate() {
-        let twin = Concept { definition: Some(definition.into()), ..concept(at, "qrz", &[]) };
+    for (at, definition) in [
+        "a toe that is cold",
+        "pain in the chest",
+        "pain in the chest",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let twin = Concept {
+            definition: Some(definition.into()),
+            ..concept(at, "qrz", &[])
+        };
         kb.push(twin).expect("unique");
     }
     recipe.kb = kb;
@@ -135,8 +194,22 @@ fn concepts_with_equal_names_are_ordered_by_score_then_index() {
     recipe.nil.threshold = Some(1e9);
     let linker = linker(recipe, &cpu());
     let found = of(&linker, "qrz", 3);
-    let score = |id: u32| found.candidates.iter().find(|one| one.concept.0 == id).expect("a candidate").score;
+    let score = |id: u32| {
+        found
+            .candidates
+            .iter()
+            .find(|one| one.concept.0 == id)
+            .expect("a candidate")
+            .score
+    };
     assert_eq!(score(1), score(2));
     assert!(score(0) != score(1), "{found:?}");
-    assert_eq!(ids(&found), if score(0) > score(1) { [0, 1, 2] } else { [1, 2, 0] });
+    assert_eq!(
+        ids(&found),
+        if score(0) > score(1) {
+            [0, 1, 2]
+        } else {
+            [1, 2, 0]
+        }
+    );
 }

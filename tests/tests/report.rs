@@ -15,14 +15,26 @@ const TEXT: &str = "Note 😷\nfever of the toe\nand =chest\r\npain";
 fn records(linker: &Linker) -> Vec<Record> {
     let options = LinkOptions::default();
     let links = link(linker, TEXT, linker.detect(TEXT, &options), &options).expect("linked");
-    links.iter().map(|link| Record::new(linker, link).expect("whole")).collect()
+    links
+        .iter()
+        .map(|link| Record::new(linker, link).expect("whole"))
+        .collect()
 }
 
 fn written(change: impl Fn(&mut Vec<Record>)) -> impl Fn(Form) -> String {
     let linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
     let mut records = records(&linker);
     change(&mut records);
-    move |form| Note { name: "a,b|c", text: TEXT, records: &records, linker: &linker }.write(form).expect("written")
+    move |form| {
+        Note {
+            name: "a,b|c",
+            text: TEXT,
+            records: &records,
+            linker: &linker,
+        }
+        .write(form)
+        .expect("written")
+    }
 }
 
 #[test]
@@ -45,12 +57,24 @@ fn offsets_have_the_unit_of_each_format() {
          \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,\r\n"
     );
     let lines = write(Form::Jsonl);
-    let first: serde_json::Value = serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
-    for (field, expected) in [("start", 10), ("start_code_point", 7), ("start_utf16", 8), ("end_utf16", 13)] {
+    let first: serde_json::Value =
+        serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
+    for (field, expected) in [
+        ("start", 10),
+        ("start_code_point", 7),
+        ("start_utf16", 8),
+        ("end_utf16", 13),
+    ] {
         assert_eq!(first[field], expected, "{field}");
     }
     let whole: serde_json::Value = serde_json::from_str(&write(Form::Json)).expect("JSON");
-    assert_eq!((whole["text"].as_str(), whole["mentions"].as_array().map(Vec::len)), (Some(TEXT), Some(2)));
+    assert_eq!(
+        (
+            whole["text"].as_str(),
+            whole["mentions"].as_array().map(Vec::len)
+        ),
+        (Some(TEXT), Some(2))
+    );
     assert_eq!(whole["mentions"][1]["concept"]["id"], "D2");
 }
 
@@ -65,13 +89,23 @@ fn user_decisions_are_written() {
         // Includes the preceding `=`, which a spreadsheet would evaluate.
         records[1].span.start -= 1;
     });
-    assert!(write(Form::Brat).contains("T1\tNIL 7 12\tfever\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n"));
+    assert!(
+        write(Form::Brat).contains(
+            "T1\tNIL 7 12\tfever\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n"
+        )
+    );
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
-    assert!(csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,\r\n"), "{csv}");
+    assert!(
+        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,\r\n"),
+        "{csv}"
+    );
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
     let html = write(Form::Html);
-    assert!(html.contains("marked as NIL by the user") && html.contains("read as &quot;+fever&quot;"), "{html}");
+    assert!(
+        html.contains("marked as NIL by the user") && html.contains("read as &quot;+fever&quot;"),
+        "{html}"
+    );
     assert!(html.contains("<td>given</td>"), "{html}");
 }
 
@@ -82,16 +116,35 @@ fn fragments_are_written_in_each_format() {
         records[0].fragments = vec![Span::new(10, 15), Span::new(23, 26)];
         records[0].span = Span::new(10, 26);
         let concept = records[0].decision.as_mut().expect("linked");
-        concept.xrefs = vec!["ICD10:R50.9".into(), "ICD10CM:R50.9".into(), "MESH:D005334".into()];
+        concept.xrefs = vec![
+            "ICD10:R50.9".into(),
+            "ICD10CM:R50.9".into(),
+            "MESH:D005334".into(),
+        ];
     });
-    assert!(write(Form::Brat).starts_with("T1\tSign 7 12;20 23\tfever toe\nN1\t"), "{}", write(Form::Brat));
+    assert!(
+        write(Form::Brat).starts_with("T1\tSign 7 12;20 23\tfever toe\nN1\t"),
+        "{}",
+        write(Form::Brat)
+    );
     let whole = "a,b c\t7\t23\tfever of the toe\tSign\tD1\n";
-    assert!(write(Form::Pubtator).contains(whole), "{}", write(Form::Pubtator));
+    assert!(
+        write(Form::Pubtator).contains(whole),
+        "{}",
+        write(Form::Pubtator)
+    );
     let row = "7,23,fever toe,,linked,D1,fever,Sign,1,found,7 12;20 23,ICD10:R50.9|ICD10CM:R50.9|MESH:D005334\r\n";
     assert!(write(Form::Csv).contains(row), "{}", write(Form::Csv));
-    let line = write(Form::Jsonl).lines().next().expect("a line").to_owned();
+    let line = write(Form::Jsonl)
+        .lines()
+        .next()
+        .expect("a line")
+        .to_owned();
     let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-    assert_eq!((&line["text"], &line["start"], &line["end"]), (&"fever toe".into(), &10.into(), &26.into()));
+    assert_eq!(
+        (&line["text"], &line["start"], &line["end"]),
+        (&"fever toe".into(), &10.into(), &26.into())
+    );
     let second = serde_json::json!({
         "start": 23, "end": 26, "start_code_point": 20, "end_code_point": 23, "start_utf16": 21, "end_utf16": 24
     });
@@ -99,7 +152,10 @@ fn fragments_are_written_in_each_format() {
     assert_eq!(line["concept"]["xrefs"][2], "MESH:D005334");
     let html = write(Form::Html);
     assert_eq!(html.matches("href=\"#m1\"").count(), 2, "{html}");
-    assert!(html.contains("<td>fever toe</td>") && html.contains(">toe</a>"), "{html}");
+    assert!(
+        html.contains("<td>fever toe</td>") && html.contains(">toe</a>"),
+        "{html}"
+    );
 }
 
 #[test]
@@ -107,17 +163,33 @@ fn cross_references_are_filtered_by_prefix() {
     let kept = |prefixes: &[&str]| {
         let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
         let write = written(|records| {
-            let xrefs = ["ICD10:R50.9", "ICD10CM:R50.9", "MESH:D005334", "SNOMEDCT_US:386661006"].map(str::to_owned);
+            let xrefs = [
+                "ICD10:R50.9",
+                "ICD10CM:R50.9",
+                "MESH:D005334",
+                "SNOMEDCT_US:386661006",
+            ]
+            .map(str::to_owned);
             records[0].candidates[0].xrefs = xrefs.to_vec();
             records[0].decision.as_mut().expect("linked").xrefs = xrefs.to_vec();
             records[0].keep_xrefs(&prefixes);
-            assert_eq!(records[0].candidates[0].xrefs, records[0].decision.as_ref().expect("linked").xrefs);
+            assert_eq!(
+                records[0].candidates[0].xrefs,
+                records[0].decision.as_ref().expect("linked").xrefs
+            );
         });
         let csv = write(Form::Csv);
-        csv.lines().nth(1).and_then(|row| row.rsplit(',').next()).expect("a cell").to_owned()
+        csv.lines()
+            .nth(1)
+            .and_then(|row| row.rsplit(',').next())
+            .expect("a cell")
+            .to_owned()
     };
     assert_eq!(kept(&["icd10"]), "ICD10:R50.9|ICD10CM:R50.9");
-    assert_eq!(kept(&["ICD10:", "snomed"]), "ICD10:R50.9|SNOMEDCT_US:386661006");
+    assert_eq!(
+        kept(&["ICD10:", "snomed"]),
+        "ICD10:R50.9|SNOMEDCT_US:386661006"
+    );
     assert_eq!(kept(&["é", "OMIM"]), "");
 }
 
@@ -130,11 +202,19 @@ fn identifiers_of_old_bundles_cannot_forge_lines() {
         records[1].decision.as_mut().expect("linked").types = vec![String::new()];
     });
     let brat = write(Form::Brat);
-    assert!(brat.starts_with("T1\t__ 7 12\tfever\nN1\tReference T1 KB:D1_x_T9_y\tfe ver [2J\nT2\tConcept "), "{brat}");
+    assert!(
+        brat.starts_with(
+            "T1\t__ 7 12\tfever\nN1\tReference T1 KB:D1_x_T9_y\tfe ver [2J\nT2\tConcept "
+        ),
+        "{brat}"
+    );
     let pubtator = write(Form::Pubtator);
     assert!(pubtator.contains("\tfever\t  \tD1 x T9 y\n"), "{pubtator}");
     let csv = write(Form::Csv);
-    assert!(csv.contains("\\u001b[2J") && !csv.contains('\u{1b}'), "{csv}");
+    assert!(
+        csv.contains("\\u001b[2J") && !csv.contains('\u{1b}'),
+        "{csv}"
+    );
 }
 
 #[test]
@@ -150,8 +230,21 @@ fn offsets_count_byte_order_mark_and_line_ends() {
     ] {
         let options = LinkOptions::default();
         let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
-        let records: Vec<Record> = links.iter().map(|link| Record::new(&linker, link).expect("whole")).collect();
-        let brat = Note { name: "n", text, records: &records, linker: &linker }.write(Form::Brat).expect("written");
-        assert!(brat.starts_with(&format!("T1\tSign {place}\t")), "{text:?}: {brat}");
+        let records: Vec<Record> = links
+            .iter()
+            .map(|link| Record::new(&linker, link).expect("whole"))
+            .collect();
+        let brat = Note {
+            name: "n",
+            text,
+            records: &records,
+            linker: &linker,
+        }
+        .write(Form::Brat)
+        .expect("written");
+        assert!(
+            brat.starts_with(&format!("T1\tSign {place}\t")),
+            "{text:?}: {brat}"
+        );
     }
 }

@@ -7,12 +7,16 @@ use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::link::link;
 
-const TEXT: &str = "Note 😷\nfever of the toe\nand chest\r\npain, fever; again fever, chest pain, fever";
+const TEXT: &str =
+    "Note 😷\nfever of the toe\nand chest\r\npain, fever; again fever, chest pain, fever";
 
 fn records(linker: &Linker) -> Vec<Record> {
     let options = LinkOptions::default();
     let links = link(linker, TEXT, linker.detect(TEXT, &options), &options).expect("linked");
-    links.iter().map(|link| Record::new(linker, link).expect("whole")).collect()
+    links
+        .iter()
+        .map(|link| Record::new(linker, link).expect("whole"))
+        .collect()
 }
 
 #[test]
@@ -21,20 +25,45 @@ fn parts_of_any_size_equal_the_whole() {
     let all = records(&linker);
     assert!(all.len() >= 5, "{}", all.len());
     for records in [&all[..], &all[..1], &[]] {
-        for form in [Form::Jsonl, Form::Json, Form::Csv, Form::Brat, Form::Pubtator, Form::Html] {
-            let whole = Note { name: "note", text: TEXT, records, linker: &linker }.write(form).expect("written");
+        for form in [
+            Form::Jsonl,
+            Form::Json,
+            Form::Csv,
+            Form::Brat,
+            Form::Pubtator,
+            Form::Html,
+        ] {
+            let whole = Note {
+                name: "note",
+                text: TEXT,
+                records,
+                linker: &linker,
+            }
+            .write(form)
+            .expect("written");
             for size in [1, 2, 3, 100] {
                 let mut parts = NoteWriter::new(form, "note", TEXT, &linker);
                 let mut text = parts.head().expect("written");
                 for some in records.chunks(size) {
                     text += &parts.part(some).expect("written");
                 }
-                assert_eq!(text + &parts.tail().expect("written"), whole, "{form:?} in parts of {size}");
+                assert_eq!(
+                    text + &parts.tail().expect("written"),
+                    whole,
+                    "{form:?} in parts of {size}"
+                );
             }
             if form == Form::Json {
                 let read: serde_json::Value = serde_json::from_str(&whole).expect("JSON");
-                assert_eq!(read["mentions"].as_array().map(Vec::len), Some(records.len()));
-                let indented = if records.is_empty() { "\"mentions\": []\n}\n" } else { "\n    }\n  ]\n}\n" };
+                assert_eq!(
+                    read["mentions"].as_array().map(Vec::len),
+                    Some(records.len())
+                );
+                let indented = if records.is_empty() {
+                    "\"mentions\": []\n}\n"
+                } else {
+                    "\n    }\n  ]\n}\n"
+                };
                 assert!(whole.ends_with(indented), "{whole}");
             }
         }

@@ -22,7 +22,12 @@ use pel_trainer::io::device::OpenDevice;
 use pel_trainer::io::resume::WorkFolder;
 use pel_trainer::link::link;
 
-const TEXTS: [&str; 4] = ["fever", "severe chest pain", "pyrexia of the toe", "chest pains since this morning"];
+const TEXTS: [&str; 4] = [
+    "fever",
+    "severe chest pain",
+    "pyrexia of the toe",
+    "chest pains since this morning",
+];
 
 fn with_tokens(view: View) -> Recipe {
     let mut recipe = recipe(&Table::read(), Precision::F32);
@@ -44,20 +49,36 @@ fn whole(text: &str) -> Vec<Detected> {
 /// Equation 5 as a loop over floats.
 fn by_loops(mention: &[f32], text: &[f32], dim: usize) -> f32 {
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-    let nearest = |t: &[f32]| text.chunks_exact(dim).map(|u| dot(t, u)).fold(f32::MIN, f32::max);
+    let nearest = |t: &[f32]| {
+        text.chunks_exact(dim)
+            .map(|u| dot(t, u))
+            .fold(f32::MIN, f32::max)
+    };
     mention.chunks_exact(dim).map(nearest).sum()
 }
 
 /// The score of each concept's best row, in concept order.
 fn expected(linker: &Linker, mention: &Encoded) -> Vec<Candidate> {
     let (bundle, encoder) = (linker.bundle(), linker.encoder());
-    let tokens = encoder.encode_tokens(Side::Mention, &[mention]).expect("encoded").remove(0);
+    let tokens = encoder
+        .encode_tokens(Side::Mention, &[mention])
+        .expect("encoded")
+        .remove(0);
     let score = |at: u32| {
         let concept = bundle.concepts.get(ConceptId(at)).expect("there");
-        let rows = bundle.manifest.view.rows(&bundle.tokens, &concept).expect("tokenized");
-        let rows = encoder.encode_tokens(Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("encoded");
+        let rows = bundle
+            .manifest
+            .view
+            .rows(&bundle.tokens, &concept)
+            .expect("tokenized");
+        let rows = encoder
+            .encode_tokens(Side::Entity, &rows.iter().collect::<Vec<_>>())
+            .expect("encoded");
         let scores = rows.iter().map(|row| by_loops(&tokens, row, encoder.dim()));
-        Candidate { concept: ConceptId(at), score: scores.fold(f32::MIN, f32::max) }
+        Candidate {
+            concept: ConceptId(at),
+            score: scores.fold(f32::MIN, f32::max),
+        }
     };
     (0..bundle.concepts.len() as u32).map(score).collect()
 }
@@ -66,8 +87,17 @@ fn expected(linker: &Linker, mention: &Encoded) -> Vec<Candidate> {
 fn bundle_search_equals_loops_and_exact_search() {
     for (name, device) in devices() {
         let device = OpenDevice { device, name };
-        for (view, hnsw) in [(View::Names, None), (View::Both, Some(HnswOptions::default()))] {
-            let linker = linker(Recipe { hnsw, ..with_tokens(view) }, &device);
+        for (view, hnsw) in [
+            (View::Names, None),
+            (View::Both, Some(HnswOptions::default())),
+        ] {
+            let linker = linker(
+                Recipe {
+                    hnsw,
+                    ..with_tokens(view)
+                },
+                &device,
+            );
             assert_eq!(linker.scorer(), Scorer::SumOfMax);
             for text in TEXTS {
                 let prepared = linker.prepare(text, whole(text)).expect("it fits");
@@ -75,8 +105,15 @@ fn bundle_search_equals_loops_and_exact_search() {
                 let sequence = &prepared.sequences()[0];
                 let mut found = linker.search(1, &queries, 99).remove(0);
                 // The first pass includes all concepts.
-                assert_eq!(found, linker.search_exact(1, &queries, 99).remove(0), "{text}");
-                assert!(found.is_sorted_by(|a, b| a.rank(b).is_le()), "{text}: {found:?}");
+                assert_eq!(
+                    found,
+                    linker.search_exact(1, &queries, 99).remove(0),
+                    "{text}"
+                );
+                assert!(
+                    found.is_sorted_by(|a, b| a.rank(b).is_le()),
+                    "{text}: {found:?}"
+                );
                 found.sort_by_key(|candidate| candidate.concept);
                 let expected = expected(&linker, sequence);
                 assert_eq!(found.len(), expected.len(), "{text}");
@@ -84,7 +121,10 @@ fn bundle_search_equals_loops_and_exact_search() {
                     assert_eq!(found.concept, expected.concept);
                     // Both factors are rounded to int8.
                     let most = 0.02 * sequence.ids.len() as f32;
-                    assert!((found.score - expected.score).abs() < most, "{text}: {found:?}, by loops {expected:?}");
+                    assert!(
+                        (found.score - expected.score).abs() < most,
+                        "{text}: {found:?}, by loops {expected:?}"
+                    );
                 }
             }
         }
@@ -97,16 +137,36 @@ fn one_pass_gives_vectors_and_token_vectors() {
         let linker = linker(with_tokens(View::Names), &OpenDevice { device, name });
         let rows: Vec<Encoded> = TEXTS
             .iter()
-            .flat_map(|text| linker.prepare(text, whole(text)).expect("it fits").sequences().to_vec())
+            .flat_map(|text| {
+                linker
+                    .prepare(text, whole(text))
+                    .expect("it fits")
+                    .sequences()
+                    .to_vec()
+            })
             .collect();
         let rows: Vec<&Encoded> = rows.iter().collect();
-        let Encodings { pooled, tokens } =
-            linker.encoder().encode_for(linker.scorer(), Side::Mention, &rows).expect("encoded");
-        let alone = linker.encoder().encode(Side::Mention, &rows).expect("encoded");
-        assert!(pooled.iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-5) && pooled.len() == alone.len());
+        let Encodings { pooled, tokens } = linker
+            .encoder()
+            .encode_for(linker.scorer(), Side::Mention, &rows)
+            .expect("encoded");
+        let alone = linker
+            .encoder()
+            .encode(Side::Mention, &rows)
+            .expect("encoded");
+        assert!(
+            pooled.iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-5)
+                && pooled.len() == alone.len()
+        );
         let tokens = tokens.expect("requested");
-        let lengths: Vec<usize> = tokens.iter().map(|tokens| tokens.len() / linker.encoder().dim()).collect();
-        assert_eq!(lengths, rows.iter().map(|row| row.ids.len()).collect::<Vec<_>>());
+        let lengths: Vec<usize> = tokens
+            .iter()
+            .map(|tokens| tokens.len() / linker.encoder().dim())
+            .collect();
+        assert_eq!(
+            lengths,
+            rows.iter().map(|row| row.ids.len()).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -122,7 +182,11 @@ fn mention_pooling_compares_only_the_mentions_tokens() {
             let linker = linker(recipe, &device);
             let mention = vec![Detected::new(Span::new(13, text.len()), Origin::Given)];
             let sequence = linker.prepare(text, mention).expect("it fits").sequences()[0].clone();
-            let vectors = linker.encoder().encode_tokens(Side::Mention, &[&sequence]).expect("encoded").remove(0);
+            let vectors = linker
+                .encoder()
+                .encode_tokens(Side::Mention, &[&sequence])
+                .expect("encoded")
+                .remove(0);
             (sequence, vectors, linker.encoder().dim())
         };
         let ((sequence, all, dim), (_, own, _)) = (tokens(Pooling::Mean), tokens(Pooling::Mention));
@@ -134,21 +198,35 @@ fn mention_pooling_compares_only_the_mentions_tokens() {
 #[test]
 fn bundle_without_token_vectors_refuses_sum_of_max() {
     let plain = parts(recipe(&Table::read(), Precision::F32));
-    let manifest: serde_json::Value = serde_json::from_slice(&plain.0[names::MANIFEST]).expect("JSON");
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&plain.0[names::MANIFEST]).expect("JSON");
     assert_eq!(manifest["format"], FORMAT_WITH_DIGEST);
     assert!(manifest.get("token_vectors").is_none() && !plain.0.contains_key(names::TOKEN_VECTORS));
     // All other files of a bundle with token vectors are equal.
-    let more = parts(Recipe { scorer: Scorer::SumOfMax, ..recipe(&Table::read(), Precision::F32) });
+    let more = parts(Recipe {
+        scorer: Scorer::SumOfMax,
+        ..recipe(&Table::read(), Precision::F32)
+    });
     for (name, bytes) in plain.0.iter().filter(|(name, _)| *name != names::MANIFEST) {
         assert_eq!(Some(bytes), more.0.get(name), "{name}");
     }
     let bundle = Bundle::read(more).expect("whole");
-    assert_eq!((bundle.manifest.format, bundle.scorer()), (FORMAT_WITH_DIGEST, Scorer::SumOfMax));
+    assert_eq!(
+        (bundle.manifest.format, bundle.scorer()),
+        (FORMAT_WITH_DIGEST, Scorer::SumOfMax)
+    );
 
-    let mut linker = Linker::new(Bundle::read(plain).expect("whole"), &cpu().device).expect("it fits");
+    let mut linker =
+        Linker::new(Bundle::read(plain).expect("whole"), &cpu().device).expect("it fits");
     assert_eq!(linker.scorer(), Scorer::Dual);
-    let message = linker.set_scorer(Scorer::SumOfMax).expect_err("there are none").to_string();
-    assert!(message.contains("token_vectors.bin") && message.contains("pel index --scorer sum-of-max"), "{message}");
+    let message = linker
+        .set_scorer(Scorer::SumOfMax)
+        .expect_err("there are none")
+        .to_string();
+    assert!(
+        message.contains("token_vectors.bin") && message.contains("pel index --scorer sum-of-max"),
+        "{message}"
+    );
     assert!(linker.bundle().manifest.nil.threshold.is_some());
     linker.set_scorer(Scorer::Dual).expect("it is so already");
     assert!(linker.bundle().manifest.nil.threshold.is_some());
@@ -170,16 +248,24 @@ fn error_names_the_damaged_token_file() {
     let refused = |change: &dyn Fn(&mut Parts)| {
         let mut parts = whole.clone();
         change(&mut parts);
-        Bundle::read(parts).map(drop).expect_err("damaged").to_string()
+        Bundle::read(parts)
+            .map(drop)
+            .expect_err("damaged")
+            .to_string()
     };
     let tokens = whole.0[names::TOKEN_VECTORS].clone();
-    let put = |parts: &mut Parts, bytes: Vec<u8>| parts.0.insert(names::TOKEN_VECTORS.into(), bytes.into());
+    let put = |parts: &mut Parts, bytes: Vec<u8>| {
+        parts.0.insert(names::TOKEN_VECTORS.into(), bytes.into())
+    };
     let altered = refused(&|parts| {
         let mut bytes = tokens.to_vec();
         *bytes.last_mut().expect("bytes") ^= 1;
         put(parts, bytes);
     });
-    assert!(altered.contains("`token_vectors.bin` has been altered"), "{altered}");
+    assert!(
+        altered.contains("`token_vectors.bin` has been altered"),
+        "{altered}"
+    );
     let cut = refused(&|parts| drop(put(parts, tokens[..tokens.len() - 64].to_vec())));
     assert!(cut.contains("`token_vectors.bin` has been cut"), "{cut}");
     let gone = refused(&|parts| drop(parts.0.remove(names::TOKEN_VECTORS)));
@@ -193,33 +279,63 @@ fn error_names_the_damaged_token_file() {
     };
     let with = |store: Bytes, described: bool| {
         refused(&|parts| {
-            let mut manifest: serde_json::Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
+            let mut manifest: serde_json::Value =
+                serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
             parts.0.insert(names::TOKEN_VECTORS.into(), store.clone());
             manifest["files"] = serde_json::to_value(parts.file_infos()).expect("JSON");
             if described {
                 let store = TokenStore::from_bytes(&store, Check::Checksums).expect("whole");
                 manifest["token_vectors"] = serde_json::to_value(store.info()).expect("JSON");
             }
-            parts.0.insert(names::MANIFEST.into(), sealed(manifest).into());
+            parts
+                .0
+                .insert(names::MANIFEST.into(), sealed(manifest).into());
         })
     };
-    let rows = Bundle::read(whole.clone()).expect("whole").index.info().rows;
+    let rows = Bundle::read(whole.clone())
+        .expect("whole")
+        .index
+        .info()
+        .rows;
     let said = with(other(rows, 32), false);
-    assert!(said.contains("token_vectors.bin: expected what the manifest describes"), "{said}");
+    assert!(
+        said.contains("token_vectors.bin: expected what the manifest describes"),
+        "{said}"
+    );
     let said = with(other(rows + 1, 32), true);
-    assert!(said.contains(&format!("token_vectors.bin: expected the index's {rows} rows of 32 values")), "{said}");
+    assert!(
+        said.contains(&format!(
+            "token_vectors.bin: expected the index's {rows} rows of 32 values"
+        )),
+        "{said}"
+    );
     let said = with(other(rows, 32), true);
-    assert!(said.contains("token_vectors.bin: expected rows of the same concepts"), "{said}");
+    assert!(
+        said.contains("token_vectors.bin: expected rows of the same concepts"),
+        "{said}"
+    );
     let said = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
-    assert!(said.contains("token_vectors.bin: this is no token store"), "{said}");
+    assert!(
+        said.contains("token_vectors.bin: this is no token store"),
+        "{said}"
+    );
 
     let format = refused(&|parts| {
-        let mut manifest: serde_json::Value = serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
+        let mut manifest: serde_json::Value =
+            serde_json::from_slice(&parts.0[names::MANIFEST]).expect("JSON");
         manifest["format"] = FORMAT_VERSION.into();
-        manifest.as_object_mut().expect("an object").remove("digest");
-        parts.0.insert(names::MANIFEST.into(), manifest.to_string().into());
+        manifest
+            .as_object_mut()
+            .expect("an object")
+            .remove("digest");
+        parts
+            .0
+            .insert(names::MANIFEST.into(), manifest.to_string().into());
     });
-    assert!(format.contains("expected format version 2 for what it holds"), "{format}");
+    assert!(
+        format.contains("expected format version 2 for what it holds"),
+        "{format}"
+    );
 }
 
 #[test]
@@ -229,21 +345,46 @@ fn sum_is_compared_with_the_threshold() {
     let mut linker = linker(recipe, &cpu());
     let one = |linker: &Linker, text: &str, threshold: Option<f32>| {
         let options = LinkOptions::default().threshold(threshold);
-        link(linker, text, whole(text), &options).expect("linked").remove(0)
+        link(linker, text, whole(text), &options)
+            .expect("linked")
+            .remove(0)
     };
     // The dictionary matches the plural; each token of the mention, including special ones, counts 1.
     let found = one(&linker, "fevers", None);
-    let tokens = linker.prepare("fevers", whole("fevers")).expect("it fits").sequences()[0].ids.len() as f32;
-    assert!(found.named && found.candidates[0].score == tokens, "{found:?}");
+    let tokens = linker
+        .prepare("fevers", whole("fevers"))
+        .expect("it fits")
+        .sequences()[0]
+        .ids
+        .len() as f32;
+    assert!(
+        found.named && found.candidates[0].score == tokens,
+        "{found:?}"
+    );
     // No cosine could reach the threshold, and no sum of so few tokens the other one.
     let found = one(&linker, "severe pain of the toe", None);
-    assert!(matches!(found.decision, Decision::Linked { best } if best.score > 2.5), "{found:?}");
+    assert!(
+        matches!(found.decision, Decision::Linked { best } if best.score > 2.5),
+        "{found:?}"
+    );
     let found = one(&linker, "severe pain of the toe", Some(99.0));
-    assert!(matches!(found.decision, Decision::Nil { reason: NilReason::BelowThreshold, .. }), "{found:?}");
+    assert!(
+        matches!(
+            found.decision,
+            Decision::Nil {
+                reason: NilReason::BelowThreshold,
+                ..
+            }
+        ),
+        "{found:?}"
+    );
     // The bundle's threshold does not apply to single vectors.
     linker.set_scorer(Scorer::Dual).expect("always");
     let found = one(&linker, "severe pain of the toe", None);
-    assert!(matches!(found.decision, Decision::Linked { best } if best.score <= 1.0), "{found:?}");
+    assert!(
+        matches!(found.decision, Decision::Linked { best } if best.score <= 1.0),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -253,20 +394,40 @@ fn token_similarities_add_up_to_the_score() {
         let text = "severe chest pain";
         let prepared = linker.prepare(text, whole(text)).expect("it fits");
         let mention = &prepared.sequences()[0];
-        let links =
-            linker.finish(&prepared, &linker.encode(&prepared, |_| Ok(())).expect("encoded"), &LinkOptions::default());
+        let links = linker.finish(
+            &prepared,
+            &linker.encode(&prepared, |_| Ok(())).expect("encoded"),
+            &LinkOptions::default(),
+        );
         let texts = linker.candidate_texts(&links[0]).expect("whole");
-        let own = linker.encoder().encode_for(linker.scorer(), Side::Mention, &[mention]).expect("encoded");
-        let vectors = linker.encoder().encode_for(linker.scorer(), Side::Entity, &texts.rows()).expect("encoded");
+        let own = linker
+            .encoder()
+            .encode_for(linker.scorer(), Side::Mention, &[mention])
+            .expect("encoded");
+        let vectors = linker
+            .encoder()
+            .encode_for(linker.scorer(), Side::Entity, &texts.rows())
+            .expect("encoded");
         let met = linker.matched_texts(&texts, mention, &own, &vectors);
         assert_eq!(met.len(), links[0].candidates.len());
         for met in &met {
-            let message: Vec<&str> = met.tokens.iter().map(|token| token.mention.as_str()).collect();
-            let ids: Vec<String> = mention.ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
+            let message: Vec<&str> = met
+                .tokens
+                .iter()
+                .map(|token| token.mention.as_str())
+                .collect();
+            let ids: Vec<String> = mention
+                .ids
+                .iter()
+                .map(|id| linker.bundle().tokens.token(*id))
+                .collect();
             assert_eq!(message, ids);
             let sum: f32 = met.tokens.iter().map(|token| token.similarity).sum();
             assert!((sum - met.best_text_score).abs() < 1e-4, "{met:?}");
-            assert!((sum - met.score).abs() < 0.02 * message.len() as f32, "{met:?}");
+            assert!(
+                (sum - met.score).abs() < 0.02 * message.len() as f32,
+                "{met:?}"
+            );
         }
     }
 }
@@ -278,19 +439,37 @@ fn added_concepts_are_scored_by_tokens() {
         recipe.view.mention_template = MentionTemplate::Context;
         recipe.view.mix = 0.5;
         let mut linker = linker(recipe, &OpenDevice { device, name });
-        let twin = Concept { id: "X1".into(), ..linker.bundle().concepts.get(ConceptId(0)).expect("there") };
-        let tokenized = linker.tokenize_concepts(vec![twin], &mut Report::default()).expect("new");
+        let twin = Concept {
+            id: "X1".into(),
+            ..linker.bundle().concepts.get(ConceptId(0)).expect("there")
+        };
+        let tokenized = linker
+            .tokenize_concepts(vec![twin], &mut Report::default())
+            .expect("new");
         let vectors = linker
             .encoder()
-            .encode_for(linker.scorer(), Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>())
+            .encode_for(
+                linker.scorer(),
+                Side::Entity,
+                &tokenized.rows.iter().collect::<Vec<_>>(),
+            )
             .expect("encoded");
         linker.add_concepts(tokenized, &vectors).expect("new");
         let options = LinkOptions::default().k(99);
         let links = link(&linker, "pyrexia", whole("pyrexia"), &options).expect("linked");
         let score = |concept: usize| {
-            links[0].candidates.iter().find(|found| found.concept.index() == concept).expect("found").score
+            links[0]
+                .candidates
+                .iter()
+                .find(|found| found.concept.index() == concept)
+                .expect("found")
+                .score
         };
-        assert!((score(0) - score(linker.bundle().concepts.len())).abs() < 1e-3, "{:?}", links[0]);
+        assert!(
+            (score(0) - score(linker.bundle().concepts.len())).abs() < 1e-3,
+            "{:?}",
+            links[0]
+        );
         assert!(linker.set_scorer(Scorer::Dual).is_err());
         assert_eq!(linker.remove_concepts(|_| true).expect("taken away"), 1);
         linker.set_scorer(Scorer::Dual).expect("there is none left");
@@ -301,16 +480,30 @@ fn added_concepts_are_scored_by_tokens() {
 fn interrupted_index_is_resumed() {
     let (folder, device) = (tempfile::tempdir().expect("a folder"), cpu());
     let out = folder.path().join("bundle");
-    let recipe = || Recipe { batch_tokens: 16, ..with_tokens(View::Both) };
-    let whole = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it fits together").parts;
+    let recipe = || Recipe {
+        batch_tokens: 16,
+        ..with_tokens(View::Both)
+    };
+    let whole = build(recipe(), &device, &WorkFolder::beside(&out))
+        .expect("it fits together")
+        .parts;
     // Simulates an interrupt in the second batch.
     let kept = folder.path().join(".bundle.work").join("done.f32");
     let bytes = std::fs::read(&kept).expect("kept until the bundle is saved");
     std::fs::write(&kept, &bytes[..bytes.len() / 2]).expect("written");
-    let again = build(recipe(), &device, &WorkFolder::beside(&out)).expect("it resumes").parts;
+    let again = build(recipe(), &device, &WorkFolder::beside(&out))
+        .expect("it resumes")
+        .parts;
     assert_eq!(whole.0, again.0);
     // Without token vectors the work differs and starts again.
-    let plain = build(Recipe { scorer: Scorer::Dual, ..recipe() }, &device, &WorkFolder::beside(&out));
+    let plain = build(
+        Recipe {
+            scorer: Scorer::Dual,
+            ..recipe()
+        },
+        &device,
+        &WorkFolder::beside(&out),
+    );
     let plain = plain.expect("it fits together").parts;
     assert_eq!(plain.0[names::INDEX], whole.0[names::INDEX]);
     assert!(std::fs::metadata(&kept).expect("there").len() < bytes.len() as u64);

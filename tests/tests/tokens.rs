@@ -28,10 +28,17 @@ fn tokens(name: &str) -> Tokens {
 
 /// The ids of `[CLS] text [SEP]`, without truncation. An empty text has the two special tokens.
 fn ids(tokens: &Tokens, text: &str) -> Vec<u32> {
-    match tokens.name(text, 100_000).expect("the window is long enough") {
+    match tokens
+        .name(text, 100_000)
+        .expect("the window is long enough")
+    {
         Some(encoded) => encoded.ids,
         None => {
-            let ids = tokens.name("a", 100_000).expect("long enough").expect("not empty").ids;
+            let ids = tokens
+                .name("a", 100_000)
+                .expect("long enough")
+                .expect("not empty")
+                .ids;
             vec![ids[0], ids[ids.len() - 1]]
         }
     }
@@ -42,7 +49,13 @@ fn sentences_equal_the_slow_tokenizer() {
     for group in golden::<Golden>("ids.json").groups {
         let tokens = tokens(&group.model);
         for row in group.rows {
-            assert_eq!(ids(&tokens, &row.text), row.ids, "{}: {:?}", group.model, row.text);
+            assert_eq!(
+                ids(&tokens, &row.text),
+                row.ids,
+                "{}: {:?}",
+                group.model,
+                row.text
+            );
         }
     }
 }
@@ -61,8 +74,15 @@ fn ten_thousand_lines_equal_the_slow_tokenizer() {
         let hashes = bytes(&format!("goldens/lines.{name}.hashes"));
         assert_eq!(hashes.len(), 8 * lines.len());
         for (line, expected) in lines.iter().zip(hashes.chunks_exact(8)) {
-            let ids: Vec<u8> = ids(&tokens, line).iter().flat_map(|id| id.to_le_bytes()).collect();
-            assert_eq!(&blake3::hash(&ids).as_bytes()[..8], expected, "{name}: {line:?}");
+            let ids: Vec<u8> = ids(&tokens, line)
+                .iter()
+                .flat_map(|id| id.to_le_bytes())
+                .collect();
+            assert_eq!(
+                &blake3::hash(&ids).as_bytes()[..8],
+                expected,
+                "{name}: {line:?}"
+            );
         }
     }
 }

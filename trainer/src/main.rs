@@ -61,15 +61,24 @@ fn main() -> ExitCode {
         Ok(Err(error)) => {
             // `Error` prints its causes.
             print_error(&format!("{error}"));
-            ExitCode::from(error.downcast_ref::<Error>().map_or(1, |error| exit_code(error.kind())))
+            ExitCode::from(
+                error
+                    .downcast_ref::<Error>()
+                    .map_or(1, |error| exit_code(error.kind())),
+            )
         }
         Err(panic) => {
             let message = panic.downcast_ref::<String>().cloned();
-            let message =
-                message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
+            let message = message
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_default();
             match message.strip_prefix("failed printing to ") {
                 // The reader of the output (`head`, a pager) has closed it.
-                Some(why) if ["Broken pipe", "os error 109", "os error 232"].iter().any(|pipe| why.contains(pipe)) => {
+                Some(why)
+                    if ["Broken pipe", "os error 109", "os error 232"]
+                        .iter()
+                        .any(|pipe| why.contains(pipe)) =>
+                {
                     ExitCode::SUCCESS
                 }
                 Some(why) => {
@@ -92,9 +101,15 @@ fn print_error(message: &str) {
 
 /// Prints help or the error of the options and exits. Control characters in given options are escaped.
 fn exit_with(error: &clap::Error) -> ! {
-    if error.use_stderr() && std::env::args_os().any(|arg| arg.to_string_lossy().contains(is_control)) {
+    if error.use_stderr()
+        && std::env::args_os().any(|arg| arg.to_string_lossy().contains(is_control))
+    {
         // Escaping also removes clap's colours.
-        let _ = write!(std::io::stderr(), "{}", escaped(&error.render().to_string()));
+        let _ = write!(
+            std::io::stderr(),
+            "{}",
+            escaped(&error.render().to_string())
+        );
         std::process::exit(error.exit_code());
     }
     error.exit()

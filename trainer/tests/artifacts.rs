@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 fn manifest(folder: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).expect("read")).expect("JSON")
+    serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).expect("read"))
+        .expect("JSON")
 }
 
 /// The tiny model's weights with one number replaced, and the name of its tensor.
@@ -33,16 +34,24 @@ fn non_finite_weights_are_refused_on_every_load() {
         let (weights, name) = weights_with(value);
         copy(&tiny().display().to_string(), &workspace.path("encoder"));
         std::fs::write(workspace.path("encoder/model.safetensors"), &weights).expect("written");
-        let words = format!("the tensor `{name}`: expected finite numbers, found {value} at position 7, 1 of");
-        workspace.refuses(&[("index --kb @kb.jsonl --encoder @encoder --device cpu --out @new", 4, &words)]);
+        let words = format!(
+            "the tensor `{name}`: expected finite numbers, found {value} at position 7, 1 of"
+        );
+        workspace.refuses(&[(
+            "index --kb @kb.jsonl --encoder @encoder --device cpu --out @new",
+            4,
+            &words,
+        )]);
         assert!(!workspace.path("new").exists());
         // In a bundle with matching checksums.
         std::fs::write(workspace.path("bundle/model.safetensors"), &weights).expect("written");
         let mut json = manifest(&workspace.path("bundle"));
-        json["files"]["model.safetensors"]["blake3"] = blake3::hash(&weights).to_hex().as_str().into();
+        json["files"]["model.safetensors"]["blake3"] =
+            blake3::hash(&weights).to_hex().as_str().into();
         std::fs::write(workspace.path("bundle/manifest.json"), sealed(&json)).expect("written");
         std::fs::write(workspace.path("note.txt"), "fever").expect("written");
-        let settings = serde_json::json!({"view": json["view"], "reduction": json["encoder"]["reduction"]});
+        let settings =
+            serde_json::json!({"view": json["view"], "reduction": json["encoder"]["reduction"]});
         std::fs::write(workspace.path("encoder/pel.json"), settings.to_string()).expect("written");
         workspace.refuses(&[
             ("inspect @bundle", 4, &words),
@@ -72,17 +81,28 @@ fn altered_manifest_is_refused_and_edited_one_can_be_sealed() {
     let last = threshold.len() - 1;
     let digit = if threshold.ends_with('1') { '2' } else { '1' };
     let other = format!("{}{digit}", &threshold[..last]);
-    let altered = text.replacen(&format!("\"threshold\": {threshold}"), &format!("\"threshold\": {other}"), 1);
+    let altered = text.replacen(
+        &format!("\"threshold\": {threshold}"),
+        &format!("\"threshold\": {other}"),
+        1,
+    );
     assert_ne!(altered, text);
     std::fs::write(&path, &altered).expect("written");
     let words = "manifest.json has been altered: its digest differs";
     workspace.refuses(&[
         ("inspect @bundle", 4, words),
-        ("link --bundle @bundle --device cpu @kb.jsonl", 4, "pel pack --edited"),
+        (
+            "link --bundle @bundle --device cpu @kb.jsonl",
+            4,
+            "pel pack --edited",
+        ),
         ("pack @bundle @new", 4, words),
         ("calibrate @bundle --corpus @ --device cpu", 4, words),
     ]);
-    assert_eq!(workspace.pel("pack --edited @bundle @new.pel").code, Some(0));
+    assert_eq!(
+        workspace.pel("pack --edited @bundle @new.pel").code,
+        Some(0)
+    );
     let output = workspace.pel("inspect @new.pel --json");
     assert_eq!(output.code, Some(0), "{}", output.err);
     let json: Value = serde_json::from_str(&output.out).expect("JSON");
@@ -90,14 +110,25 @@ fn altered_manifest_is_refused_and_edited_one_can_be_sealed() {
     assert_eq!(printed.parse::<f32>().ok(), other.parse::<f32>().ok());
     // The checksum of a single file covers the manifest too.
     let mut bytes = std::fs::read(workspace.path("new.pel")).expect("read");
-    let place = bytes.windows(printed.len()).position(|bytes| bytes == printed.as_bytes()).expect("there");
+    let place = bytes
+        .windows(printed.len())
+        .position(|bytes| bytes == printed.as_bytes())
+        .expect("there");
     let at = place + printed.len() - 1;
     bytes[at] ^= 1;
     std::fs::write(workspace.path("new.pel"), bytes).expect("written");
-    workspace.refuses(&[("inspect @new.pel", 4, "the checksum of `manifest.json` differs")]);
+    workspace.refuses(&[(
+        "inspect @new.pel",
+        4,
+        "the checksum of `manifest.json` differs",
+    )]);
     // Only the manifest may be edited.
     std::fs::write(workspace.path("bundle/tokenizer.json"), "{}").expect("written");
-    workspace.refuses(&[("pack --edited @bundle @again", 4, "`tokenizer.json` has been cut")]);
+    workspace.refuses(&[(
+        "pack --edited @bundle @again",
+        4,
+        "`tokenizer.json` has been cut",
+    )]);
 }
 
 #[test]
@@ -109,7 +140,12 @@ fn bundle_without_digest_opens_with_a_note() {
     json.as_object_mut().expect("an object").remove("digest");
     std::fs::write(workspace.path("bundle/manifest.json"), json.to_string()).expect("written");
     let output = workspace.pel("inspect @bundle");
-    assert!(output.code == Some(0) && output.out.contains("no digest"), "{}{}", output.out, output.err);
+    assert!(
+        output.code == Some(0) && output.out.contains("no digest"),
+        "{}{}",
+        output.out,
+        output.err
+    );
     assert_eq!(workspace.pel("pack @bundle @new").code, Some(0));
     assert_eq!(manifest(&workspace.path("new"))["format"], 4);
     assert!(!workspace.pel("inspect @new").out.contains("no digest"));
@@ -122,10 +158,14 @@ fn impossible_windows_and_sizes_are_refused() {
     json["view"]["mention_tokens"] = 43_200.into();
     std::fs::write(workspace.path("bundle/manifest.json"), sealed(&json)).expect("written");
     let words = "`view.mention_tokens`: expected at most the 128 tokens that the encoder reads, found 43200";
-    workspace.refuses(&[("inspect @bundle", 4, words), ("link --bundle @bundle --device cpu @kb.jsonl", 4, words)]);
+    workspace.refuses(&[
+        ("inspect @bundle", 4, words),
+        ("link --bundle @bundle --device cpu @kb.jsonl", 4, words),
+    ]);
     copy(&tiny().display().to_string(), &workspace.path("encoder"));
     let config = workspace.path("encoder/config.json");
-    let mut json: Value = serde_json::from_slice(&std::fs::read(&config).expect("read")).expect("JSON");
+    let mut json: Value =
+        serde_json::from_slice(&std::fs::read(&config).expect("read")).expect("JSON");
     json["num_hidden_layers"] = (1u64 << 53).into();
     std::fs::write(&config, json.to_string()).expect("written");
     workspace.refuses(&[(
@@ -141,18 +181,45 @@ fn impossible_windows_and_sizes_are_refused() {
 fn killed_index_with_damaged_work_equals_uninterrupted_index() {
     let folder = tempfile::tempdir().expect("a folder");
     let kb = folder.path().join("kb.jsonl");
-    let lines =
-        (0..6_000).map(|n| format!("{{\"id\": \"D{n}\", \"name\": \"fever of kind {n} and cough {}\"}}\n", n * 7));
+    let lines = (0..6_000).map(|n| {
+        format!(
+            "{{\"id\": \"D{n}\", \"name\": \"fever of kind {n} and cough {}\"}}\n",
+            n * 7
+        )
+    });
     std::fs::write(&kb, lines.collect::<String>()).expect("written");
     let killed = folder.path().join("killed");
-    let (kb_arg, encoder, out) = (kb.display().to_string(), tiny().display().to_string(), killed.display().to_string());
-    let args =
-        ["index", "--device", "cpu", "--batch-tokens", "256", "--kb", &kb_arg, "--encoder", &encoder, "--out", &out];
-    let mut child = pel(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it can be started");
+    let (kb_arg, encoder, out) = (
+        kb.display().to_string(),
+        tiny().display().to_string(),
+        killed.display().to_string(),
+    );
+    let args = [
+        "index",
+        "--device",
+        "cpu",
+        "--batch-tokens",
+        "256",
+        "--kb",
+        &kb_arg,
+        "--encoder",
+        &encoder,
+        "--out",
+        &out,
+    ];
+    let mut child = pel(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it can be started");
     let work = folder.path().join(".killed.work/done.f32");
     let size = || std::fs::metadata(&work).map_or(0, |metadata| metadata.len());
     while size() < 20_000 {
-        assert_eq!(child.try_wait().expect("a status"), None, "it has ended early");
+        assert_eq!(
+            child.try_wait().expect("a status"),
+            None,
+            "it has ended early"
+        );
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     child.kill().expect("it lives");
@@ -168,7 +235,11 @@ fn killed_index_with_damaged_work_equals_uninterrupted_index() {
     let more = ["--batch-tokens", "256"];
     let done = index(&kb, &killed, &more);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.err.contains("are damaged and will be computed again"), "{}", done.err);
+    assert!(
+        done.err.contains("are damaged and will be computed again"),
+        "{}",
+        done.err
+    );
     assert_eq!(index(&kb, &whole, &more).code, Some(0));
     let read = |folder: &Path| std::fs::read(folder.join("index.bin")).expect("read");
     assert!(read(&whole) == read(&killed), "another index");
@@ -176,8 +247,12 @@ fn killed_index_with_damaged_work_equals_uninterrupted_index() {
 
 /// The names in a folder without hidden files.
 fn shown(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("listed").file_name());
-    let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+    let entries = std::fs::read_dir(folder)
+        .expect("listed")
+        .map(|entry| entry.expect("listed").file_name());
+    let mut names: Vec<String> = entries
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
     names.retain(|name| !name.starts_with('.'));
     names.sort();
     names
@@ -193,19 +268,33 @@ fn killed_import_can_be_repeated() {
     let before = std::fs::read(workspace.path("out/kb.jsonl")).expect("read");
     let hidden = |folder: &Path| {
         std::fs::read_dir(folder).is_ok_and(|mut entries| {
-            entries
-                .any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(".pel-output-")))
+            entries.any(|entry| {
+                entry.is_ok_and(|entry| {
+                    entry
+                        .file_name()
+                        .to_string_lossy()
+                        .starts_with(".pel-output-")
+                })
+            })
         })
     };
     for out in ["out", "new"] {
         let place = workspace.path(out).display().to_string();
         let mut command = pel(&["import", "jsonl", "-", "--out", &place]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("started");
         let mut input = child.stdin.take().expect("a pipe");
         input.write_all(KB.as_bytes()).expect("written");
         while !hidden(&workspace.path(out)) {
-            assert_eq!(child.try_wait().expect("a status"), None, "it has ended early");
+            assert_eq!(
+                child.try_wait().expect("a status"),
+                None,
+                "it has ended early"
+            );
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         child.kill().expect("it lives");
@@ -224,20 +313,30 @@ fn killed_import_can_be_repeated() {
 #[test]
 fn folder_with_files_of_two_runs_is_refused_until_completed() {
     let workspace = Workspace::new();
-    let kb = KB.replacen("chest pain\", \"types\": [\"Sign\"]", "chest pain\", \"types\": [\"Pain\"]", 1);
+    let kb = KB.replacen(
+        "chest pain\", \"types\": [\"Sign\"]",
+        "chest pain\", \"types\": [\"Pain\"]",
+        1,
+    );
     std::fs::write(workspace.path("kb.jsonl"), kb).expect("written");
     std::fs::remove_file(workspace.path("mentions.known.jsonl")).expect("removed");
     let split = "split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign --out @okb";
     let done = workspace.pel(split);
     assert_eq!(done.code, Some(0), "{}", done.err);
     let names = shown(&workspace.path("okb"));
-    let whole: Vec<Vec<u8>> =
-        names.iter().map(|name| std::fs::read(workspace.path("okb").join(name)).expect("read")).collect();
+    let whole: Vec<Vec<u8>> = names
+        .iter()
+        .map(|name| std::fs::read(workspace.path("okb").join(name)).expect("read"))
+        .collect();
     // As if a second run had been killed after moving its first file.
     let hidden = workspace.path("okb/.pel-output-abc");
     std::fs::create_dir_all(hidden.join("files")).expect("made");
     std::fs::write(hidden.join("lock"), "").expect("written");
-    std::fs::rename(workspace.path("okb/mentions.dev.jsonl"), hidden.join("files/mentions.dev.jsonl")).expect("moved");
+    std::fs::rename(
+        workspace.path("okb/mentions.dev.jsonl"),
+        hidden.join("files/mentions.dev.jsonl"),
+    )
+    .expect("moved");
     std::fs::write(workspace.path("okb/mentions.dev.jsonl"), "{}\n").expect("written");
     let plan = serde_json::json!({"files": names, "stale": []});
     std::fs::write(hidden.join("plan.json"), plan.to_string()).expect("written");
@@ -248,10 +347,23 @@ fn folder_with_files_of_two_runs_is_refused_until_completed() {
     ]);
     let again = workspace.pel(split);
     assert_eq!(again.code, Some(0), "{}", again.err);
-    assert!(again.err.contains("completed the output of an earlier command"), "{}", again.err);
+    assert!(
+        again
+            .err
+            .contains("completed the output of an earlier command"),
+        "{}",
+        again.err
+    );
     assert_eq!(shown(&workspace.path("okb")), names);
-    for (name, before) in names.iter().zip(whole).filter(|(name, _)| name.ends_with(".jsonl")) {
-        assert!(std::fs::read(workspace.path("okb").join(name)).expect("read") == before, "{name}");
+    for (name, before) in names
+        .iter()
+        .zip(whole)
+        .filter(|(name, _)| name.ends_with(".jsonl"))
+    {
+        assert!(
+            std::fs::read(workspace.path("okb").join(name)).expect("read") == before,
+            "{name}"
+        );
     }
     assert!(!hidden.exists());
 }

@@ -15,7 +15,15 @@ fn link_with(file: &str, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> com
         None => std::fs::remove_file(&path).expect("removed"),
     }
     let bundle = folder.path().display().to_string();
-    output_of(pel(&["explain", "--bundle", &bundle, "--text", "fever", "--mention", "fever"]))
+    output_of(pel(&[
+        "explain",
+        "--bundle",
+        &bundle,
+        "--text",
+        "fever",
+        "--mention",
+        "fever",
+    ]))
 }
 
 #[test]
@@ -27,15 +35,29 @@ fn error_names_the_damaged_file_of_a_bundle() {
             Some(bytes)
         }
     };
-    for file in ["index.bin", "concepts.bin", "dictionary.bin", "model.safetensors", "tokenizer.json", "config.json"] {
+    for file in [
+        "index.bin",
+        "concepts.bin",
+        "dictionary.bin",
+        "model.safetensors",
+        "tokenizer.json",
+        "config.json",
+    ] {
         for (how, done) in [
             ("altered", link_with(file, flip(200))),
-            ("cut", link_with(file, |bytes| Some(bytes[..bytes.len() / 2].to_vec()))),
+            (
+                "cut",
+                link_with(file, |bytes| Some(bytes[..bytes.len() / 2].to_vec())),
+            ),
             ("empty", link_with(file, |_| Some(Vec::new()))),
             ("missing", link_with(file, |_| None)),
         ] {
             assert_eq!(done.code, Some(4), "{file} {how}: {}", done.err);
-            assert!(done.err.contains(&format!("`{file}`")), "{file} {how}: {}", done.err);
+            assert!(
+                done.err.contains(&format!("`{file}`")),
+                "{file} {how}: {}",
+                done.err
+            );
         }
     }
 }
@@ -43,14 +65,29 @@ fn error_names_the_damaged_file_of_a_bundle() {
 #[test]
 fn invalid_manifest_is_refused() {
     let replace = |from: &'static str, to: &'static str| {
-        move |bytes: Vec<u8>| Some(String::from_utf8(bytes).expect("JSON").replacen(from, to, 1).into_bytes())
+        move |bytes: Vec<u8>| {
+            Some(
+                String::from_utf8(bytes)
+                    .expect("JSON")
+                    .replacen(from, to, 1)
+                    .into_bytes(),
+            )
+        }
     };
     for (from, to, message) in [
-        ("\"format\": 4", "\"format\": 99", "format version 99, this build reads 1 to 5"),
+        (
+            "\"format\": 4",
+            "\"format\": 99",
+            "format version 99, this build reads 1 to 5",
+        ),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),
         ("{", "", "manifest.json"),
-        ("\"dim\": 32", "\"dim\": 16", "manifest.json has been altered: its digest differs"),
+        (
+            "\"dim\": 32",
+            "\"dim\": 16",
+            "manifest.json has been altered: its digest differs",
+        ),
     ] {
         let done = link_with("manifest.json", replace(from, to));
         assert_eq!(done.code, Some(4), "{}", done.err);
@@ -61,7 +98,11 @@ fn invalid_manifest_is_refused() {
     std::fs::write(spare.path().join("notes.txt"), "x").expect("written");
     // The folder may hold other files.
     let done = output_of(pel(&["inspect", &spare.path().display().to_string()]));
-    assert!(done.code == Some(0) && !done.out.contains("notes.txt"), "{}", done.err);
+    assert!(
+        done.code == Some(0) && !done.out.contains("notes.txt"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
@@ -77,25 +118,48 @@ fn bundle_file_of_another_version_is_refused() {
     let manifest = folder.path().join("manifest.json");
     let text = std::fs::read_to_string(&manifest).expect("read");
     let text = text.replace(&old, blake3::hash(&bytes).to_hex().as_str());
-    std::fs::write(&manifest, sealed(&serde_json::from_str(&text).expect("JSON"))).expect("written");
+    std::fs::write(
+        &manifest,
+        sealed(&serde_json::from_str(&text).expect("JSON")),
+    )
+    .expect("written");
     let done = output_of(pel(&["inspect", &folder.path().display().to_string()]));
     assert_eq!(done.code, Some(4));
-    assert!(done.err.contains("the index has format version 77, this build reads 4"), "{}", done.err);
+    assert!(
+        done.err
+            .contains("the index has format version 77, this build reads 4"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
 fn error_names_the_tensor_that_does_not_fit() {
     use safetensors::tensor::SafeTensors;
-    let (folder, place) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (folder, place) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
     copy(&tiny().display().to_string(), folder.path());
     let whole = std::fs::read(tiny().join("model.safetensors")).expect("read");
     let file = SafeTensors::deserialize(&whole).expect("whole");
     let name = "encoder.layer.1.output.dense.bias";
-    let without: Vec<_> = file.tensors().into_iter().filter(|(other, _)| other != name).collect();
+    let without: Vec<_> = file
+        .tensors()
+        .into_iter()
+        .filter(|(other, _)| other != name)
+        .collect();
     let mut spare = file.tensors();
-    let (_, view) = spare.iter().find(|(other, _)| other == name).cloned().expect("there");
+    let (_, view) = spare
+        .iter()
+        .find(|(other, _)| other == name)
+        .cloned()
+        .expect("there");
     spare.push(("encoder.layer.9.output.dense.bias".into(), view));
-    for (tensors, expected) in [(without, name), (spare, "encoder.layer.9.output.dense.bias")] {
+    for (tensors, expected) in [
+        (without, name),
+        (spare, "encoder.layer.9.output.dense.bias"),
+    ] {
         let bytes = safetensors::serialize(tensors, None).expect("it can be written");
         std::fs::write(folder.path().join("model.safetensors"), bytes).expect("written");
         let kb = folder.path().join("kb.jsonl");
@@ -105,7 +169,17 @@ fn error_names_the_tensor_that_does_not_fit() {
             place.path().join("b").display().to_string(),
             folder.path().display().to_string(),
         );
-        let done = output_of(pel(&["index", "--device", "cpu", "--kb", &kb, "--encoder", &encoder, "--out", &out]));
+        let done = output_of(pel(&[
+            "index",
+            "--device",
+            "cpu",
+            "--kb",
+            &kb,
+            "--encoder",
+            &encoder,
+            "--out",
+            &out,
+        ]));
         assert_eq!(done.code, Some(4));
         assert!(done.err.contains(expected), "{}", done.err);
         assert!(!Path::new(&out).exists());
@@ -117,7 +191,10 @@ fn error_names_the_invalid_line_of_a_knowledge_base() {
     let folder = tempfile::tempdir().expect("a folder");
     let (kb, out) = (folder.path().join("kb.jsonl"), folder.path().join("bundle"));
     for (line, expected) in [
-        (&b"{\"id\": \"D1\", \"name\": \"x\"}"[..], "expected unique ids, found D1 twice"),
+        (
+            &b"{\"id\": \"D1\", \"name\": \"x\"}"[..],
+            "expected unique ids, found D1 twice",
+        ),
         (b"{\"id\": \"D9\"}", "missing field `name`"),
         (b"{\"id\": \"D9\", \"name\": \"\"}", "found none for D9"),
         (b"{\"id\": \"D9\", \"name\": \"caf\xe9\"}", "expected UTF-8"),
@@ -126,7 +203,9 @@ fn error_names_the_invalid_line_of_a_knowledge_base() {
         let done = index(&kb, &out, &[]);
         assert_eq!(done.code, Some(3), "{}", done.err);
         assert!(
-            done.err.contains("kb.jsonl") && done.err.contains("line 4") && done.err.contains(expected),
+            done.err.contains("kb.jsonl")
+                && done.err.contains("line 4")
+                && done.err.contains(expected),
             "{}",
             done.err
         );
@@ -141,12 +220,36 @@ fn missing_input_is_named() {
     let nothing = nothing.display().to_string();
     let empty = folder.path().display().to_string();
     for (args, code, expected) in [
-        (vec!["link", "--bundle", bundle(), nothing.as_str()], 6, "nothing"),
-        (vec!["link", "--bundle", bundle(), empty.as_str()], 3, "expected a folder with .txt files, found none"),
-        (vec!["link", "--bundle", nothing.as_str()], 4, "expected a bundle"),
-        (vec!["inspect", empty.as_str()], 4, "the folder has no manifest.json"),
-        (vec!["inspect", bundle(), "--concept", "D77"], 3, "found the id D77"),
-        (vec!["link", "--bundle", bundle(), "--gpu", "99"], 5, "no GPU 99"),
+        (
+            vec!["link", "--bundle", bundle(), nothing.as_str()],
+            6,
+            "nothing",
+        ),
+        (
+            vec!["link", "--bundle", bundle(), empty.as_str()],
+            3,
+            "expected a folder with .txt files, found none",
+        ),
+        (
+            vec!["link", "--bundle", nothing.as_str()],
+            4,
+            "expected a bundle",
+        ),
+        (
+            vec!["inspect", empty.as_str()],
+            4,
+            "the folder has no manifest.json",
+        ),
+        (
+            vec!["inspect", bundle(), "--concept", "D77"],
+            3,
+            "found the id D77",
+        ),
+        (
+            vec!["link", "--bundle", bundle(), "--gpu", "99"],
+            5,
+            "no GPU 99",
+        ),
         (vec!["link"], 2, "--bundle"),
     ] {
         let done = output_of(pel(&args));
@@ -160,7 +263,10 @@ fn missing_input_is_named() {
 #[test]
 fn full_disk_leaves_no_partial_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (note, out) = (folder.path().join("note.txt"), folder.path().join("links.jsonl"));
+    let (note, out) = (
+        folder.path().join("note.txt"),
+        folder.path().join("links.jsonl"),
+    );
     std::fs::write(&note, "fever ".repeat(2000)).expect("written");
     std::fs::write(&out, "from before").expect("written");
     let command = format!(
@@ -172,7 +278,11 @@ fn full_disk_leaves_no_partial_file() {
     shell.args(["-c", &command]);
     let done = output_of(shell);
     assert_eq!(done.code, Some(6), "{}", done.err);
-    assert!(done.err.contains("writing") && done.err.contains("links.jsonl"), "{}", done.err);
+    assert!(
+        done.err.contains("writing") && done.err.contains("links.jsonl"),
+        "{}",
+        done.err
+    );
     assert_eq!(std::fs::read_to_string(&out).expect("read"), "from before");
     assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 2);
 }
@@ -183,28 +293,47 @@ fn resumed_index_equals_uninterrupted_index() {
     use std::process::{Command, Stdio};
     let folder = tempfile::tempdir().expect("a folder");
     let kb = folder.path().join("kb.jsonl");
-    let lines =
-        (0..20_000).map(|n| format!("{{\"id\": \"D{n}\", \"name\": \"fever of kind {n} and cough {}\"}}\n", n * 7));
+    let lines = (0..20_000).map(|n| {
+        format!(
+            "{{\"id\": \"D{n}\", \"name\": \"fever of kind {n} and cough {}\"}}\n",
+            n * 7
+        )
+    });
     std::fs::write(&kb, lines.collect::<String>()).expect("written");
     let stopped = folder.path().join("stopped");
     let args = ["index", "--device", "cpu", "--batch-tokens", "256", "--kb"];
-    let (kb_arg, encoder, out) =
-        (kb.display().to_string(), tiny().display().to_string(), stopped.display().to_string());
+    let (kb_arg, encoder, out) = (
+        kb.display().to_string(),
+        tiny().display().to_string(),
+        stopped.display().to_string(),
+    );
     let mut command = pel(&args);
-    command.args([&kb_arg, "--encoder", &encoder, "--out", &out]).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args([&kb_arg, "--encoder", &encoder, "--out", &out])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("it can be started");
     let work = folder.path().join(".stopped.work/done.f32");
     let begun = || std::fs::metadata(&work).is_ok_and(|metadata| metadata.len() > 0);
     while !begun() {
-        assert_eq!(child.try_wait().expect("a status"), None, "it has ended early");
+        assert_eq!(
+            child.try_wait().expect("a status"),
+            None,
+            "it has ended early"
+        );
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill can be started");
+    let signal = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill can be started");
     assert!(signal.success());
     let done = common::from(child.wait_with_output().expect("it ends"));
     assert_eq!(done.code, Some(130), "{}", done.err);
     assert!(!stopped.exists());
-    let kept = std::fs::metadata(&work).expect("what was done is kept").len();
+    let kept = std::fs::metadata(&work)
+        .expect("what was done is kept")
+        .len();
     assert!(kept > 0 && kept < 20_000 * 32 * 4, "{kept}");
 
     let whole = folder.path().join("whole");
@@ -237,7 +366,11 @@ fn packed_bundle_equals_folder() {
     assert_eq!(output_of(pel(&["inspect", &one])).code, Some(4));
     std::fs::write(&one, &bytes[..bytes.len() / 3]).expect("written");
     let cut = output_of(pel(&["inspect", &one]));
-    assert!(cut.code == Some(4) && cut.err.contains("cut short"), "{}", cut.err);
+    assert!(
+        cut.code == Some(4) && cut.err.contains("cut short"),
+        "{}",
+        cut.err
+    );
 }
 
 #[test]
@@ -246,7 +379,10 @@ fn undecodable_notes_are_reported_and_others_linked() {
     let notes = folder.path().join("notes");
     std::fs::create_dir(&notes).expect("a folder");
     let text = "Sjögren: fever.\n";
-    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let utf16: Vec<u8> = std::iter::once(0xfeff)
+        .chain(text.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
     std::fs::write(notes.join("utf8.txt"), text).expect("written");
     std::fs::write(notes.join("utf16.txt"), &utf16).expect("written");
     std::fs::write(notes.join("bare16.txt"), &utf16[2..]).expect("written");
@@ -256,32 +392,72 @@ fn undecodable_notes_are_reported_and_others_linked() {
     let link = |more: &[&str]| {
         let _ = std::fs::remove_dir_all(&out);
         let out = out.display().to_string();
-        let mut args = vec!["link", "--bundle", bundle(), &input, "--names-only", "--format", "brat", "--out", &out];
+        let mut args = vec![
+            "link",
+            "--bundle",
+            bundle(),
+            &input,
+            "--names-only",
+            "--format",
+            "brat",
+            "--out",
+            &out,
+        ];
         args.extend(more);
         output_of(pel(&args))
     };
-    let linked = |name: &str| std::fs::read_to_string(out.join(format!("{name}.ann"))).unwrap_or_default();
+    let linked =
+        |name: &str| std::fs::read_to_string(out.join(format!("{name}.ann"))).unwrap_or_default();
     let done = link(&[]);
     assert_eq!(done.code, Some(3), "{}", done.err);
-    assert!(done.err.contains("3 of 5 notes cannot be read"), "{}", done.err);
+    assert!(
+        done.err.contains("3 of 5 notes cannot be read"),
+        "{}",
+        done.err
+    );
     for (name, why) in [
-        ("cp1252.txt", "expected UTF-8, found the byte 0xF6 at byte 2 of line 1"),
+        (
+            "cp1252.txt",
+            "expected UTF-8, found the byte 0xF6 at byte 2 of line 1",
+        ),
         ("bare16.txt", "--encoding utf-16le"),
         ("word.txt", "a ZIP archive"),
     ] {
-        assert!(done.err.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {}", done.err);
+        assert!(
+            done.err
+                .lines()
+                .any(|line| line.contains(name) && line.contains(why)),
+            "{name}: {}",
+            done.err
+        );
     }
     // Offsets count characters, independent of the encoding.
     for name in ["utf8", "utf16"] {
-        assert!(linked(name).contains(" 9 14\tfever"), "{name}: {}", linked(name));
+        assert!(
+            linked(name).contains(" 9 14\tfever"),
+            "{name}: {}",
+            linked(name)
+        );
     }
     let done = link(&["--encoding", "utf-8,windows-1252"]);
-    assert!(done.err.contains("word.txt") && !done.err.contains("cp1252.txt"), "{}", done.err);
+    assert!(
+        done.err.contains("word.txt") && !done.err.contains("cp1252.txt"),
+        "{}",
+        done.err
+    );
     for name in ["utf8", "utf16", "cp1252"] {
-        assert!(linked(name).contains(" 9 14\tfever"), "{name}: {}", linked(name));
+        assert!(
+            linked(name).contains(" 9 14\tfever"),
+            "{name}: {}",
+            linked(name)
+        );
     }
     let done = link(&["--encoding", "utf-7"]);
-    assert!(done.code == Some(2) && done.err.contains("expected an encoding such as"), "{}", done.err);
+    assert!(
+        done.code == Some(2) && done.err.contains("expected an encoding such as"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
@@ -289,20 +465,36 @@ fn index_names_the_command_for_another_format() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("bundle");
     for (name, text, expected) in [
-        ("a.obo", "format-version: 1.2\n\n[Term]\nid: T:1\nname: fever\n", "`pel import obo` reads"),
+        (
+            "a.obo",
+            "format-version: 1.2\n\n[Term]\nid: T:1\nname: fever\n",
+            "`pel import obo` reads",
+        ),
         ("a.csv", "id,name\n1,fever\n", "`pel import csv` reads"),
-        ("a.owl", "<?xml version=\"1.0\"?>\n<rdf:RDF>\n</rdf:RDF>\n", "an ontology in OWL"),
+        (
+            "a.owl",
+            "<?xml version=\"1.0\"?>\n<rdf:RDF>\n</rdf:RDF>\n",
+            "an ontology in OWL",
+        ),
     ] {
         let kb = folder.path().join(name);
         std::fs::write(&kb, text).expect("written");
         let done = index(&kb, &out, &[]);
-        assert!(done.code == Some(3) && done.err.contains(expected) && done.err.contains(name), "{}", done.err);
+        assert!(
+            done.code == Some(3) && done.err.contains(expected) && done.err.contains(name),
+            "{}",
+            done.err
+        );
         assert!(!out.exists());
     }
     let kb = folder.path().join("kb.jsonl");
     std::fs::write(&kb, b"{\"id\": \"D1\", \"name\": \"Sj\xf6gren\"}\n").expect("written");
     let done = index(&kb, &out, &[]);
-    assert!(done.err.contains("line 1: expected UTF-8") && done.err.contains("--encoding"), "{}", done.err);
+    assert!(
+        done.err.contains("line 1: expected UTF-8") && done.err.contains("--encoding"),
+        "{}",
+        done.err
+    );
     let done = index(&kb, &out, &["--encoding", "windows-1252"]);
     assert_eq!(done.code, Some(0), "{}", done.err);
 }

@@ -17,12 +17,21 @@ fn done(bench: &Bench, line: &str) -> String {
 /// The rows of the ranker.
 fn rows(bench: &Bench, more: &str) -> Vec<Value> {
     let said = done(bench, format!("{LINE} --json {more}").trim());
-    let value: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
-    value["rank"].as_array().unwrap_or_else(|| panic!("no rows: {said}")).clone()
+    let value: Value =
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    value["rank"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no rows: {said}"))
+        .clone()
 }
 
 fn scores(row: &Value) -> Vec<f64> {
-    row["scores"].as_array().expect("a list").iter().filter_map(Value::as_f64).collect()
+    row["scores"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_f64)
+        .collect()
 }
 
 #[test]
@@ -33,8 +42,14 @@ fn bench_times_a_ranker_on_pairs() {
          --set validation.mentions=0 {WINDOWS}",
         tiny().display()
     );
-    done(&bench, "candidates --system tfidf --kb @kb.jsonl --corpus @ --split dev --top 3 --device cpu --out @lists");
-    done(&bench, &format!("{train} --stage rank --steps 2 --candidates @lists --out @rank"));
+    done(
+        &bench,
+        "candidates --system tfidf --kb @kb.jsonl --corpus @ --split dev --top 3 --device cpu --out @lists",
+    );
+    done(
+        &bench,
+        &format!("{train} --stage rank --steps 2 --candidates @lists --out @rank"),
+    );
     done(
         &bench,
         &format!(
@@ -44,14 +59,30 @@ fn bench_times_a_ranker_on_pairs() {
     assert!(rows(&bench, "").is_empty());
 
     let found = rows(&bench, "--ranker @rank/model");
-    let precisions: Vec<&str> = found.iter().filter_map(|row| row["precision"].as_str()).collect();
+    let precisions: Vec<&str> = found
+        .iter()
+        .filter_map(|row| row["precision"].as_str())
+        .collect();
     // bfloat16 where the processor multiplies in it.
-    assert!(precisions == ["f32", "int8"] || precisions == ["f32", "bf16", "int8"], "{precisions:?}");
+    assert!(
+        precisions == ["f32", "int8"] || precisions == ["f32", "bf16", "int8"],
+        "{precisions:?}"
+    );
     let floats = scores(&found[0]);
     for row in &found {
-        assert_eq!((&row["batch"], &row["seq"], &row["runs"]), (&16.into(), &128.into(), &3.into()), "{row}");
-        assert!(row["median_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{row}");
-        let near = scores(row).iter().zip(&floats).all(|(one, float)| (one - float).abs() < 0.05);
+        assert_eq!(
+            (&row["batch"], &row["seq"], &row["runs"]),
+            (&16.into(), &128.into(), &3.into()),
+            "{row}"
+        );
+        assert!(
+            row["median_ms"].as_f64().is_some_and(|ms| ms > 0.0),
+            "{row}"
+        );
+        let near = scores(row)
+            .iter()
+            .zip(&floats)
+            .all(|(one, float)| (one - float).abs() < 0.05);
         assert!(near && scores(row).len() == 16, "{row}");
     }
 
@@ -61,20 +92,46 @@ fn bench_times_a_ranker_on_pairs() {
     std::fs::write(bench.path("pairs.u32"), &ids).expect("written");
     let given = scores(&rows(&bench, "--ranker @rank/model --pairs-from @pairs.u32")[0]);
     assert_eq!(given.len(), 3);
-    assert!((given[0] - given[1]).abs() < 1e-6 && given[0] != given[2], "{given:?}");
+    assert!(
+        (given[0] - given[1]).abs() < 1e-6 && given[0] != given[2],
+        "{given:?}"
+    );
 
     let shown = done(&bench, &format!("{LINE} --ranker @rank/model"));
-    assert!(shown.contains("Rank") && shown.contains("16 x 128") && shown.contains("int8"), "{shown}");
+    assert!(
+        shown.contains("Rank") && shown.contains("16 x 128") && shown.contains("int8"),
+        "{shown}"
+    );
 
     std::fs::write(bench.path("cut.u32"), &ids[..ids.len() - 4]).expect("written");
     std::fs::write(bench.path("strange.u32"), [255u8; 4 * 128]).expect("written");
     let with = |more: &str| format!("{LINE} {more}");
     bench.refuses(&[
-        (&with("--ranker @run/model"), 3, "expected a cross-encoder of `pel train --stage rank`"),
-        (&with("--ranker @nothing"), 3, "expected a cross-encoder of `pel train --stage rank`"),
+        (
+            &with("--ranker @run/model"),
+            3,
+            "expected a cross-encoder of `pel train --stage rank`",
+        ),
+        (
+            &with("--ranker @nothing"),
+            3,
+            "expected a cross-encoder of `pel train --stage rank`",
+        ),
         (&with("--pairs-from @pairs.u32"), 2, "--ranker"),
-        (&with("--ranker @rank/model --pairs-from @cut.u32"), 3, "expected rows of 128 u32 token ids"),
-        (&with("--ranker @rank/model --pairs-from @strange.u32"), 3, "expected token ids below 401"),
-        (&with("--ranker @rank/model --pairs-from @nothing"), 6, "nothing"),
+        (
+            &with("--ranker @rank/model --pairs-from @cut.u32"),
+            3,
+            "expected rows of 128 u32 token ids",
+        ),
+        (
+            &with("--ranker @rank/model --pairs-from @strange.u32"),
+            3,
+            "expected token ids below 401",
+        ),
+        (
+            &with("--ranker @rank/model --pairs-from @nothing"),
+            6,
+            "nothing",
+        ),
     ]);
 }

@@ -6,7 +6,8 @@ use common::{KB, Workspace as Bench, sealed, tiny};
 use std::path::Path;
 
 fn manifest(bundle: &Path) -> serde_json::Value {
-    serde_json::from_slice(&std::fs::read(bundle.join("manifest.json")).expect("read")).expect("JSON")
+    serde_json::from_slice(&std::fs::read(bundle.join("manifest.json")).expect("read"))
+        .expect("JSON")
 }
 
 #[test]
@@ -16,7 +17,9 @@ fn bundle_stores_threshold_and_its_calibration() {
     let before = manifest(&bench.path("bundle"));
     let dry = bench.done(&format!("{line} --dry-run"));
     assert!(
-        dry.out.contains("3 mentions of the split dev, 1 of them NIL") && dry.out.contains("not changed"),
+        dry.out
+            .contains("3 mentions of the split dev, 1 of them NIL")
+            && dry.out.contains("not changed"),
         "{}",
         dry.out
     );
@@ -28,27 +31,48 @@ fn bundle_stores_threshold_and_its_calibration() {
     // The two names have the score 1, the unknown word less.
     assert!(threshold < 1.0, "{nil}");
     let words = nil["calibrated_on"].as_str().expect("words");
-    assert!(words.contains("split dev: 3 mentions, 1 NIL") && words.contains("F1 100.0"), "{words}");
+    assert!(
+        words.contains("split dev: 3 mentions, 1 NIL") && words.contains("F1 100.0"),
+        "{words}"
+    );
     assert!(!words.contains('/'), "no paths: {words}");
     let curve = std::fs::read_to_string(bench.path("nil.csv")).expect("written");
     assert_eq!(curve.lines().next(), Some("threshold,precision,recall"));
-    assert_eq!(curve.lines().nth(1), Some(format!("{},1,1", threshold as f32).as_str()));
+    assert_eq!(
+        curve.lines().nth(1),
+        Some(format!("{},1,1", threshold as f32).as_str())
+    );
     let record: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(bench.path("nil.json")).expect("read")).expect("JSON");
-    assert_eq!((&record["figures"]["f1"], &record["rule"]), (&1.0.into(), &"best_f1".into()));
+        serde_json::from_slice(&std::fs::read(bench.path("nil.json")).expect("read"))
+            .expect("JSON");
+    assert_eq!(
+        (&record["figures"]["f1"], &record["rule"]),
+        (&1.0.into(), &"best_f1".into())
+    );
     let said = bench.pel("inspect @bundle");
-    assert!(said.code == Some(0) && said.out.contains("best F1 of NIL"), "{}{}", said.out, said.err);
+    assert!(
+        said.code == Some(0) && said.out.contains("best F1 of NIL"),
+        "{}{}",
+        said.out,
+        said.err
+    );
 
     // A bundle of one file gets the same.
     bench.done("pack @bundle @one.pel");
     bench.done("calibrate @one.pel --corpus @ --device cpu --precision 1 --json");
     let said = bench.pel("inspect @one.pel --json");
-    assert!(said.out.contains("most links with at least 100.0 % right"), "{}", said.out);
+    assert!(
+        said.out.contains("most links with at least 100.0 % right"),
+        "{}",
+        said.out
+    );
     // Its own threshold is one that `pel evaluate` measures at.
     let said = bench
         .pel("evaluate --bundle @one.pel --corpus @ --split dev --train-split none --systems link,dense --device cpu");
     assert!(
-        said.code == Some(0) && said.out.contains("(bundle)") && said.out.contains("as `pel link` does"),
+        said.code == Some(0)
+            && said.out.contains("(bundle)")
+            && said.out.contains("as `pel link` does"),
         "{}{}",
         said.out,
         said.err
@@ -59,11 +83,19 @@ fn bundle_stores_threshold_and_its_calibration() {
 fn mix_is_chosen_and_stored() {
     let bench = Bench::new();
     let done = bench.pel("calibrate @bundle --corpus @ --mix --device cpu");
-    assert!(done.code == Some(3) && done.err.contains("names and templates"), "{}", done.err);
+    assert!(
+        done.code == Some(3) && done.err.contains("names and templates"),
+        "{}",
+        done.err
+    );
     let tiny = tiny().display().to_string();
-    for (more, code, expected) in [("--mix 1.5", 3, "expected a weight from 0 to 1"), ("--mix 0.25", 0, "")] {
-        let done =
-            bench.pel(&format!("index --encoder {tiny} --kb @kb.jsonl --view both --device cpu --out @both {more}"));
+    for (more, code, expected) in [
+        ("--mix 1.5", 3, "expected a weight from 0 to 1"),
+        ("--mix 0.25", 0, ""),
+    ] {
+        let done = bench.pel(&format!(
+            "index --encoder {tiny} --kb @kb.jsonl --view both --device cpu --out @both {more}"
+        ));
         assert_eq!(done.code, Some(code), "{}", done.err);
         assert!(done.err.contains(expected), "{}", done.err);
     }
@@ -71,50 +103,117 @@ fn mix_is_chosen_and_stored() {
     let said = bench.pel("inspect @both");
     assert!(said.out.contains("weight 0.25"), "{}", said.out);
     let done = bench.pel("calibrate @both --corpus @ --mix --device cpu");
-    assert!(done.code == Some(0) && done.out.contains("Share of the template"), "{}{}", done.out, done.err);
-    let mix = manifest(&bench.path("both"))["view"]["mix"].as_f64().expect("a number");
-    assert!(done.out.contains(&format!("Taken: {}", mix as f32)), "{mix}: {}", done.out);
+    assert!(
+        done.code == Some(0) && done.out.contains("Share of the template"),
+        "{}{}",
+        done.out,
+        done.err
+    );
+    let mix = manifest(&bench.path("both"))["view"]["mix"]
+        .as_f64()
+        .expect("a number");
+    assert!(
+        done.out.contains(&format!("Taken: {}", mix as f32)),
+        "{mix}: {}",
+        done.out
+    );
     // Another view of the same encoder has neither its mix nor its threshold.
-    let made = bench.pel("index --encoder @both --kb @kb.jsonl --view both --mix 0.5 --device cpu --out @mixed");
-    assert!(made.code == Some(0) && manifest(&bench.path("mixed"))["nil"]["threshold"].is_null(), "{}", made.err);
-    let made = bench.pel("index --encoder @mixed --kb @kb.jsonl --view names --device cpu --out @names");
-    assert!(made.code == Some(0) && manifest(&bench.path("names"))["view"]["mix"] == 0.0, "{}", made.err);
+    let made = bench.pel(
+        "index --encoder @both --kb @kb.jsonl --view both --mix 0.5 --device cpu --out @mixed",
+    );
+    assert!(
+        made.code == Some(0) && manifest(&bench.path("mixed"))["nil"]["threshold"].is_null(),
+        "{}",
+        made.err
+    );
+    let made =
+        bench.pel("index --encoder @mixed --kb @kb.jsonl --view names --device cpu --out @names");
+    assert!(
+        made.code == Some(0) && manifest(&bench.path("names"))["view"]["mix"] == 0.0,
+        "{}",
+        made.err
+    );
     // What the manifest says is what links.
     let linked =
         bench.pel("evaluate --bundle @both --corpus @ --split dev --train-split none --systems link --device cpu");
-    let said = if mix > 0.0 { linked.out.contains("of its template") } else { !linked.out.contains("of its template") };
-    assert!(linked.code == Some(0) && said, "{}{}", linked.out, linked.err);
+    let said = if mix > 0.0 {
+        linked.out.contains("of its template")
+    } else {
+        !linked.out.contains("of its template")
+    };
+    assert!(
+        linked.code == Some(0) && said,
+        "{}{}",
+        linked.out,
+        linked.err
+    );
 }
 
 #[test]
 fn spelling_weight_is_chosen_stored_and_copied() {
     let bench = Bench::new();
     let view = |bundle: &str| manifest(&bench.path(bundle))["view"].clone();
-    assert_eq!(view("bundle").get("spelling"), None, "older builds read bundles without it");
+    assert_eq!(
+        view("bundle").get("spelling"),
+        None,
+        "older builds read bundles without it"
+    );
     let done = bench.pel("calibrate @bundle --corpus @ --spelling --device cpu");
-    assert!(done.code == Some(0) && done.out.contains("Share of spelling"), "{}{}", done.out, done.err);
+    assert!(
+        done.code == Some(0) && done.out.contains("Share of spelling"),
+        "{}{}",
+        done.out,
+        done.err
+    );
     // It costs nothing on three mentions, two of which are names.
-    assert!(done.out.contains("Taken: 0.3") && done.out.contains("0.3 of spelling in a score"), "{}", done.out);
+    assert!(
+        done.out.contains("Taken: 0.3") && done.out.contains("0.3 of spelling in a score"),
+        "{}",
+        done.out
+    );
     let spelled = manifest(&bench.path("bundle"));
     assert_eq!(
-        (&spelled["format"], spelled["view"]["spelling"].as_f64().map(|share| share as f32)),
+        (
+            &spelled["format"],
+            spelled["view"]["spelling"]
+                .as_f64()
+                .map(|share| share as f32)
+        ),
         (&4.into(), Some(0.3))
     );
-    assert!(bench.pel("inspect @bundle").out.contains("spelling has weight 0.3 in the score"));
+    assert!(
+        bench
+            .pel("inspect @bundle")
+            .out
+            .contains("spelling has weight 0.3 in the score")
+    );
     // What it adds is shown beside the similarity, which makes up the rest.
     let line = "explain --bundle @bundle --text fever --mention fever --device cpu";
-    let why: serde_json::Value = serde_json::from_str(&bench.pel(&format!("{line} --json")).out).expect("JSON");
+    let why: serde_json::Value =
+        serde_json::from_str(&bench.pel(&format!("{line} --json")).out).expect("JSON");
     let of = |one: &serde_json::Value, key: &str| one[key].as_f64().expect("a number");
     for one in why["candidates"].as_array().expect("a list") {
         let sum = 0.7 * of(one, "best_text_score") + of(one, "spelling");
         assert!((of(one, "score") - sum).abs() < 0.02, "{one}");
     }
-    assert!((of(&why["candidates"][0], "spelling") - 0.3).abs() < 1e-6, "{why}");
+    assert!(
+        (of(&why["candidates"][0], "spelling") - 0.3).abs() < 1e-6,
+        "{why}"
+    );
     assert!(bench.pel(line).out.contains("Spelling adds"));
     let said = bench.pel("index --encoder @bundle --kb @kb.jsonl --device cpu --out @heir");
-    assert!(said.code == Some(0) && view("heir")["spelling"] == view("bundle")["spelling"], "{}", said.err);
-    let said = bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --device cpu --out @plain");
-    assert!(said.code == Some(0) && view("plain").get("spelling").is_none(), "{}", said.err);
+    assert!(
+        said.code == Some(0) && view("heir")["spelling"] == view("bundle")["spelling"],
+        "{}",
+        said.err
+    );
+    let said =
+        bench.pel("index --encoder @bundle --kb @kb.jsonl --spelling 0 --device cpu --out @plain");
+    assert!(
+        said.code == Some(0) && view("plain").get("spelling").is_none(),
+        "{}",
+        said.err
+    );
     // A policy that is taken over brings the scores that it was chosen for.
     bench.done("calibrate @plain --from @bundle");
     assert_eq!(view("plain")["spelling"], view("bundle")["spelling"]);
@@ -129,11 +228,25 @@ fn spelling_weight_is_chosen_stored_and_copied() {
             3,
             "0 unless the similarity is cosine, found 0.3",
         ),
-        ("calibrate @plain --from @bundle --spelling", 2, "cannot be used with"),
-        ("calibrate @plain --from @bundle --split dev", 2, "cannot be used with"),
+        (
+            "calibrate @plain --from @bundle --spelling",
+            2,
+            "cannot be used with",
+        ),
+        (
+            "calibrate @plain --from @bundle --split dev",
+            2,
+            "cannot be used with",
+        ),
     ]);
-    bench.done("index --encoder @bundle --kb @kb.jsonl --spelling 0 --score dot --device cpu --out @dots");
-    bench.refuses(&[("calibrate @dots --corpus @ --spelling --device cpu", 3, "0 unless the similarity is cosine")]);
+    bench.done(
+        "index --encoder @bundle --kb @kb.jsonl --spelling 0 --score dot --device cpu --out @dots",
+    );
+    bench.refuses(&[(
+        "calibrate @dots --corpus @ --spelling --device cpu",
+        3,
+        "0 unless the similarity is cosine",
+    )]);
 }
 
 #[test]
@@ -142,19 +255,34 @@ fn index_of_a_bundles_encoder_copies_its_threshold() {
     bench.done("calibrate @bundle --corpus @ --device cpu");
     bench.done("pack @bundle @one.pel");
     for from in ["@bundle", "@one.pel"] {
-        bench.done(&format!("index --encoder {from} --kb @kb.jsonl --device cpu --out @again"));
-        let (before, after) = (manifest(&bench.path("bundle")), manifest(&bench.path("again")));
+        bench.done(&format!(
+            "index --encoder {from} --kb @kb.jsonl --device cpu --out @again"
+        ));
+        let (before, after) = (
+            manifest(&bench.path("bundle")),
+            manifest(&bench.path("again")),
+        );
         for part in ["encoder", "view", "nil", "index"] {
             assert_eq!(before[part], after[part], "{from}");
         }
         assert!(before["nil"]["threshold"].is_number());
-        let index = |bundle: &str| std::fs::read(bench.path(bundle).join("index.bin")).expect("read");
+        let index =
+            |bundle: &str| std::fs::read(bench.path(bundle).join("index.bin")).expect("read");
         assert!(index("bundle") == index("again"), "{from}");
     }
-    let done = bench.pel("index --encoder @bundle --entity-encoder @bundle --kb @kb.jsonl --out @again");
-    assert!(done.code == Some(3) && done.err.contains("brings its own"), "{}", done.err);
+    let done =
+        bench.pel("index --encoder @bundle --entity-encoder @bundle --kb @kb.jsonl --out @again");
+    assert!(
+        done.code == Some(3) && done.err.contains("brings its own"),
+        "{}",
+        done.err
+    );
     let done = bench.pel("index --encoder @kb.jsonl --kb @kb.jsonl --out @again");
-    assert!(done.code == Some(4) && done.err.contains("bundle"), "{}", done.err);
+    assert!(
+        done.code == Some(4) && done.err.contains("bundle"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
@@ -164,25 +292,48 @@ fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
     bench.done("calibrate @bundle --corpus @ --device cpu");
     let curve = nil("bundle")["curve"].as_array().map_or(0, Vec::len);
     assert!((1..=64).contains(&curve), "{curve}");
-    bench.done("index --encoder @bundle --kb @kb.jsonl --nil-threshold 0.1 --device cpu --out @other");
+    bench.done(
+        "index --encoder @bundle --kb @kb.jsonl --nil-threshold 0.1 --device cpu --out @other",
+    );
     let done = bench.pel("calibrate @other --from @bundle");
-    assert!(done.code == Some(0) && done.out.contains("written to the manifest"), "{}{}", done.out, done.err);
+    assert!(
+        done.code == Some(0) && done.out.contains("written to the manifest"),
+        "{}{}",
+        done.out,
+        done.err
+    );
     assert_eq!(nil("other"), nil("bundle"));
     bench.done("inspect @other");
 
-    let line = "index --encoder @bundle --kb @kb.jsonl --view template --device cpu --out @templates";
+    let line =
+        "index --encoder @bundle --kb @kb.jsonl --view template --device cpu --out @templates";
     bench.done(line);
     let before = nil("templates");
     bench.refuses(&[
-        ("calibrate @templates --from @bundle", 3, "its views or scores are not those of"),
-        ("calibrate @other --from @bundle --corpus @", 2, "cannot be used with"),
+        (
+            "calibrate @templates --from @bundle",
+            3,
+            "its views or scores are not those of",
+        ),
+        (
+            "calibrate @other --from @bundle --corpus @",
+            2,
+            "cannot be used with",
+        ),
         ("calibrate @other --from @nothing", 4, "expected a bundle"),
-        ("index --encoder @bundle --kb @kb.jsonl --device cpu --out @bundle", 2, "this is an input"),
+        (
+            "index --encoder @bundle --kb @kb.jsonl --device cpu --out @bundle",
+            2,
+            "this is an input",
+        ),
     ]);
     assert_eq!(nil("templates"), before);
     // Another encoder's scores mean something else.
     let cased = tiny().with_file_name("tiny-cased");
-    let line = format!("index --encoder {} --kb @kb.jsonl --device cpu --out @cased", cased.display());
+    let line = format!(
+        "index --encoder {} --kb @kb.jsonl --device cpu --out @cased",
+        cased.display()
+    );
     bench.done(&line);
     bench.refuses(&[
         ("calibrate @cased --from @bundle", 3, "its encoder"),
@@ -198,7 +349,11 @@ fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
     cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0, "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
     cased["format"] = 5.into();
     std::fs::write(&path, sealed(&cased)).expect("written");
-    bench.refuses(&[("inspect @cased", 4, "`nil.model.vector`: expected 32 values, found 3")]);
+    bench.refuses(&[(
+        "inspect @cased",
+        4,
+        "`nil.model.vector`: expected 32 values, found 3",
+    )]);
 }
 
 #[test]
@@ -206,18 +361,27 @@ fn nil_model_weighs_features_and_decides() {
     let bench = Bench::new();
     let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
     let done = bench.pel("calibrate @bundle --corpus @ --by nil-model --device cpu");
-    assert!(done.code == Some(0) && done.out.contains("of the best score plus"), "{}{}", done.out, done.err);
+    assert!(
+        done.code == Some(0) && done.out.contains("of the best score plus"),
+        "{}{}",
+        done.out,
+        done.err
+    );
     let with_model = manifest(&bench.path("bundle"));
     assert_eq!(
-        (&with_model["format"], with_model["nil"]["model"].as_object().map(|of| of.len())),
+        (
+            &with_model["format"],
+            with_model["nil"]["model"].as_object().map(|of| of.len())
+        ),
         (&5.into(), Some(5))
     );
     assert!(
-        with_model["nil"]["calibrated_on"].as_str().is_some_and(|on| on.contains("by scores with the NIL model")),
+        with_model["nil"]["calibrated_on"]
+            .as_str()
+            .is_some_and(|on| on.contains("by scores with the NIL model")),
         "{with_model}"
     );
-    let evaluated =
-        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
+    let evaluated = "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
     let said = bench.pel(evaluated);
     assert!(
         said.code == Some(0) && said.out.contains("NIL by the score and the NIL model"),
@@ -230,8 +394,7 @@ fn nil_model_weighs_features_and_decides() {
     let folder = bench.path("bundle").join("manifest.json");
     let decided = |overlap: f64| -> serde_json::Value {
         let mut manifest = with_model.clone();
-        manifest["nil"]["model"] =
-            serde_json::json!({"margin": 0.0, "short_mention": 0.0, "ngram_overlap": overlap, "intercept": 0.0});
+        manifest["nil"]["model"] = serde_json::json!({"margin": 0.0, "short_mention": 0.0, "ngram_overlap": overlap, "intercept": 0.0});
         manifest["nil"]["threshold"] = 0.5.into();
         std::fs::write(&folder, sealed(&manifest)).expect("written");
         std::fs::write(bench.path("note.txt"), "feverish").expect("written");
@@ -241,10 +404,22 @@ fn nil_model_weighs_features_and_decides() {
         serde_json::from_str(said.out.trim()).expect("one mention")
     };
     let (linked, rejected) = (decided(100.0), decided(-100.0));
-    assert_eq!((&linked["decision"], &rejected["decision"]), (&"linked".into(), &"nil".into()), "{linked} {rejected}");
-    assert!(linked["nil_offset"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"], "{linked}");
+    assert_eq!(
+        (&linked["decision"], &rejected["decision"]),
+        (&"linked".into(), &"nil".into()),
+        "{linked} {rejected}"
+    );
+    assert!(
+        linked["nil_offset"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"],
+        "{linked}"
+    );
     let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
-    assert!(why.code == Some(0) && why.out.contains("plus -"), "{}{}", why.out, why.err);
+    assert!(
+        why.code == Some(0) && why.out.contains("plus -"),
+        "{}{}",
+        why.out,
+        why.err
+    );
 
     // Earlier builds wrote the model under other names.
     let mut former = with_model.clone();
@@ -275,11 +450,21 @@ fn nil_model_weighs_features_and_decides() {
     older["format"] = 1.into();
     older.as_object_mut().expect("an object").remove("digest");
     std::fs::write(&folder, older.to_string()).expect("written");
-    bench.refuses(&[("inspect @bundle", 4, "expected format version 3 for what it holds")]);
+    bench.refuses(&[(
+        "inspect @bundle",
+        4,
+        "expected format version 3 for what it holds",
+    )]);
     std::fs::write(&folder, common::sealed(&with_model)).expect("written");
 
     bench.done("calibrate @bundle --corpus @ --by score --device cpu");
-    assert_eq!((&manifest(&bench.path("bundle"))["format"], nil("bundle").get("model")), (&4.into(), None));
+    assert_eq!(
+        (
+            &manifest(&bench.path("bundle"))["format"],
+            nil("bundle").get("model")
+        ),
+        (&4.into(), None)
+    );
     bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "nil-model")]);
 }
 
@@ -288,10 +473,26 @@ fn failed_calibration_leaves_the_bundle_unchanged() {
     let bench = Bench::new();
     let before = manifest(&bench.path("bundle"));
     bench.refuses(&[
-        ("calibrate @bundle --corpus @ --split known", 3, "the split known has no NIL mention"),
-        ("calibrate @bundle --corpus @ --split test", 6, "expected mentions.test.jsonl"),
-        ("calibrate @bundle --corpus @ --nil held-out", 3, "no NIL mention of the kind `held out`"),
-        ("calibrate @bundle --corpus @ --precision 1.5", 2, "expected a share above 0 and at most 1"),
+        (
+            "calibrate @bundle --corpus @ --split known",
+            3,
+            "the split known has no NIL mention",
+        ),
+        (
+            "calibrate @bundle --corpus @ --split test",
+            6,
+            "expected mentions.test.jsonl",
+        ),
+        (
+            "calibrate @bundle --corpus @ --nil held-out",
+            3,
+            "no NIL mention of the kind `held out`",
+        ),
+        (
+            "calibrate @bundle --corpus @ --precision 1.5",
+            2,
+            "expected a share above 0 and at most 1",
+        ),
         ("calibrate @nothing --corpus @", 4, "expected a bundle"),
         ("calibrate @bundle", 2, "--corpus"),
     ]);
@@ -302,22 +503,61 @@ fn failed_calibration_leaves_the_bundle_unchanged() {
 fn okb_split_is_written_and_evaluated() {
     let bench = Bench::new();
     bench.refuses(&[
-        ("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sing --out @okb", 3, "did you mean Sign?"),
-        ("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign", 2, "--out"),
-        ("split okb --corpus @ --kb @kb.jsonl --train-split dev --out @okb", 2, "--types"),
-        ("split okb --corpus @ --kb @kb.jsonl --train-split dev --target 12", 2, "expected a share between 0 and 1"),
-        ("split okb --corpus @ --kb @kb.jsonl", 6, "found the splits dev, known"),
+        (
+            "split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sing --out @okb",
+            3,
+            "did you mean Sign?",
+        ),
+        (
+            "split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign",
+            2,
+            "--out",
+        ),
+        (
+            "split okb --corpus @ --kb @kb.jsonl --train-split dev --out @okb",
+            2,
+            "--types",
+        ),
+        (
+            "split okb --corpus @ --kb @kb.jsonl --train-split dev --target 12",
+            2,
+            "expected a share between 0 and 1",
+        ),
+        (
+            "split okb --corpus @ --kb @kb.jsonl",
+            6,
+            "found the splits dev, known",
+        ),
     ]);
     // All mentions are Signs here; one of another type has to stay.
-    let kb = KB.replacen("chest pain\", \"types\": [\"Sign\"]", "chest pain\", \"types\": [\"Pain\"]", 1);
+    let kb = KB.replacen(
+        "chest pain\", \"types\": [\"Sign\"]",
+        "chest pain\", \"types\": [\"Pain\"]",
+        1,
+    );
     std::fs::write(bench.path("kb.jsonl"), kb).expect("written");
     std::fs::remove_file(bench.path("mentions.known.jsonl")).expect("removed");
-    let done = bench.pel("split okb --corpus @ --kb @kb.jsonl --train-split dev --suggest --target 0.5");
-    assert!(done.code == Some(0) && done.out.contains("--types "), "{}{}", done.out, done.err);
-    let done = bench.pel("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign --out @okb");
-    assert!(done.code == Some(0) && done.out.contains("written to"), "{}{}", done.out, done.err);
+    let done =
+        bench.pel("split okb --corpus @ --kb @kb.jsonl --train-split dev --suggest --target 0.5");
+    assert!(
+        done.code == Some(0) && done.out.contains("--types "),
+        "{}{}",
+        done.out,
+        done.err
+    );
+    let done =
+        bench.pel("split okb --corpus @ --kb @kb.jsonl --train-split dev --types Sign --out @okb");
+    assert!(
+        done.code == Some(0) && done.out.contains("written to"),
+        "{}{}",
+        done.out,
+        done.err
+    );
     let done =
         bench.done("evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact --json");
     let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
-    assert_eq!((&json["split"]["nil"], &json["split"]["held_out"]), (&2.into(), &1.into()));
+    assert_eq!(
+        (&json["split"]["nil"], &json["split"]["held_out"]),
+        (&2.into(), &1.into())
+    );
 }

@@ -116,7 +116,8 @@ impl Place {
     }
 
     fn read(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{}: {name}: {error}", self.name))
+        std::fs::read(self.path(name))
+            .unwrap_or_else(|error| panic!("{}: {name}: {error}", self.name))
     }
 
     fn text(&self, name: &str) -> String {
@@ -144,17 +145,34 @@ impl Place {
         if let Some(line) = &step.pel {
             let done = self.run(line);
             let all = format!("{}{}", done.out, done.err);
-            assert_eq!(done.code, Some(step.code), "{}", self.failure(&format!("{line}: {all}")));
+            assert_eq!(
+                done.code,
+                Some(step.code),
+                "{}",
+                self.failure(&format!("{line}: {all}"))
+            );
             for text in &step.says {
-                assert!(all.contains(text), "{}", self.failure(&format!("{line}: expected {text:?} in {all}")));
+                assert!(
+                    all.contains(text),
+                    "{}",
+                    self.failure(&format!("{line}: expected {text:?} in {all}"))
+                );
             }
             for text in &step.never {
-                assert!(!all.contains(text), "{}", self.failure(&format!("{line}: did not expect {text:?} in {all}")));
+                assert!(
+                    !all.contains(text),
+                    "{}",
+                    self.failure(&format!("{line}: did not expect {text:?} in {all}"))
+                );
             }
             self.check_links(step, &done.out);
         }
         for name in &step.absent {
-            assert!(!self.path(name).exists(), "{}", self.failure(&format!("{name} is there")));
+            assert!(
+                !self.path(name).exists(),
+                "{}",
+                self.failure(&format!("{name} is there"))
+            );
         }
         if let Some(name) = &step.file {
             self.prepare(step, name);
@@ -171,18 +189,31 @@ impl Place {
             .map(|line| {
                 let line: Value = serde_json::from_str(line).expect("lines of JSON");
                 let id = line["concept"]["id"].as_str().unwrap_or("NIL");
-                (line["text"].as_str().expect("a text").to_owned(), id.to_owned())
+                (
+                    line["text"].as_str().expect("a text").to_owned(),
+                    id.to_owned(),
+                )
             })
             .collect();
         if let Some(expected) = &step.links {
             assert_eq!(&found, expected, "{}", self.failure("other links"));
         }
         for expected in &step.finds {
-            assert!(found.contains(expected), "{}", self.failure(&format!("expected {expected:?} in {found:?}")));
+            assert!(
+                found.contains(expected),
+                "{}",
+                self.failure(&format!("expected {expected:?} in {found:?}"))
+            );
         }
         for text in &step.misses {
-            let within = found.iter().find(|(found, _)| found.contains(text.as_str()));
-            assert!(within.is_none(), "{}", self.failure(&format!("{within:?} is no mention")));
+            let within = found
+                .iter()
+                .find(|(found, _)| found.contains(text.as_str()));
+            assert!(
+                within.is_none(),
+                "{}",
+                self.failure(&format!("{within:?} is no mention"))
+            );
         }
     }
 
@@ -191,7 +222,9 @@ impl Place {
         let path = self.path(name);
         if let Some(text) = &step.write {
             let times = step.times.unwrap_or(1);
-            let text: String = (0..times).map(|n| text.replace("{n}", &n.to_string())).collect();
+            let text: String = (0..times)
+                .map(|n| text.replace("{n}", &n.to_string()))
+                .collect();
             std::fs::write(&path, text).expect("written");
         }
         if let Some(bytes) = &step.bytes {
@@ -199,8 +232,11 @@ impl Place {
         }
         if let Some((from, to)) = &step.replace {
             let mut bytes = self.read(name);
-            let at = bytes.windows(from.len()).position(|window| window == from.as_bytes());
-            let at = at.unwrap_or_else(|| panic!("{}", self.failure(&format!("{name} has no {from:?}"))));
+            let at = bytes
+                .windows(from.len())
+                .position(|window| window == from.as_bytes());
+            let at = at
+                .unwrap_or_else(|| panic!("{}", self.failure(&format!("{name} has no {from:?}"))));
             bytes.splice(at..at + from.len(), to.bytes());
             std::fs::write(&path, bytes).expect("written");
         }
@@ -230,23 +266,49 @@ impl Place {
     fn check_file(&self, step: &Step, name: &str) {
         for text in &step.contains {
             let all = self.text(name);
-            assert!(all.contains(text), "{}", self.failure(&format!("{name}: expected {text:?} in {all}")));
+            assert!(
+                all.contains(text),
+                "{}",
+                self.failure(&format!("{name}: expected {text:?} in {all}"))
+            );
         }
         for text in &step.lacks {
             let all = self.text(name);
-            assert!(!all.contains(text), "{}", self.failure(&format!("{name}: did not expect {text:?} in {all}")));
+            assert!(
+                !all.contains(text),
+                "{}",
+                self.failure(&format!("{name}: did not expect {text:?} in {all}"))
+            );
         }
         if let Some(lines) = step.lines {
-            assert_eq!(self.text(name).lines().count(), lines, "{}", self.failure(&self.text(name)));
+            assert_eq!(
+                self.text(name).lines().count(),
+                lines,
+                "{}",
+                self.failure(&self.text(name))
+            );
         }
         if let Some(kept) = &step.same_as {
-            assert!(self.read(name) == self.read(kept), "{}", self.failure(&format!("{name} has changed")));
+            assert!(
+                self.read(name) == self.read(kept),
+                "{}",
+                self.failure(&format!("{name} has changed"))
+            );
         }
         #[cfg(unix)]
         if let Some(digits) = &step.mode {
             use std::os::unix::fs::PermissionsExt;
-            let found = std::fs::metadata(self.path(name)).expect("it is there").permissions().mode() & 0o777;
-            assert_eq!(&format!("{found:03o}"), digits, "{}", self.failure(&format!("permissions of {name}")));
+            let found = std::fs::metadata(self.path(name))
+                .expect("it is there")
+                .permissions()
+                .mode()
+                & 0o777;
+            assert_eq!(
+                &format!("{found:03o}"),
+                digits,
+                "{}",
+                self.failure(&format!("permissions of {name}"))
+            );
         }
         for expected in &step.concepts {
             self.check_concept(name, expected);
@@ -255,19 +317,37 @@ impl Place {
 
     fn check_concept(&self, file: &str, expected: &Concept) {
         let text = self.text(file);
-        let all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("lines of JSON")).collect();
-        let found: Vec<&Value> = all.iter().filter(|concept| concept["id"] == expected.id).collect();
-        let [found] = found[..] else { panic!("{}", self.failure(&format!("{} once in {text}", expected.id))) };
+        let all: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("lines of JSON"))
+            .collect();
+        let found: Vec<&Value> = all
+            .iter()
+            .filter(|concept| concept["id"] == expected.id)
+            .collect();
+        let [found] = found[..] else {
+            panic!(
+                "{}",
+                self.failure(&format!("{} once in {text}", expected.id))
+            )
+        };
         let list = |field: &str| -> Vec<String> {
             let values = found[field].as_array().into_iter().flatten();
-            values.filter_map(|value| value.as_str().map(str::to_owned)).collect()
+            values
+                .filter_map(|value| value.as_str().map(str::to_owned))
+                .collect()
         };
         if let Some(name) = &expected.name {
             assert_eq!(found["name"], *name, "{}", self.failure(&found.to_string()));
         }
         for (field, expected) in [("synonyms", &expected.synonyms), ("types", &expected.types)] {
             if let Some(expected) = expected {
-                assert_eq!(&list(field), expected, "{}", self.failure(&found.to_string()));
+                assert_eq!(
+                    &list(field),
+                    expected,
+                    "{}",
+                    self.failure(&found.to_string())
+                );
             }
         }
     }
@@ -275,9 +355,15 @@ impl Place {
 
 fn case(name: &'static str) {
     let from = folder().join(name);
-    let text = std::fs::read_to_string(from.join("case.toml")).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let Case { expected, step } = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let place = Place { folder: tempfile::tempdir().expect("a folder"), name, expected };
+    let text = std::fs::read_to_string(from.join("case.toml"))
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let Case { expected, step } =
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let place = Place {
+        folder: tempfile::tempdir().expect("a folder"),
+        name,
+        expected,
+    };
     copy(&from, place.folder.path());
     step.iter().for_each(|step| place.take(step));
 }

@@ -25,12 +25,20 @@ fn bundle() -> &'static str {
         let folder = tempfile::tempdir().expect("a folder");
         for entry in std::fs::read_dir(file("bundle/default")).expect("committed") {
             let path = entry.expect("listed").path();
-            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
             let from = std::fs::File::open(&path).expect("readable");
             match name.strip_suffix(".xz") {
                 Some(name) => {
                     let mut to = std::fs::File::create(folder.path().join(name)).expect("made");
-                    std::io::copy(&mut liblzma::read::XzDecoder::new_multi_decoder(from), &mut to).expect("unpacked");
+                    std::io::copy(
+                        &mut liblzma::read::XzDecoder::new_multi_decoder(from),
+                        &mut to,
+                    )
+                    .expect("unpacked");
                 }
                 None => drop(std::fs::copy(&path, folder.path().join(name)).expect("copied")),
             }
@@ -59,10 +67,21 @@ struct Named {
 
 fn link(notes: &Path, more: &[&str]) -> Vec<Linked> {
     let notes = notes.display().to_string();
-    let line = ["link", "--bundle", bundle(), "--device", "cpu", "--format", "jsonl", &notes];
+    let line = [
+        "link",
+        "--bundle",
+        bundle(),
+        "--device",
+        "cpu",
+        "--format",
+        "jsonl",
+        &notes,
+    ];
     let CommandOutput { code, out, err } = output_of(pel(&[&line[..], more].concat()));
     assert_eq!(code, Some(0), "{err}");
-    out.lines().map(|line| serde_json::from_str(line).expect("a mention")).collect()
+    out.lines()
+        .map(|line| serde_json::from_str(line).expect("a mention"))
+        .collect()
 }
 
 fn is_update() -> bool {
@@ -75,17 +94,33 @@ fn example_note_is_linked_as_expected() {
     assert!(!file("examples/note.ann").exists());
     let mut found = "start\tend\tmention\tconcept\tname\n".to_owned();
     for mention in link(&file("examples/note.txt"), &[]) {
-        let Linked { start_code_point, end_code_point, text, concept, .. } = mention;
-        let (id, name) = concept.map_or(("NIL".into(), String::new()), |concept| (concept.id, concept.name));
+        let Linked {
+            start_code_point,
+            end_code_point,
+            text,
+            concept,
+            ..
+        } = mention;
+        let (id, name) = concept.map_or(("NIL".into(), String::new()), |concept| {
+            (concept.id, concept.name)
+        });
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        writeln!(found, "{start_code_point}\t{end_code_point}\t{text}\t{id}\t{name}").expect("a string");
+        writeln!(
+            found,
+            "{start_code_point}\t{end_code_point}\t{text}\t{id}\t{name}"
+        )
+        .expect("a string");
     }
     let path = file("tests/goldens/note.tsv");
     if is_update() {
         std::fs::write(&path, &found).expect("written");
     }
     let expected = std::fs::read_to_string(&path).expect("committed");
-    let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    let lines = |text: &str| {
+        text.lines()
+            .map(str::to_owned)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
     let (before, now) = (lines(&expected), lines(&found));
     let difference: Vec<String> = before
         .difference(&now)
@@ -123,20 +158,37 @@ impl Gold {
 
 /// The annotated notes, and a folder with their texts and spans.
 fn annotated() -> (Vec<Annotated>, tempfile::TempDir) {
-    let text = std::fs::read_to_string(file("tests/fixtures/clinical/notes.jsonl")).expect("committed");
-    let notes: Vec<Annotated> = text.lines().map(|line| serde_json::from_str(line).expect("a note")).collect();
+    let text =
+        std::fs::read_to_string(file("tests/fixtures/clinical/notes.jsonl")).expect("committed");
+    let notes: Vec<Annotated> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a note"))
+        .collect();
     let folder = tempfile::tempdir().expect("a folder");
     for kind in ["texts", "spans"] {
         std::fs::create_dir(folder.path().join(kind)).expect("made");
     }
     for (number, note) in notes.iter().enumerate() {
-        std::fs::write(folder.path().join(format!("texts/{number:02}.txt")), &note.text).expect("written");
+        std::fs::write(
+            folder.path().join(format!("texts/{number:02}.txt")),
+            &note.text,
+        )
+        .expect("written");
         let spans = note.mentions.iter().map(|gold| {
-            let Gold { start, end, text, .. } = gold;
-            format!("{}\n", serde_json::json!({"start": start, "end": end, "text": text}))
+            let Gold {
+                start, end, text, ..
+            } = gold;
+            format!(
+                "{}\n",
+                serde_json::json!({"start": start, "end": end, "text": text})
+            )
         });
         let spans: String = spans.collect();
-        std::fs::write(folder.path().join(format!("spans/{number:02}.jsonl")), spans).expect("written");
+        std::fs::write(
+            folder.path().join(format!("spans/{number:02}.jsonl")),
+            spans,
+        )
+        .expect("written");
     }
     (notes, folder)
 }
@@ -144,11 +196,24 @@ fn annotated() -> (Vec<Annotated>, tempfile::TempDir) {
 /// The links by note and span.
 fn by_span(all: Vec<Linked>) -> HashMap<(usize, usize, usize), Option<Named>> {
     let number = |doc: &str| -> usize {
-        let stem = Path::new(doc).file_stem().expect("a name").to_string_lossy().into_owned();
+        let stem = Path::new(doc)
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         stem.parse().expect("a number")
     };
     all.into_iter()
-        .map(|mention| ((number(&mention.doc), mention.start_code_point, mention.end_code_point), mention.concept))
+        .map(|mention| {
+            (
+                (
+                    number(&mention.doc),
+                    mention.start_code_point,
+                    mention.end_code_point,
+                ),
+                mention.concept,
+            )
+        })
         .collect()
 }
 
@@ -156,42 +221,82 @@ fn by_span(all: Vec<Linked>) -> HashMap<(usize, usize, usize), Option<Named>> {
 fn floor(what: &str, hits: usize, of: usize, least: f64) {
     let share = hits as f64 / of as f64;
     if is_update() {
-        eprintln!("{what}: {hits} of {of}, {:.1} %; floor {:.1} %", 100.0 * share, 100.0 * least);
+        eprintln!(
+            "{what}: {hits} of {of}, {:.1} %; floor {:.1} %",
+            100.0 * share,
+            100.0 * least
+        );
     }
-    assert!(share >= least, "{what}: {hits} of {of}, {:.1} %, expected at least {:.1} %", 100.0 * share, 100.0 * least);
+    assert!(
+        share >= least,
+        "{what}: {hits} of {of}, {:.1} %, expected at least {:.1} %",
+        100.0 * share,
+        100.0 * least
+    );
 }
 
 #[test]
 fn accuracy_on_annotated_notes_is_above_the_floors() {
     let (notes, folder) = annotated();
     let golds = || {
-        notes
-            .iter()
-            .enumerate()
-            .flat_map(|(at, note)| note.mentions.iter().map(move |gold| ((at, gold.start, gold.end), gold)))
+        notes.iter().enumerate().flat_map(|(at, note)| {
+            note.mentions
+                .iter()
+                .map(move |gold| ((at, gold.start, gold.end), gold))
+        })
     };
-    let known = golds().filter(|(_, gold)| !gold.concepts.is_empty()).count();
+    let known = golds()
+        .filter(|(_, gold)| !gold.concepts.is_empty())
+        .count();
 
     // Raw text: a mention is correct if its exact span is linked to one of its concepts.
     let raw = by_span(link(&folder.path().join("texts"), &[]));
-    let right = golds().filter(|(span, gold)| matches!(raw.get(span), Some(Some(found)) if gold.has(found))).count();
+    let right = golds()
+        .filter(|(span, gold)| matches!(raw.get(span), Some(Some(found)) if gold.has(found)))
+        .count();
     floor("raw text: recall of linkable mentions", right, known, 0.58);
-    let linked =
-        golds().filter(|(span, gold)| !gold.concepts.is_empty() && matches!(raw.get(span), Some(Some(_)))).count();
-    floor("raw text: accuracy of detected and linked mentions", right, linked, 0.94);
+    let linked = golds()
+        .filter(|(span, gold)| !gold.concepts.is_empty() && matches!(raw.get(span), Some(Some(_))))
+        .count();
+    floor(
+        "raw text: accuracy of detected and linked mentions",
+        right,
+        linked,
+        0.94,
+    );
     let all = raw.values().filter(|found| found.is_some()).count();
     floor("raw text: precision of links", right, all, 0.55);
 
     // Given spans exclude detection.
     let spans = folder.path().join("spans").display().to_string();
-    let given = by_span(link(&folder.path().join("texts"), &["--spans", &spans, "--spans-only"]));
+    let given = by_span(link(
+        &folder.path().join("texts"),
+        &["--spans", &spans, "--spans-only"],
+    ));
     let of = |wanted: &dyn Fn(&Gold, &Option<Named>) -> bool| {
-        golds().filter(|(span, gold)| wanted(gold, given.get(span).expect("every span is answered"))).count()
+        golds()
+            .filter(|(span, gold)| wanted(gold, given.get(span).expect("every span is answered")))
+            .count()
     };
     let right = of(&|gold, found| found.as_ref().is_some_and(|found| gold.has(found)));
-    floor("given spans: recall of linkable mentions", right, known, 0.60);
+    floor(
+        "given spans: recall of linkable mentions",
+        right,
+        known,
+        0.60,
+    );
     let linked = of(&|gold, found| found.is_some() && !gold.concepts.is_empty());
-    floor("given spans: accuracy of linked mentions", right, linked, 0.94);
+    floor(
+        "given spans: accuracy of linked mentions",
+        right,
+        linked,
+        0.94,
+    );
     let nil = of(&|gold, found| found.is_none() && gold.concepts.is_empty());
-    floor("given spans: NIL recall", nil, golds().count() - known, 0.93);
+    floor(
+        "given spans: NIL recall",
+        nil,
+        golds().count() - known,
+        0.93,
+    );
 }

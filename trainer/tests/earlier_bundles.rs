@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 const TOLERANCE: f64 = 5e-3;
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/bundles").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/fixtures/bundles")
+        .join(name)
 }
 
 /// A mention with its concept, or NIL, and the scores of its candidates.
@@ -33,7 +35,10 @@ fn expected(name: &str) -> Vec<Linked> {
             (id.to_owned(), score.parse().expect("a number"))
         });
         Linked {
-            span: (start.parse().expect("a number"), end.parse().expect("a number")),
+            span: (
+                start.parse().expect("a number"),
+                end.parse().expect("a number"),
+            ),
             concept: concept.to_owned(),
             scores: scores.collect(),
         }
@@ -43,7 +48,10 @@ fn expected(name: &str) -> Vec<Linked> {
 
 fn linked(bundle: &str) -> Vec<Linked> {
     let mut command = pel(&["link", "--device", "cpu", "--format", "jsonl", "--bundle"]);
-    command.arg(fixture(bundle)).arg("--spans").args([fixture("note.ann"), fixture("note.txt")]);
+    command
+        .arg(fixture(bundle))
+        .arg("--spans")
+        .args([fixture("note.ann"), fixture("note.txt")]);
     let output = output_of(command);
     assert_eq!(output.code, Some(0), "{bundle}: {}", output.err);
     let records = output.out.lines().map(|line| {
@@ -51,8 +59,15 @@ fn linked(bundle: &str) -> Vec<Linked> {
         let id = |concept: &Value| concept["id"].as_str().expect("an id").to_owned();
         let candidates = record["candidates"].as_array().expect("candidates");
         Linked {
-            span: (record["start"].as_u64().expect("a byte"), record["end"].as_u64().expect("a byte")),
-            concept: if record["decision"] == "linked" { id(&record["concept"]) } else { "NIL".to_owned() },
+            span: (
+                record["start"].as_u64().expect("a byte"),
+                record["end"].as_u64().expect("a byte"),
+            ),
+            concept: if record["decision"] == "linked" {
+                id(&record["concept"])
+            } else {
+                "NIL".to_owned()
+            },
             scores: candidates
                 .iter()
                 .map(|candidate| (id(candidate), candidate["score"].as_f64().expect("a score")))
@@ -63,14 +78,25 @@ fn linked(bundle: &str) -> Vec<Linked> {
 }
 
 fn links_as_before(format: u32) {
-    let (expected, found) = (expected(&format!("format-{format}.tsv")), linked(&format!("format-{format}.pel")));
+    let (expected, found) = (
+        expected(&format!("format-{format}.tsv")),
+        linked(&format!("format-{format}.pel")),
+    );
     assert_eq!(found.len(), expected.len(), "format {format}");
     for (found, expected) in found.iter().zip(&expected) {
-        let equal = |(one, other): (&f64, &f64)| (one - other).abs() <= TOLERANCE * other.abs().max(1.0);
+        let equal =
+            |(one, other): (&f64, &f64)| (one - other).abs() <= TOLERANCE * other.abs().max(1.0);
         let scores = found.scores.keys().eq(expected.scores.keys())
-            && found.scores.values().zip(expected.scores.values()).all(equal);
+            && found
+                .scores
+                .values()
+                .zip(expected.scores.values())
+                .all(equal);
         let same = (found.span, &found.concept) == (expected.span, &expected.concept);
-        assert!(same && scores, "format {format}: expected {expected:?}, found {found:?}");
+        assert!(
+            same && scores,
+            "format {format}: expected {expected:?}, found {found:?}"
+        );
     }
 }
 

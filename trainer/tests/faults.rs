@@ -58,8 +58,12 @@ fn library() -> &'static Path {
         if !built.is_file() {
             // Other test processes may build it at the same time.
             let own = folder.join(format!("faults-{}.part", std::process::id()));
-            let done =
-                Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&own).arg(&source).arg("-ldl").status();
+            let done = Command::new("cc")
+                .args(["-O1", "-shared", "-fPIC", "-o"])
+                .arg(&own)
+                .arg(&source)
+                .arg("-ldl")
+                .status();
             assert!(done.expect("a C compiler, as for building pel").success());
             std::fs::rename(&own, &built).expect("renamed");
         }
@@ -86,15 +90,27 @@ impl Place {
         );
         for (name, text) in [
             ("kb.jsonl", KB),
-            ("documents.jsonl", r#"{"doc_id":"1","text":"fever, chest pain, diabetes, qwertz"}"#),
+            (
+                "documents.jsonl",
+                r#"{"doc_id":"1","text":"fever, chest pain, diabetes, qwertz"}"#,
+            ),
             ("mentions.train.jsonl", mentions),
             ("mentions.dev.jsonl", mentions),
             ("notes/a.txt", "Fever and chest pain.\n"),
             ("notes/b.txt", "No diabetes mellitus.\n"),
             ("table.jsonl", concept),
-            ("table.csv", "id,name,synonyms\nC1,fever,pyrexia\nC2,cough,\n"),
-            ("terms.obo", "[Term]\nid: T:1\nname: fever\nsynonym: \"pyrexia\" EXACT []\n"),
-            ("texts.pubtator", "1|t|Fever\n1|a|and cough\n1\t0\t5\tFever\tSign\tC1\n"),
+            (
+                "table.csv",
+                "id,name,synonyms\nC1,fever,pyrexia\nC2,cough,\n",
+            ),
+            (
+                "terms.obo",
+                "[Term]\nid: T:1\nname: fever\nsynonym: \"pyrexia\" EXACT []\n",
+            ),
+            (
+                "texts.pubtator",
+                "1|t|Fever\n1|a|and cough\n1\t0\t5\tFever\tSign\tC1\n",
+            ),
         ] {
             place.put(Path::new(name), text.as_bytes());
         }
@@ -117,7 +133,9 @@ impl Place {
     /// A copy of the folder.
     fn again(&self) -> Self {
         let place = Self::empty();
-        files(&self.path()).iter().for_each(|(name, bytes)| place.put(name, bytes));
+        files(&self.path())
+            .iter()
+            .for_each(|(name, bytes)| place.put(name, bytes));
         place
     }
 
@@ -130,11 +148,17 @@ impl Place {
     /// Runs a command line in the folder, optionally with a fault.
     fn run(&self, line: &str, fault: Option<&str>) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pel"));
-        command.args(line.split_whitespace()).current_dir(self.path()).stdin(Stdio::null());
+        command
+            .args(line.split_whitespace())
+            .current_dir(self.path())
+            .stdin(Stdio::null());
         // A single thread makes the order of calls deterministic.
         command.env("RAYON_NUM_THREADS", "1");
         if let Some(fault) = fault {
-            command.env("LD_PRELOAD", library()).env("PEL_FAULT", fault).env("PEL_FAULT_UNDER", self.path());
+            command
+                .env("LD_PRELOAD", library())
+                .env("PEL_FAULT", fault)
+                .env("PEL_FAULT_UNDER", self.path());
         }
         command.output().expect("it can be started")
     }
@@ -163,8 +187,13 @@ fn age(folder: &Path) {
         if path.is_dir() {
             age(&path);
         }
-        if path.file_name().is_some_and(|name| name.display().to_string().starts_with(".pel-")) {
-            std::fs::File::open(&path).and_then(|file| file.set_modified(then)).expect("it can be aged");
+        if path
+            .file_name()
+            .is_some_and(|name| name.display().to_string().starts_with(".pel-"))
+        {
+            std::fs::File::open(&path)
+                .and_then(|file| file.set_modified(then))
+                .expect("it can be aged");
         }
     }
 }
@@ -173,7 +202,9 @@ fn age(folder: &Path) {
 fn tried(calls: usize, some: usize) -> Vec<usize> {
     match std::env::var("PEL_SWEEP").as_deref() {
         Ok("all") => (1..=calls).collect(),
-        _ => (1..=some).map(|at| 1 + at * calls.saturating_sub(1) / (some + 1)).collect(),
+        _ => (1..=some)
+            .map(|at| 1 + at * calls.saturating_sub(1) / (some + 1))
+            .collect(),
     }
 }
 
@@ -183,7 +214,8 @@ fn is_output(task: &Task, name: &Path) -> bool {
 
 /// Whether a path belongs to something unfinished.
 fn is_unfinished(task: &Task, name: &Path) -> bool {
-    let begins = |part: &str| part.starts_with('.') || task.keeps.iter().any(|kept| part.starts_with(kept));
+    let begins =
+        |part: &str| part.starts_with('.') || task.keeps.iter().any(|kept| part.starts_with(kept));
     name.iter().any(|part| part.to_str().is_some_and(begins))
 }
 
@@ -191,35 +223,67 @@ fn is_unfinished(task: &Task, name: &Path) -> bool {
 fn check_complete(task: &Task, now: &Files, before: &Files, after: &Files, when: &str) {
     for (name, bytes) in now.iter().filter(|(name, _)| !is_unfinished(task, name)) {
         let same = |files: &Files| files.get(name) == Some(bytes);
-        assert!(same(before) || is_output(task, name) && same(after), "{when}: {} is torn", name.display());
+        assert!(
+            same(before) || is_output(task, name) && same(after),
+            "{when}: {} is torn",
+            name.display()
+        );
     }
     for name in before.keys().filter(|name| !is_output(task, name)) {
-        assert!(now.contains_key(name), "{when}: the input {} is gone", name.display());
+        assert!(
+            now.contains_key(name),
+            "{when}: the input {} is gone",
+            name.display()
+        );
     }
 }
 
 /// Repeats the command and compares the result with that of an undisturbed run.
 fn repeat(task: &Task, place: &Place, after: &Files, when: &str) {
     let before = compared(files(&place.path()));
-    let is_complete = after.iter().all(|(name, bytes)| before.get(name) == Some(bytes));
+    let is_complete = after
+        .iter()
+        .all(|(name, bytes)| before.get(name) == Some(bytes));
     let output = from(place.run(task.line, None));
     // Commands that replace nothing refuse a complete output.
-    let is_refused = is_complete && output.code == Some(3) && output.err.contains("expected a new or empty folder");
-    assert!(output.code == Some(0) || is_refused, "{when}, then run again: {}", output.err);
+    let is_refused = is_complete
+        && output.code == Some(3)
+        && output.err.contains("expected a new or empty folder");
+    assert!(
+        output.code == Some(0) || is_refused,
+        "{when}, then run again: {}",
+        output.err
+    );
     let now = compared(files(&place.path()));
     for (name, bytes) in after {
-        assert!(now.get(name) == Some(bytes), "{when}, then run again: {} differs", name.display());
+        assert!(
+            now.get(name) == Some(bytes),
+            "{when}, then run again: {} differs",
+            name.display()
+        );
     }
-    let strangers: Vec<_> = now.keys().filter(|name| !after.contains_key(*name)).collect();
-    assert!(strangers.is_empty(), "{when}, then run again: {strangers:?} is left over");
+    let strangers: Vec<_> = now
+        .keys()
+        .filter(|name| !after.contains_key(*name))
+        .collect();
+    assert!(
+        strangers.is_empty(),
+        "{when}, then run again: {strangers:?} is left over"
+    );
 }
 
 /// Removes what differs between runs: times in training logs and data set records.
 fn compared(mut files: Files) -> Files {
     files.retain(|name, _| !name.ends_with("metrics.jsonl"));
-    for (_, bytes) in files.iter_mut().filter(|(name, _)| name.ends_with("okb.json")) {
+    for (_, bytes) in files
+        .iter_mut()
+        .filter(|(name, _)| name.ends_with("okb.json"))
+    {
         let text = String::from_utf8_lossy(bytes);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.contains("\"unix_time\"")).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.contains("\"unix_time\""))
+            .collect();
         *bytes = lines.join("\n").into_bytes();
     }
     files
@@ -231,25 +295,55 @@ fn check(task: &Task) {
     let undisturbed = place.again();
     undisturbed.done(task.line);
     let after = compared(files(&undisturbed.path()));
-    assert!(task.outputs.iter().all(|output| undisturbed.path().join(output).exists()), "{}", task.line);
+    assert!(
+        task.outputs
+            .iter()
+            .all(|output| undisturbed.path().join(output).exists()),
+        "{}",
+        task.line
+    );
     let calls = place.again().calls(task.line);
     for at in tried(calls, KILLS) {
-        let (place, when) = (place.again(), format!("{}: killed at call {at} of {calls}", task.line));
+        let (place, when) = (
+            place.again(),
+            format!("{}: killed at call {at} of {calls}", task.line),
+        );
         let output = place.run(task.line, Some(&format!("kill:{at}")));
-        assert_eq!(output.status.signal(), Some(9), "{when}: {}", from(output).err);
+        assert_eq!(
+            output.status.signal(),
+            Some(9),
+            "{when}: {}",
+            from(output).err
+        );
         age(&place.path());
-        check_complete(task, &compared(files(&place.path())), &before, &after, &when);
+        check_complete(
+            task,
+            &compared(files(&place.path())),
+            &before,
+            &after,
+            &when,
+        );
         repeat(task, &place, &after, &when);
     }
     for at in tried(calls, FULL) {
-        let (place, when) = (place.again(), format!("{}: no room from call {at} of {calls} on", task.line));
+        let (place, when) = (
+            place.again(),
+            format!("{}: no room from call {at} of {calls} on", task.line),
+        );
         let output = from(place.run(task.line, Some(&format!("full:{at}"))));
         let now = compared(files(&place.path()));
         check_complete(task, &now, &before, &after, &when);
         if output.code != Some(0) {
             assert_eq!(output.code, Some(6), "{when}: {}", output.err);
-            assert!(output.err.contains("No space left"), "{when}: {}", output.err);
-            let parts: Vec<_> = now.keys().filter(|name| name.display().to_string().contains(".part")).collect();
+            assert!(
+                output.err.contains("No space left"),
+                "{when}: {}",
+                output.err
+            );
+            let parts: Vec<_> = now
+                .keys()
+                .filter(|name| name.display().to_string().contains(".part"))
+                .collect();
             assert!(parts.is_empty(), "{when}: {parts:?} is left over");
         }
         repeat(task, &place, &after, &when);
@@ -296,8 +390,14 @@ impl SmallDisk {
     fn new() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"]).arg(folder.path()).stderr(Stdio::null());
-        mount.status().is_ok_and(|status| status.success()).then_some(Self(folder))
+        mount
+            .args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"])
+            .arg(folder.path())
+            .stderr(Stdio::null());
+        mount
+            .status()
+            .is_ok_and(|status| status.success())
+            .then_some(Self(folder))
     }
 }
 
@@ -314,9 +414,15 @@ fn full_disk_is_reported_and_existing_files_are_kept() {
         return;
     };
     let (place, out) = (Place::new(), disk.0.path().display().to_string());
-    place.done(&format!("link --bundle bundle --device cpu notes/a.txt --format jsonl --out {out}/a.jsonl"));
+    place.done(&format!(
+        "link --bundle bundle --device cpu notes/a.txt --format jsonl --out {out}/a.jsonl"
+    ));
     let before = files(disk.0.path());
-    std::fs::write(place.path().join("long.txt"), "fever and chest pain ".repeat(4000)).expect("written");
+    std::fs::write(
+        place.path().join("long.txt"),
+        "fever and chest pain ".repeat(4000),
+    )
+    .expect("written");
     for line in [
         format!("link --bundle bundle --device cpu long.txt --format jsonl --out {out}/a.jsonl"),
         format!("index --device cpu --kb kb.jsonl --encoder encoder --out {out}/one"),
@@ -328,15 +434,28 @@ fn full_disk_is_reported_and_existing_files_are_kept() {
         std::fs::write(&filler, vec![0; 400 << 10]).expect("it fits");
         let output = from(place.run(&line, None));
         assert_eq!(output.code, Some(6), "{line}: {}", output.err);
-        assert!(output.err.contains("No space left"), "{line}: {}", output.err);
+        assert!(
+            output.err.contains("No space left"),
+            "{line}: {}",
+            output.err
+        );
         std::fs::remove_file(&filler).expect("removed");
         let now = files(disk.0.path());
-        assert!(before.iter().all(|(name, bytes)| now.get(name) == Some(bytes)), "{line}: what was there has changed");
+        assert!(
+            before
+                .iter()
+                .all(|(name, bytes)| now.get(name) == Some(bytes)),
+            "{line}: what was there has changed"
+        );
         for name in now.keys().filter(|name| !before.contains_key(*name)) {
-            let (name, first) = (name.display().to_string(), name.iter().next().expect("a name").to_owned());
+            let (name, first) = (
+                name.display().to_string(),
+                name.iter().next().expect("a name").to_owned(),
+            );
             assert!(!name.contains(".part"), "{line}: {name} is left over");
             let unfinished = disk.0.path().join(first);
-            let _ = std::fs::remove_dir_all(&unfinished).or_else(|_| std::fs::remove_file(&unfinished));
+            let _ =
+                std::fs::remove_dir_all(&unfinished).or_else(|_| std::fs::remove_file(&unfinished));
         }
     }
 }
@@ -344,18 +463,32 @@ fn full_disk_is_reported_and_existing_files_are_kept() {
 #[test]
 fn file_size_limit_is_an_error() {
     let place = Place::new();
-    std::fs::write(place.path().join("long.txt"), "fever and chest pain ".repeat(400)).expect("written");
+    std::fs::write(
+        place.path().join("long.txt"),
+        "fever and chest pain ".repeat(400),
+    )
+    .expect("written");
     std::fs::write(place.path().join("a.jsonl"), "from before").expect("written");
     let command = format!(
         "ulimit -f 8; exec {:?} link --bundle bundle --device cpu long.txt --format jsonl --out a.jsonl",
         env!("CARGO_BIN_EXE_pel")
     );
-    let done =
-        Command::new("bash").args(["-c", &command]).current_dir(place.path()).output().expect("it can be started");
+    let done = Command::new("bash")
+        .args(["-c", &command])
+        .current_dir(place.path())
+        .output()
+        .expect("it can be started");
     let (status, output) = (done.status, from(done));
     assert_eq!(output.code, Some(6), "{status}: {}", output.err);
-    assert!(output.err.contains("a.jsonl") && output.err.contains("File too large"), "{}", output.err);
-    assert_eq!(std::fs::read(place.path().join("a.jsonl")).expect("read"), b"from before");
+    assert!(
+        output.err.contains("a.jsonl") && output.err.contains("File too large"),
+        "{}",
+        output.err
+    );
+    assert_eq!(
+        std::fs::read(place.path().join("a.jsonl")).expect("read"),
+        b"from before"
+    );
 }
 
 #[test]

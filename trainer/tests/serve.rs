@@ -18,7 +18,11 @@ fn files_have_media_types() {
     let server = Server::of(page.path());
     for (path, kind, file) in [
         ("/", "text/html; charset=utf-8", "index.html"),
-        ("/index.html?from=here", "text/html; charset=utf-8", "index.html"),
+        (
+            "/index.html?from=here",
+            "text/html; charset=utf-8",
+            "index.html",
+        ),
         ("/help/", "text/html; charset=utf-8", "help/index.html"),
         ("/main.js", "text/javascript; charset=utf-8", "main.js"),
         ("/style.css", "text/css; charset=utf-8", "style.css"),
@@ -26,18 +30,39 @@ fn files_have_media_types() {
         ("/icon.png", "image/png", "icon.png"),
         ("/noise.bin", "application/octet-stream", "noise.bin"),
         ("/empty.txt", "text/plain; charset=utf-8", "empty.txt"),
-        ("/a%20page%20%C3%A9.md", "text/markdown; charset=utf-8", "a page \u{e9}.md"),
+        (
+            "/a%20page%20%C3%A9.md",
+            "text/markdown; charset=utf-8",
+            "a page \u{e9}.md",
+        ),
         ("/pkg/pel_bg.wasm", "application/wasm", "pkg/pel_bg.wasm"),
-        ("/bundle/manifest.json", "application/json", "bundle/manifest.json"),
+        (
+            "/bundle/manifest.json",
+            "application/json",
+            "bundle/manifest.json",
+        ),
     ] {
         let answer = server.get(path, &[]);
-        assert_eq!((answer.status, answer.header("content-type")), (200, kind), "{path}");
-        assert!(answer.body == std::fs::read(page.path().join(file)).expect("read"), "{path}");
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (200, kind),
+            "{path}"
+        );
+        assert!(
+            answer.body == std::fs::read(page.path().join(file)).expect("read"),
+            "{path}"
+        );
         assert_eq!(answer.header("cache-control"), "no-cache");
 
         let head = server.ask(&format!("HEAD {path}"), &[]);
         assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
-        for name in ["content-length", "content-type", "etag", "accept-ranges", "vary"] {
+        for name in [
+            "content-length",
+            "content-type",
+            "etag",
+            "accept-ranges",
+            "vary",
+        ] {
             assert_eq!(head.header(name), answer.header(name), "{path}: {name}");
         }
     }
@@ -67,12 +92,20 @@ fn other_paths_are_not_found() {
         "/%",
     ] {
         let answer = server.get(path, &[]);
-        assert_eq!((answer.status, answer.header("content-type")), (404, "text/plain; charset=utf-8"), "{path}");
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (404, "text/plain; charset=utf-8"),
+            "{path}"
+        );
         assert_eq!(answer.body, b"No such file.", "{path}");
     }
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"] {
         let answer = server.ask(&format!("{method} /"), &["Content-Length: 0"]);
-        assert_eq!((answer.status, answer.header("allow")), (405, "GET, HEAD"), "{method}");
+        assert_eq!(
+            (answer.status, answer.header("allow")),
+            (405, "GET, HEAD"),
+            "{method}"
+        );
     }
 }
 
@@ -86,13 +119,23 @@ fn given_bundle_replaces_the_page_s_own() {
         let server = Server::start(page.path(), &["--port", "0", "--bundle", bundle_given]);
         for entry in std::fs::read_dir(bundle()).expect("listed") {
             let entry = entry.expect("listed");
-            let answer = server.get(&format!("/bundle/{}", entry.file_name().to_string_lossy()), &[]);
+            let answer = server.get(
+                &format!("/bundle/{}", entry.file_name().to_string_lossy()),
+                &[],
+            );
             assert_eq!(answer.status, 200, "{:?}", entry.file_name());
-            assert!(answer.body == std::fs::read(entry.path()).expect("read"), "{:?}", entry.file_name());
+            assert!(
+                answer.body == std::fs::read(entry.path()).expect("read"),
+                "{:?}",
+                entry.file_name()
+            );
         }
         let manifest = server.get("/bundle/manifest.json", &["Accept-Encoding: gzip"]);
         assert_eq!(manifest.header("content-type"), "application/json");
-        assert_eq!(manifest.plain(), std::fs::read(format!("{}/manifest.json", bundle())).expect("read"));
+        assert_eq!(
+            manifest.plain(),
+            std::fs::read(format!("{}/manifest.json", bundle())).expect("read")
+        );
         assert_eq!(server.get("/", &[]).status, 200);
         assert_eq!(server.get("/bundle/nothing.bin", &[]).status, 404);
     }
@@ -108,19 +151,51 @@ fn invalid_arguments_are_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("a port").port().to_string();
     for (args, code, expected) in [
-        (vec!["--page", &at("nothing")], 3, "expected the folder of the built page, found no such file or folder"),
-        (vec!["--page", &format!("{page}/index.html")], 3, "expected the folder of the built page, found a file"),
-        (vec!["--page", &at("")], 3, "expected the folder of the built page, found a folder without index.html"),
-        (vec!["--page", &page, "--bundle", &at("nothing")], 4, "expected a bundle: no such file or folder"),
-        (vec!["--page", &page, "--bundle", &at("damaged")], 4, "`config.json` has been cut or extended"),
-        (vec!["--page", &page, "--port", &port], 3, &format!("found {port} of 127.0.0.1 in use")),
-        (vec!["--page", &page, "--host", "192.0.2.1"], 3, "--host 192.0.2.1: expected an address of this machine"),
+        (
+            vec!["--page", &at("nothing")],
+            3,
+            "expected the folder of the built page, found no such file or folder",
+        ),
+        (
+            vec!["--page", &format!("{page}/index.html")],
+            3,
+            "expected the folder of the built page, found a file",
+        ),
+        (
+            vec!["--page", &at("")],
+            3,
+            "expected the folder of the built page, found a folder without index.html",
+        ),
+        (
+            vec!["--page", &page, "--bundle", &at("nothing")],
+            4,
+            "expected a bundle: no such file or folder",
+        ),
+        (
+            vec!["--page", &page, "--bundle", &at("damaged")],
+            4,
+            "`config.json` has been cut or extended",
+        ),
+        (
+            vec!["--page", &page, "--port", &port],
+            3,
+            &format!("found {port} of 127.0.0.1 in use"),
+        ),
+        (
+            vec!["--page", &page, "--host", "192.0.2.1"],
+            3,
+            "--host 192.0.2.1: expected an address of this machine",
+        ),
         (vec!["--page", &page, "--port", "65536"], 2, "--port"),
         (vec![], 2, "--page"),
     ] {
         let done = output_of(pel(&[&["serve"], &args[..]].concat()));
         assert_eq!(done.code, Some(code), "{args:?}: {}", done.err);
-        assert!(done.err.contains(expected) && done.out.is_empty(), "{args:?}: {}", done.err);
+        assert!(
+            done.err.contains(expected) && done.out.is_empty(),
+            "{args:?}: {}",
+            done.err
+        );
     }
 }
 
@@ -132,10 +207,16 @@ fn links_to_files_outside_the_page_are_refused() {
     symlink(page.path().join("main.js"), page.path().join("inside.js")).expect("linked");
     assert!(Server::of(page.path()).get("/inside.js", &[]).body == script().as_bytes());
     symlink(outside.path(), page.path().join("help/outside.txt")).expect("linked");
-    let done = output_of(pel(&["serve", "--page", &page.path().display().to_string()]));
+    let done = output_of(pel(&[
+        "serve",
+        "--page",
+        &page.path().display().to_string(),
+    ]));
     assert_eq!(done.code, Some(3), "{}", done.err);
     assert!(
-        done.err.contains("outside.txt: expected files in the page's folder, found a link to a file outside"),
+        done.err.contains(
+            "outside.txt: expected files in the page's folder, found a link to a file outside"
+        ),
         "{}",
         done.err
     );
@@ -144,9 +225,20 @@ fn links_to_files_outside_the_page_are_refused() {
 #[test]
 fn default_port_is_the_next_free_one() {
     let page = page();
-    let (one, other) = (Server::start(page.path(), &[]), Server::start(page.path(), &[]));
-    assert!(one.port >= 8080 && other.port >= 8080 && one.port != other.port, "{} {}", one.port, other.port);
-    assert_eq!((one.get("/", &[]).status, other.get("/", &[]).status), (200, 200));
+    let (one, other) = (
+        Server::start(page.path(), &[]),
+        Server::start(page.path(), &[]),
+    );
+    assert!(
+        one.port >= 8080 && other.port >= 8080 && one.port != other.port,
+        "{} {}",
+        one.port,
+        other.port
+    );
+    assert_eq!(
+        (one.get("/", &[]).status, other.get("/", &[]).status),
+        (200, 200)
+    );
 }
 
 #[cfg(unix)]
@@ -160,12 +252,30 @@ mod end {
     fn interrupt(server: &mut Server) -> String {
         let id = server.child.id().to_string();
         assert!(
-            std::process::Command::new("kill").args(["-INT", &id]).status().expect("kill can be started").success()
+            std::process::Command::new("kill")
+                .args(["-INT", &id])
+                .status()
+                .expect("kill can be started")
+                .success()
         );
         let (begin, mut err) = (Instant::now(), String::new());
-        server.child.stderr.take().expect("piped").read_to_string(&mut err).expect("UTF-8");
-        assert_eq!(server.child.wait().expect("it ends").code(), Some(0), "{err}");
-        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        server
+            .child
+            .stderr
+            .take()
+            .expect("piped")
+            .read_to_string(&mut err)
+            .expect("UTF-8");
+        assert_eq!(
+            server.child.wait().expect("it ends").code(),
+            Some(0),
+            "{err}"
+        );
+        assert!(
+            begin.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begin.elapsed()
+        );
         err
     }
 
@@ -180,7 +290,10 @@ mod end {
         kept.read_exact(&mut begun).expect("an answer");
         assert_eq!(&begun, b"HTTP/1.1 200");
         let err = interrupt(&mut server);
-        assert!(!err.contains("GET") && !err.contains("style"), "requests are not logged: {err}");
+        assert!(
+            !err.contains("GET") && !err.contains("style"),
+            "requests are not logged: {err}"
+        );
         drop((silent, kept));
     }
 
@@ -190,6 +303,12 @@ mod end {
         let mut server = Server::start(page.path(), &["--port", "0", "--host", "0.0.0.0"]);
         assert_eq!(server.get("/", &["Host: clinic.example"]).status, 200);
         let err = interrupt(&mut server);
-        assert!(err.contains(&format!("others on the network can reach the page at port {}", server.port)), "{err}");
+        assert!(
+            err.contains(&format!(
+                "others on the network can reach the page at port {}",
+                server.port
+            )),
+            "{err}"
+        );
     }
 }

@@ -14,7 +14,11 @@ const STEPS: &str = "--steps 6 --set data.split=dev --set optimiser.batch=2 --se
 fn trained() -> Bench {
     let bench = Bench::new();
     // What is seen and what is zero-shot.
-    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
+    std::fs::copy(
+        bench.path("mentions.known.jsonl"),
+        bench.path("mentions.train.jsonl"),
+    )
+    .expect("copied");
     let words: Vec<&str> = STEPS.split_whitespace().collect();
     bench.done(&format!(
         "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {}",
@@ -30,27 +34,59 @@ fn curve_measures_recall_by_dimension() {
     let line = "compact @run/model --kb @kb.jsonl --corpus @ --curve 8,2 --mentions 3 --device cpu";
     let done = bench.done(&format!("{line} --json"));
     let points: Vec<Value> = serde_json::from_str(&done.out).expect("JSON");
-    let found: Vec<_> = points.iter().map(|point| (point["dim"].as_u64(), point["precision"].as_str())).collect();
+    let found: Vec<_> = points
+        .iter()
+        .map(|point| (point["dim"].as_u64(), point["precision"].as_str()))
+        .collect();
     let hidden = std::fs::read_to_string(tiny().join("config.json")).expect("read");
     let hidden = serde_json::from_str::<Value>(&hidden).expect("JSON")["hidden_size"].as_u64();
     let precisions = ["f32", "int8", "int4"];
-    let expected: Vec<_> =
-        [Some(2), Some(8), hidden].into_iter().flat_map(|dim| precisions.map(|name| (dim, Some(name)))).collect();
+    let expected: Vec<_> = [Some(2), Some(8), hidden]
+        .into_iter()
+        .flat_map(|dim| precisions.map(|name| (dim, Some(name))))
+        .collect();
     assert_eq!(found, expected);
     // Two of the three mentions have a concept, by their own names.
-    assert_eq!(points.last().map(|point| &point["recall_64"]), Some(&1.0.into()));
+    assert_eq!(
+        points.last().map(|point| &point["recall_64"]),
+        Some(&1.0.into())
+    );
     let bytes: Vec<_> = points.iter().map(|point| point["bytes"].as_u64()).collect();
-    assert!(bytes[6] > bytes[7] && bytes[7] > bytes[8] && bytes[6] > bytes[3], "{bytes:?}");
+    assert!(
+        bytes[6] > bytes[7] && bytes[7] > bytes[8] && bytes[6] > bytes[3],
+        "{bytes:?}"
+    );
 
     let shown = bench.pel(line);
-    assert!(shown.code == Some(0) && shown.out.contains("Zero-shot @1"), "{}{}", shown.out, shown.err);
+    assert!(
+        shown.code == Some(0) && shown.out.contains("Zero-shot @1"),
+        "{}{}",
+        shown.out,
+        shown.err
+    );
     bench.refuses(&[
         ("compact @run/model --kb @kb.jsonl --curve 8", 2, "--corpus"),
-        ("compact @run/model --kb @kb.jsonl --corpus @ --curve 8 --out @small", 2, "cannot be used with"),
-        ("compact @run/model --kb @kb.jsonl --corpus @ --curve 0 --mentions 3 --device cpu", 3, "dimensions"),
-        ("compact @run/model --kb @kb.jsonl --corpus @ --curve 8 --mentions 0 --device cpu", 3, "--mentions"),
+        (
+            "compact @run/model --kb @kb.jsonl --corpus @ --curve 8 --out @small",
+            2,
+            "cannot be used with",
+        ),
+        (
+            "compact @run/model --kb @kb.jsonl --corpus @ --curve 0 --mentions 3 --device cpu",
+            3,
+            "dimensions",
+        ),
+        (
+            "compact @run/model --kb @kb.jsonl --corpus @ --curve 8 --mentions 0 --device cpu",
+            3,
+            "--mentions",
+        ),
         ("compact @run/model --kb @kb.jsonl", 2, "--out"),
-        ("compact @bundle --kb @kb.jsonl --out @small", 3, "expected a model that `pel train` wrote"),
+        (
+            "compact @bundle --kb @kb.jsonl --out @small",
+            3,
+            "expected a model that `pel train` wrote",
+        ),
     ]);
 }
 
@@ -58,9 +94,14 @@ fn curve_measures_recall_by_dimension() {
 fn a_compact_model_is_indexed_and_links() {
     let bench = trained();
     bench.done("compact @run/model --kb @kb.jsonl --corpus @ --dim 8 --device cpu --out @small");
-    let (made, floats) = ("--encoder @made --kb @kb.jsonl --device cpu --out @again", "--encoder-precision f32");
+    let (made, floats) = (
+        "--encoder @made --kb @kb.jsonl --device cpu --out @again",
+        "--encoder-precision f32",
+    );
     for more in ["", " --bf16 --encoder-precision int8 --precision int4"] {
-        bench.done(&format!("index --encoder @small --kb @kb.jsonl --device cpu --out @made{more}"));
+        bench.done(&format!(
+            "index --encoder @small --kb @kb.jsonl --device cpu --out @made{more}"
+        ));
         let done = bench.done(
             "evaluate --bundle @made --corpus @ --split dev --train-split none --systems link --device cpu --json",
         );
@@ -89,25 +130,44 @@ fn interrupted_training_resumes_at_its_last_step() {
     let line = line.replace("--steps 6", "--steps 100000000");
     let words: Vec<String> = line
         .split_whitespace()
-        .map(|word| word.strip_prefix('@').map_or(word.into(), |name| bench.path(name).display().to_string()))
+        .map(|word| {
+            word.strip_prefix('@')
+                .map_or(word.into(), |name| bench.path(name).display().to_string())
+        })
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let steps = || {
         let text = std::fs::read_to_string(bench.path("run/metrics.jsonl")).unwrap_or_default();
-        text.lines().filter(|line| line.contains("\"step\"") && line.contains("\"loss\"")).count()
+        text.lines()
+            .filter(|line| line.contains("\"step\"") && line.contains("\"loss\""))
+            .count()
     };
     let mut before = 0;
     for _ in 0..2 {
-        let mut child = pel(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        let mut child = pel(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
         while steps() < before + 3 && child.try_wait().expect("it is there").is_none() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         interrupt(&child);
         let said = from(child.wait_with_output().expect("it ends"));
         assert_eq!(said.code, Some(130), "{}", said.err);
-        assert_eq!(said.err.contains(&format!("resuming from step {before}\n")), before > 0, "{}", said.err);
+        assert_eq!(
+            said.err.contains(&format!("resuming from step {before}\n")),
+            before > 0,
+            "{}",
+            said.err
+        );
         before = steps();
-        assert!(bench.path(&format!("run/checkpoints/step-{before:07}/state.json")).is_file(), "{before} steps");
+        assert!(
+            bench
+                .path(&format!("run/checkpoints/step-{before:07}/state.json"))
+                .is_file(),
+            "{before} steps"
+        );
     }
 }
 
@@ -120,8 +180,20 @@ fn batch_without_negatives_is_reported_once() {
         tiny().display()
     );
     let done = bench.done(&line.split_whitespace().collect::<Vec<_>>().join(" "));
-    assert_eq!(done.err.matches("step 1: 1 examples have no negative").count(), 1, "{}", done.err);
-    assert_eq!(done.err.matches("have no negative").count(), 1, "{}", done.err);
+    assert_eq!(
+        done.err
+            .matches("step 1: 1 examples have no negative")
+            .count(),
+        1,
+        "{}",
+        done.err
+    );
+    assert_eq!(
+        done.err.matches("have no negative").count(),
+        1,
+        "{}",
+        done.err
+    );
 }
 
 #[test]
@@ -129,7 +201,11 @@ fn best_weights_are_kept_unless_keep_is_last() {
     let bench = Bench::new();
     for (command, more) in [("train", ""), ("train", " --stage rank"), ("pretrain", "")] {
         let keep = |flag: &str| bench.pel(&format!("{command}{more}{flag} --print")).out;
-        assert!(keep("").contains("keep = \"best\"") && keep(" --keep last").contains("keep = \"last\""), "{command}");
+        assert!(
+            keep("").contains("keep = \"best\"")
+                && keep(" --keep last").contains("keep = \"last\""),
+            "{command}"
+        );
     }
     let words: Vec<&str> = STEPS.split_whitespace().collect();
     let line = |out: &str, more: &str| {
@@ -141,7 +217,11 @@ fn best_weights_are_kept_unless_keep_is_last() {
     };
     // Weights that do not move: every validation is like the first.
     let rate = "--set optimiser.learning_rate=1e-12 --set validation.every=2 --set validation.split=dev --json";
-    std::fs::copy(bench.path("mentions.known.jsonl"), bench.path("mentions.train.jsonl")).expect("copied");
+    std::fs::copy(
+        bench.path("mentions.known.jsonl"),
+        bench.path("mentions.train.jsonl"),
+    )
+    .expect("copied");
     let kept = |out: &str, more: &str| -> (Value, String) {
         let done = bench.done(&line(out, &format!("{rate}{more}")));
         let said: Value = serde_json::from_str(&done.out).expect("JSON");
@@ -150,14 +230,26 @@ fn best_weights_are_kept_unless_keep_is_last() {
     let (best, said) = kept("best", "");
     assert!(best["step"] == 2 && best["recall_1"].is_number(), "{best}");
     assert!(
-        said.contains("after step 6: the model has the weights after step 2, the best on the validation split"),
+        said.contains(
+            "after step 6: the model has the weights after step 2, the best on the validation split"
+        ),
         "{said}"
     );
     let (last, said) = kept("last", " --keep last");
     assert!(last["step"] == 6 && last["recall_1"].is_null(), "{last}");
-    assert!(said.contains("the model has the weights after the last step (6)"), "{said}");
+    assert!(
+        said.contains("the model has the weights after the last step (6)"),
+        "{said}"
+    );
     // Nothing to choose by.
     let (none, said) = kept("none", " --keep best --set validation.mentions=0");
-    assert!(none["step"] == 6 && said.contains("warning: --keep has no effect: nothing is validated"), "{said}");
-    bench.refuses(&[(&line("best", &format!("{rate} --keep last")), 3, "`keep = \"best\"`, found `keep = \"last\"`")]);
+    assert!(
+        none["step"] == 6 && said.contains("warning: --keep has no effect: nothing is validated"),
+        "{said}"
+    );
+    bench.refuses(&[(
+        &line("best", &format!("{rate} --keep last")),
+        3,
+        "`keep = \"best\"`, found `keep = \"last\"`",
+    )]);
 }

@@ -8,7 +8,9 @@ use web_sys::{DedicatedWorkerGlobalScope, Performance, console};
 /// Writes panics to the console; the trap that follows says only `unreachable`.
 #[wasm_bindgen(start)]
 fn start() {
-    std::panic::set_hook(Box::new(|panic| console::error_1(&panic.to_string().into())));
+    std::panic::set_hook(Box::new(|panic| {
+        console::error_1(&panic.to_string().into())
+    }));
 }
 
 /// Tells the page that owns this worker that the engine cannot continue: posts `{ lost: why }`.
@@ -16,7 +18,9 @@ pub fn post_lost(why: &str) {
     let message = Object::new();
     // Setting a property of a fresh object cannot fail, and a plain object can be posted.
     let _ = Reflect::set(&message, &"lost".into(), &why.into());
-    let _ = global().unchecked_into::<DedicatedWorkerGlobalScope>().post_message(&message);
+    let _ = global()
+        .unchecked_into::<DedicatedWorkerGlobalScope>()
+        .post_message(&message);
 }
 
 /// One step of linking, timed. The browser's performance tools show it as a measure of the given name.
@@ -29,16 +33,23 @@ pub struct Timer {
 impl Timer {
     pub fn start(name: &'static str) -> Self {
         // Windows and workers both have it, and no common type.
-        let performance = Reflect::get(&global(), &"performance".into()).unwrap_or(JsValue::UNDEFINED);
+        let performance =
+            Reflect::get(&global(), &"performance".into()).unwrap_or(JsValue::UNDEFINED);
         let performance = performance.unchecked_into::<Performance>();
         let _ = performance.mark(name);
-        Self { name, start: performance.now(), performance }
+        Self {
+            name,
+            start: performance.now(),
+            performance,
+        }
     }
 
     /// Ends the step; gives its milliseconds.
     pub fn stop(self) -> f64 {
         let ms = self.performance.now() - self.start;
-        let _ = self.performance.measure_with_start_mark(self.name, self.name);
+        let _ = self
+            .performance
+            .measure_with_start_mark(self.name, self.name);
         // Observers have the measure already; without this the list would grow with every note.
         self.performance.clear_marks_with_mark_name(self.name);
         self.performance.clear_measures_with_measure_name(self.name);

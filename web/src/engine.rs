@@ -117,7 +117,13 @@ impl Engine {
     /// # Errors
     /// If the request is invalid, or a span is outside the text.
     pub fn begin(&mut self, text: String, request: &str) -> Outcome<usize> {
-        let LinkRequest { spans, spans_only, overlapping, k, threshold } = serde_json::from_str(request)?;
+        let LinkRequest {
+            spans,
+            spans_only,
+            overlapping,
+            k,
+            threshold,
+        } = serde_json::from_str(request)?;
         let timer = Timer::start("pel: detect");
         let offsets = Offsets::new(&text);
         let mut options = LinkOptions::default().threshold(threshold);
@@ -127,18 +133,39 @@ impl Engine {
         let mut given: Vec<Detected> = given.collect::<Result<_, Error>>()?;
         given.sort_unstable();
         given.dedup();
-        let found = if spans_only { Vec::new() } else { self.linker.detect(&text, &options) };
+        let found = if spans_only {
+            Vec::new()
+        } else {
+            self.linker.detect(&text, &options)
+        };
         let prepared = self.linker.prepare(&text, join(given, found))?;
         let total = prepared.mentions();
         let waiting = self.parts(prepared);
         let (done, queries, places, links) = Default::default();
-        let ms = Milliseconds { detect: timer.stop(), ..Milliseconds::default() };
-        self.work = Some(Work { text, options, waiting, encoded: None, done, queries, places, links, ms });
+        let ms = Milliseconds {
+            detect: timer.stop(),
+            ..Milliseconds::default()
+        };
+        self.work = Some(Work {
+            text,
+            options,
+            waiting,
+            encoded: None,
+            done,
+            queries,
+            places,
+            links,
+            ms,
+        });
         Ok(total)
     }
 
     fn parts(&self, prepared: Prepared) -> Vec<Part> {
-        let lengths: Vec<usize> = prepared.sequences().iter().map(|sequence| sequence.ids.len()).collect();
+        let lengths: Vec<usize> = prepared
+            .sequences()
+            .iter()
+            .map(|sequence| sequence.ids.len())
+            .collect();
         let mut parts = prepared.split(&self.linker.encoder().batches(&lengths));
         parts.reverse();
         parts
@@ -149,7 +176,9 @@ impl Engine {
     /// # Errors
     /// If the device fails.
     pub async fn encode(&mut self) -> Outcome<bool> {
-        let Some(part) = self.work.as_mut().and_then(|work| work.waiting.pop()) else { return Ok(false) };
+        let Some(part) = self.work.as_mut().and_then(|work| work.waiting.pop()) else {
+            return Ok(false);
+        };
         let timer = Timer::start("pel: encode");
         let rows: Vec<&Encoded> = part.prepared.sequences().iter().collect();
         let vectors = self.vectors(Side::Mention, &rows).await?;
@@ -167,7 +196,9 @@ impl Engine {
     /// If a concept is damaged.
     pub fn search(&mut self) -> Outcome<String> {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
-        let Some((part, queries)) = work.encoded.take() else { return Ok("[]".to_owned()) };
+        let Some((part, queries)) = work.encoded.take() else {
+            return Ok("[]".to_owned());
+        };
         let timer = Timer::start("pel: search");
         let links = self.linker.finish(&part.prepared, &queries, &work.options);
         let found = to_json(&shown(&self.linker, &work.text, &links)?)?;
@@ -178,7 +209,8 @@ impl Engine {
         if work.waiting.is_empty() {
             // The candidates of all mentions are known now.
             let whole = Prepared::join(std::mem::take(&mut work.done));
-            self.linker.share_candidates(&whole, &work.queries, &mut work.links, work.options.k);
+            self.linker
+                .share_candidates(&whole, &work.queries, &mut work.links, work.options.k);
         }
         work.ms.search += timer.stop();
         Ok(found)
@@ -190,7 +222,10 @@ impl Engine {
     /// If a concept is damaged.
     pub fn linked(&self) -> Outcome<String> {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
-        to_json(&Linked { links: shown(&self.linker, &work.text, work.in_order())?, ms: &work.ms })
+        to_json(&Linked {
+            links: shown(&self.linker, &work.text, work.in_order())?,
+            ms: &work.ms,
+        })
     }
 
     /// Decides the links of the text again, by a threshold or the bundle's policy. Returns them as JSON.
@@ -199,7 +234,9 @@ impl Engine {
     /// If a concept is damaged.
     pub fn decide(&mut self, threshold: Option<f32>) -> Outcome<String> {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
-        work.links.iter_mut().for_each(|link| self.linker.decide_again(link, threshold));
+        work.links
+            .iter_mut()
+            .for_each(|link| self.linker.decide_again(link, threshold));
         work.options.threshold = threshold;
         to_json(&shown(&self.linker, &work.text, work.in_order())?)
     }
@@ -208,7 +245,12 @@ impl Engine {
     ///
     /// # Errors
     /// If no text was linked, the span is outside the text, or the device fails.
-    pub async fn explain(&self, mention: &str, k: usize, threshold: Option<f32>) -> Outcome<String> {
+    pub async fn explain(
+        &self,
+        mention: &str,
+        k: usize,
+        threshold: Option<f32>,
+    ) -> Outcome<String> {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         let given: GivenMention = serde_json::from_str(mention)?;
         let given = given.detected(&work.text, &Offsets::new(&work.text))?;
@@ -217,24 +259,42 @@ impl Engine {
         let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
         let own = self.vectors(Side::Mention, &rows).await?;
         let options = LinkOptions::default().k(k).threshold(threshold);
-        let links = self.linker.finish(&prepared, &Queries::new(self.linker.encoder().dim(), own.clone()), &options);
+        let links = self.linker.finish(
+            &prepared,
+            &Queries::new(self.linker.encoder().dim(), own.clone()),
+            &options,
+        );
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
         let texts = self.linker.candidate_texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
-        let met = rows.first().map(|row| self.linker.matched_texts(&texts, row, &own, &vectors));
+        let met = rows
+            .first()
+            .map(|row| self.linker.matched_texts(&texts, row, &own, &vectors));
         let met = met.into_iter().flatten();
-        let named = |(met, candidate)| Ok::<_, Error>(JsMatchedText::new(Named::new(&self.linker, candidate)?, met));
+        let named = |(met, candidate)| {
+            Ok::<_, Error>(JsMatchedText::new(
+                Named::new(&self.linker, candidate)?,
+                met,
+            ))
+        };
         let bundle = self.linker.bundle();
         let ids = rows.first().map_or(&[][..], |encoded| &encoded.ids);
         let explanation = JsExplanation {
             text,
             tokens: ids.iter().map(|id| bundle.tokens.token(*id)).collect(),
-            decision: if matches!(link.decision, Decision::Linked { .. }) { "linked" } else { "nil" },
+            decision: if matches!(link.decision, Decision::Linked { .. }) {
+                "linked"
+            } else {
+                "nil"
+            },
             threshold: threshold.or(bundle.manifest.nil.threshold),
             nil_offset: link.nil_offset,
             lift: link.nil_offset,
             margin: link.margin(),
-            candidates: met.zip(&link.candidates).map(named).collect::<Result<_, _>>()?,
+            candidates: met
+                .zip(&link.candidates)
+                .map(named)
+                .collect::<Result<_, _>>()?,
         };
         Ok(serde_json::to_string(&explanation)?)
     }
@@ -245,11 +305,20 @@ impl Engine {
     /// If the device fails.
     pub async fn find(&self, words: &str, k: usize) -> Outcome<String> {
         let prepared = self.words(words)?;
-        let vectors = self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await?;
+        let vectors = self
+            .vectors(
+                Side::Mention,
+                &prepared.sequences().iter().collect::<Vec<_>>(),
+            )
+            .await?;
         let queries = Queries::new(self.linker.encoder().dim(), vectors);
-        let links = self.linker.finish(&prepared, &queries, &LinkOptions::default().k(k));
+        let links = self
+            .linker
+            .finish(&prepared, &queries, &LinkOptions::default().k(k));
         let candidates = links.iter().flat_map(|link| &link.candidates);
-        let named = candidates.map(|candidate| Named::new(&self.linker, candidate)).collect::<Result<Vec<_>, _>>()?;
+        let named = candidates
+            .map(|candidate| Named::new(&self.linker, candidate))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(serde_json::to_string(&named)?)
     }
 
@@ -258,7 +327,9 @@ impl Engine {
     /// # Errors
     /// If the concept is damaged.
     pub fn concept(&self, id: &str) -> Outcome<Option<String>> {
-        let Some(at) = self.linker.find(id)? else { return Ok(None) };
+        let Some(at) = self.linker.find(id)? else {
+            return Ok(None);
+        };
         Ok(Some(serde_json::to_string(&self.linker.concept(at)?)?))
     }
 
@@ -285,7 +356,12 @@ impl Engine {
         };
         let mut out = Concepts::new(&mut take, Defaults::default(), &mut report);
         let (mut reader, mut tick) = (text.as_bytes(), || Ok(()));
-        let input = Input { name, reader: &mut reader, tick: &mut tick, longest: Longest::default() };
+        let input = Input {
+            name,
+            reader: &mut reader,
+            tick: &mut tick,
+            longest: Longest::default(),
+        };
         let mut table = ConceptTable::default();
         match format {
             "csv" => delimited::read(input, &Layout::lenient(b','), &mut table, out.report)?,
@@ -296,7 +372,12 @@ impl Engine {
                 ontology.read(input, &SynonymChoice::of(&[Scope::Exact]), out.report)?;
                 ontology.finish(&mut out)?;
             }
-            other => return Err(Error::input(format!("expected csv, tsv, obo or jsonl, found {other:?}")).into()),
+            other => {
+                return Err(Error::input(format!(
+                    "expected csv, tsv, obo or jsonl, found {other:?}"
+                ))
+                .into());
+            }
         }
         table.finish(&mut out)?;
         self.add(concepts, report).await
@@ -304,7 +385,9 @@ impl Engine {
 
     async fn add(&mut self, concepts: Vec<Concept>, mut report: Report) -> Outcome<String> {
         let tokenized = self.linker.tokenize_concepts(concepts, &mut report)?;
-        let vectors = self.vectors(Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>()).await?;
+        let vectors = self
+            .vectors(Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>())
+            .await?;
         let added = tokenized.concepts.len();
         self.linker.add_concepts(tokenized, &vectors)?;
         Ok(serde_json::to_string(&AddedReport { added, report })?)
@@ -317,7 +400,9 @@ impl Engine {
     #[wasm_bindgen(js_name = removeConcepts)]
     pub fn remove_concepts(&mut self, ids: Option<String>) -> Outcome<usize> {
         let ids: Option<Vec<String>> = ids.map(|ids| serde_json::from_str(&ids)).transpose()?;
-        Ok(self.linker.remove_concepts(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
+        Ok(self
+            .linker
+            .remove_concepts(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
     }
 
     /// The added concepts, as a JSON list.
@@ -326,7 +411,9 @@ impl Engine {
     /// If they cannot be encoded.
     #[wasm_bindgen(js_name = addedConcepts)]
     pub fn added_concepts(&self) -> Outcome<String> {
-        Ok(serde_json::to_string(&self.linker.added_concepts().concepts().collect::<Vec<_>>())?)
+        Ok(serde_json::to_string(
+            &self.linker.added_concepts().concepts().collect::<Vec<_>>(),
+        )?)
     }
 
     /// Writes a note in a format: `json`, `csv`, `brat`, `pubtator` or `html`.
@@ -339,13 +426,25 @@ impl Engine {
         let offsets = Offsets::new(&text);
         let records = links.into_iter().map(|link| link.record(&text, &offsets));
         let records: Vec<Record> = records.collect::<Result<_, _>>()?;
-        Ok(Note { name: &name, text: &text, records: &records, linker: &self.linker }.write(form)?)
+        Ok(Note {
+            name: &name,
+            text: &text,
+            records: &records,
+            linker: &self.linker,
+        }
+        .write(form)?)
     }
 
     /// A text of the bundle such as `LICENSES.md`.
     #[must_use]
     pub fn document(&self, name: &str) -> Option<String> {
-        let bytes = self.linker.bundle().parts().0.get(name).filter(|_| name == names::LICENCES)?;
+        let bytes = self
+            .linker
+            .bundle()
+            .parts()
+            .0
+            .get(name)
+            .filter(|_| name == names::LICENCES)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
@@ -353,7 +452,14 @@ impl Engine {
     pub(crate) fn words(&self, words: &str) -> Outcome<Prepared> {
         let words = words.trim();
         let whole = Detected::new(Span::new(0, words.len()), Origin::Given);
-        Ok(self.linker.prepare(words, if words.is_empty() { Vec::new() } else { vec![whole] })?)
+        Ok(self.linker.prepare(
+            words,
+            if words.is_empty() {
+                Vec::new()
+            } else {
+                vec![whole]
+            },
+        )?)
     }
 
     /// Encodes rows batch by batch. Each batch is read back once.
@@ -373,9 +479,16 @@ impl Engine {
     }
 }
 
-fn shown<'a>(linker: &Linker, text: &str, links: impl IntoIterator<Item = &'a Link>) -> Outcome<Vec<JsLink>> {
+fn shown<'a>(
+    linker: &Linker,
+    text: &str,
+    links: impl IntoIterator<Item = &'a Link>,
+) -> Outcome<Vec<JsLink>> {
     let offsets = Offsets::new(text);
-    links.into_iter().map(|link| Ok(JsLink::of(Record::new(linker, link)?, text, &offsets))).collect()
+    links
+        .into_iter()
+        .map(|link| Ok(JsLink::of(Record::new(linker, link)?, text, &offsets)))
+        .collect()
 }
 
 fn to_json(value: &impl Serialize) -> Outcome<String> {

@@ -17,7 +17,10 @@ pub struct Failure {
 impl Failure {
     /// WebGPU was asked for and is not there.
     pub fn no_webgpu(cause: impl std::fmt::Display) -> Self {
-        Self { code: "no-webgpu", message: format!("WebGPU cannot be used here: {cause}") }
+        Self {
+            code: "no-webgpu",
+            message: format!("WebGPU cannot be used here: {cause}"),
+        }
     }
 }
 
@@ -29,13 +32,19 @@ impl From<Error> for Failure {
             Kind::Interrupted => "cancelled",
             _ => "input",
         };
-        Self { code, message: error.to_string() }
+        Self {
+            code,
+            message: error.to_string(),
+        }
     }
 }
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        Self { code: "input", message: format!("expected another shape: {error}") }
+        Self {
+            code: "input",
+            message: format!("expected another shape: {error}"),
+        }
     }
 }
 

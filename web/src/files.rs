@@ -30,7 +30,9 @@ impl Files {
     /// If it is no bundle, of another version, or cut short.
     #[wasm_bindgen(js_name = addWhole)]
     pub fn add_whole(&mut self, bytes: Vec<u8>) -> Outcome<()> {
-        self.0.0.extend(Parts::from_one_file(&Bytes::from(bytes))?.0);
+        self.0
+            .0
+            .extend(Parts::from_one_file(&Bytes::from(bytes))?.0);
         Ok(())
     }
 }

@@ -26,6 +26,9 @@ mod tests {
     fn the_version_has_three_numbers() {
         let version = super::version();
         let numbers: Vec<_> = version.split('.').map(str::parse::<u32>).collect();
-        assert!(numbers.len() == 3 && numbers.iter().all(Result::is_ok), "{version}");
+        assert!(
+            numbers.len() == 3 && numbers.iter().all(Result::is_ok),
+            "{version}"
+        );
     }
 }

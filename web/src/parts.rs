@@ -34,7 +34,9 @@ impl BenchEncoder {
             weights.finish()?;
             Ok(tower)
         };
-        build().map(|tower| Self { tower }).map_err(|cause: pel_shared::error::Error| JsError::new(&cause.to_string()))
+        build()
+            .map(|tower| Self { tower })
+            .map_err(|cause: pel_shared::error::Error| JsError::new(&cause.to_string()))
     }
 
     /// # Shapes
@@ -43,9 +45,22 @@ impl BenchEncoder {
     pub fn encode(&self, ids: &[i32], batch: usize, seq: usize) -> Vec<f32> {
         let ids: Vec<u32> = ids.iter().map(|id| id.unsigned_abs()).collect();
         let (segments, own) = (vec![0; seq], 0..seq);
-        let sequences: Vec<_> =
-            ids.chunks_exact(seq).take(batch).map(|ids| Sequence { ids, segments: &segments, own: &own }).collect();
-        self.tower.forward(&sequences, Reduction { pooling: Pooling::Mean, score: Similarity::Cosine })
+        let sequences: Vec<_> = ids
+            .chunks_exact(seq)
+            .take(batch)
+            .map(|ids| Sequence {
+                ids,
+                segments: &segments,
+                own: &own,
+            })
+            .collect();
+        self.tower.forward(
+            &sequences,
+            Reduction {
+                pooling: Pooling::Mean,
+                score: Similarity::Cosine,
+            },
+        )
     }
 }
 
@@ -55,8 +70,20 @@ impl BenchEncoder {
 /// a `[m, depth]`, columns `[n, depth]`, bias `[n]` -> `[m, n]`
 #[wasm_bindgen(js_name = int8Product)]
 #[must_use]
-pub fn int8_product(plain: bool, a: &[f32], columns: &[f32], bias: &[f32], depth: usize) -> Vec<f32> {
-    int8::product(if plain { Isa::Scalar } else { Isa::best() }, a, columns, bias, depth)
+pub fn int8_product(
+    plain: bool,
+    a: &[f32],
+    columns: &[f32],
+    bias: &[f32],
+    depth: usize,
+) -> Vec<f32> {
+    int8::product(
+        if plain { Isa::Scalar } else { Isa::best() },
+        a,
+        columns,
+        bias,
+        depth,
+    )
 }
 
 #[wasm_bindgen]
@@ -70,6 +97,12 @@ impl Engine {
     /// If the device fails.
     pub async fn embed(&self, words: &str) -> Outcome<Vec<f32>> {
         let prepared = self.words(words)?;
-        Ok(self.vectors(Side::Mention, &prepared.sequences().iter().collect::<Vec<_>>()).await?.pooled)
+        Ok(self
+            .vectors(
+                Side::Mention,
+                &prepared.sequences().iter().collect::<Vec<_>>(),
+            )
+            .await?
+            .pooled)
     }
 }

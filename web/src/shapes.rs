@@ -21,7 +21,8 @@ impl Place {
     /// The span in bytes.
     pub fn span(self, text: &str, offsets: &Offsets<'_>) -> Result<Span> {
         let Self { start, end } = self;
-        let (Some(first), Some(last)) = (offsets.byte_of_utf16(start), offsets.byte_of_utf16(end)) else {
+        let (Some(first), Some(last)) = (offsets.byte_of_utf16(start), offsets.byte_of_utf16(end))
+        else {
             return Err(Error::input(format!(
                 "the span {start}..{end} (UTF-16 units) lies outside the text or inside a character"
             )));
@@ -46,7 +47,8 @@ impl GivenMention {
     pub fn detected(&self, text: &str, offsets: &Offsets<'_>) -> Result<Detected> {
         let span = self.place.span(text, offsets)?;
         let fragments = spans(&self.fragments, text, offsets)?;
-        let found = Detected::of_pieces(fragments, Origin::Given).unwrap_or(Detected::new(span, Origin::Given));
+        let found = Detected::of_pieces(fragments, Origin::Given)
+            .unwrap_or(Detected::new(span, Origin::Given));
         match found.span == span {
             true => Ok(found),
             false => Err(Error::input(format!(
@@ -58,7 +60,10 @@ impl GivenMention {
 }
 
 fn spans(places: &[Place], text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
-    places.iter().map(|place| place.span(text, offsets)).collect()
+    places
+        .iter()
+        .map(|place| place.span(text, offsets))
+        .collect()
 }
 
 /// The options for linking a text.
@@ -108,10 +113,25 @@ enum JsDecision {
 impl JsLink {
     /// Converts a record of a text.
     pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
-        let text = text_of(text, record.pieces()).unwrap_or_default().into_owned();
-        let Record { span, fragments, origin, read_as, decision, candidates, nil_offset, cut } = record;
-        let place = |span: Span| Place { start: offsets.utf16(span.start), end: offsets.utf16(span.end) };
-        let (Place { start, end }, fragments) = (place(span), fragments.into_iter().map(place).collect());
+        let text = text_of(text, record.pieces())
+            .unwrap_or_default()
+            .into_owned();
+        let Record {
+            span,
+            fragments,
+            origin,
+            read_as,
+            decision,
+            candidates,
+            nil_offset,
+            cut,
+        } = record;
+        let place = |span: Span| Place {
+            start: offsets.utf16(span.start),
+            end: offsets.utf16(span.end),
+        };
+        let (Place { start, end }, fragments) =
+            (place(span), fragments.into_iter().map(place).collect());
         let (decision, nil_reason, concept) = match decision {
             Ok(concept) => (JsDecision::Linked, None, Some(concept)),
             Err(reason) => (JsDecision::Nil, Some(reason), None),
@@ -135,18 +155,42 @@ impl JsLink {
 
     /// Converts a link of the page to a record.
     pub fn record(self, text: &str, offsets: &Offsets<'_>) -> Result<Record> {
-        let span = Place { start: self.start, end: self.end }.span(text, offsets)?;
+        let span = Place {
+            start: self.start,
+            end: self.end,
+        }
+        .span(text, offsets)?;
         let decision = match (self.decision, self.concept) {
             (JsDecision::Linked, Some(concept)) => Ok(concept),
             (JsDecision::Linked, None) => {
-                return Err(Error::input(format!("the link {}..{} is linked to no concept", self.start, self.end)));
+                return Err(Error::input(format!(
+                    "the link {}..{} is linked to no concept",
+                    self.start, self.end
+                )));
             }
             (JsDecision::Nil, _) => Err(self.nil_reason.unwrap_or(NilReason::Reader)),
         };
         let fragments = spans(&self.fragments, text, offsets)?;
-        let Self { origin, read_as, candidates, nil_offset, lift, cut, .. } = self;
+        let Self {
+            origin,
+            read_as,
+            candidates,
+            nil_offset,
+            lift,
+            cut,
+            ..
+        } = self;
         let nil_offset = nil_offset.unwrap_or(lift);
-        Ok(Record { span, fragments, origin, read_as, decision, candidates, nil_offset, cut })
+        Ok(Record {
+            span,
+            fragments,
+            origin,
+            read_as,
+            decision,
+            candidates,
+            nil_offset,
+            cut,
+        })
     }
 }
 
@@ -183,6 +227,10 @@ pub struct JsMatchedText {
 
 impl JsMatchedText {
     pub fn new(named: Named, matched: MatchedText) -> Self {
-        Self { named, through: matched.best_text, through_score: matched.best_text_score }
+        Self {
+            named,
+            through: matched.best_text,
+            through_score: matched.best_text_score,
+        }
     }
 }

@@ -4,7 +4,8 @@ use super::{Bundle, EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, Querie
 use crate::container::Check;
 use crate::error::{Context, Error, Result};
 use crate::index::{
-    HnswOptions, Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
+    HnswOptions, Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder,
+    TokenStoreInfo,
 };
 use crate::kb::table::ConceptTable;
 use crate::kb::{ConceptId, KnowledgeBase};
@@ -143,13 +144,19 @@ impl BundleBuilder {
     /// Sets the description of the knowledge base.
     #[must_use]
     pub fn kb_info(self, kb_info: KbInfo) -> Self {
-        Self { kb_info: Some(kb_info), ..self }
+        Self {
+            kb_info: Some(kb_info),
+            ..self
+        }
     }
 
     /// Sets the full text of the knowledge base's licences.
     #[must_use]
     pub fn licence_text(self, licence_text: Option<String>) -> Self {
-        Self { licence_text, ..self }
+        Self {
+            licence_text,
+            ..self
+        }
     }
 
     /// Sets the templates and window lengths of concepts and mentions.
@@ -185,7 +192,10 @@ impl BundleBuilder {
     /// Sets the precision in which concepts are encoded, where the device has it ([`Encoder::in_precision`]).
     #[must_use]
     pub fn compute_precision(self, compute_precision: layer::Precision) -> Self {
-        Self { compute_precision, ..self }
+        Self {
+            compute_precision,
+            ..self
+        }
     }
 
     /// Builds the bundle: tokenizes and encodes all concepts, and indexes their vectors.
@@ -196,7 +206,14 @@ impl BundleBuilder {
         let mut tokenized = self.tokenize(device, || Ok(()))?;
         let rows: Vec<&Encoded> = tokenized.rows.sequences.iter().collect();
         let (encoder, scorer) = (&tokenized.encoder, tokenized.options.scorer);
-        let encoded = Queries::encode(encoder, scorer, Side::Entity, &rows, BatchSize::default(), |_| Ok(()))?;
+        let encoded = Queries::encode(
+            encoder,
+            scorer,
+            Side::Entity,
+            &rows,
+            BatchSize::default(),
+            |_| Ok(()),
+        )?;
         let vectors = tokenized.spread(encoded)?;
         let (info, index) = tokenized.index(&vectors)?;
         Bundle::read(tokenized.finish(info, index)?.parts)
@@ -208,25 +225,43 @@ impl BundleBuilder {
     /// # Errors
     /// If the encoder's files do not fit together, a window is longer than the encoder's, no concept has a row, or a concept
     /// cannot be tokenized.
-    pub fn tokenize(self, device: &Device, tick: impl FnMut() -> Result<()>) -> Result<TokenizedBundle> {
+    pub fn tokenize(
+        self,
+        device: &Device,
+        tick: impl FnMut() -> Result<()>,
+    ) -> Result<TokenizedBundle> {
         let tokens = Tokens::from_bytes(self.files.get(names::TOKENIZER)?)?;
         let encoder = self.open_encoder(&tokens, device)?;
         // An error in the mention template is found before all concepts are encoded.
         let mention = self.view.reader().mention("x", Span::new(0, 1))?;
-        self.view.mention(&tokens, &mention).context(|| "mentions".into())?;
+        self.view
+            .mention(&tokens, &mention)
+            .context(|| "mentions".into())?;
         let rows = ConceptRows::tokenize(&self.kb, &tokens, &self.view, tick)?;
         if rows.concepts.is_empty() {
-            return Err(Error::input("no concept can be indexed: every name is empty after normalisation"));
+            return Err(Error::input(
+                "no concept can be indexed: every name is empty after normalisation",
+            ));
         }
         let encoder = match self.compute_precision {
             layer::Precision::F32 => encoder,
             precision => encoder.in_precision(precision),
         };
-        Ok(TokenizedBundle { options: self, encoder, rows, token_vectors: None })
+        Ok(TokenizedBundle {
+            options: self,
+            encoder,
+            rows,
+            token_vectors: None,
+        })
     }
 
     fn open_encoder(&self, tokens: &Tokens, device: &Device) -> Result<Encoder> {
-        let Self { files, encoder: info, view, .. } = self;
+        let Self {
+            files,
+            encoder: info,
+            view,
+            ..
+        } = self;
         if info.precision == Precision::F32 && cpu::is_quantised(files.get(names::WEIGHTS)?)? {
             return Err(Error::input(
                 "expected f32 weights of the encoder, found int8 weights; choose int8 for the encoder (`pel index \
@@ -237,7 +272,10 @@ impl BundleBuilder {
         view.check_mix()?;
         view.check_spelling(info.reduction.score)?;
         let limit = encoder.max_positions();
-        let longest = view.entity_tokens.max(view.mention_tokens).max(view.name_tokens);
+        let longest = view
+            .entity_tokens
+            .max(view.mention_tokens)
+            .max(view.name_tokens);
         if longest > limit {
             return Err(Error::input(format!(
                 "expected windows of at most the {limit} tokens that the encoder reads, found {longest}; choose shorter ones"
@@ -261,7 +299,9 @@ impl ConceptRows {
         let mut interner = SequenceInterner::default();
         let mut rows = Self::default();
         for (id, concept) in kb.iter() {
-            let encoded = view.rows(tokens, concept).context(|| format!("the concept {}", concept.id))?;
+            let encoded = view
+                .rows(tokens, concept)
+                .context(|| format!("the concept {}", concept.id))?;
             if encoded.is_empty() {
                 rows.without_rows.push(id);
             }
@@ -288,7 +328,11 @@ impl ConceptRows {
     /// `[sequences, dim]` -> `[rows, dim]`
     pub fn spread(&self, vectors: &[f32]) -> Vec<f32> {
         let dim = vectors.len() / self.sequences.len().max(1);
-        self.sequence_of.iter().flat_map(|at| &vectors[at * dim..(at + 1) * dim]).copied().collect()
+        self.sequence_of
+            .iter()
+            .flat_map(|at| &vectors[at * dim..(at + 1) * dim])
+            .copied()
+            .collect()
     }
 }
 
@@ -332,8 +376,13 @@ impl TokenizedBundle {
             store.push_codes(*concept, &tokens[*at]);
         }
         let bytes = Bytes::from(store.finish()?);
-        let info = TokenStore::from_bytes(&bytes, Check::Trusted)?.info().clone();
-        self.options.files.0.insert(names::TOKEN_VECTORS.into(), bytes);
+        let info = TokenStore::from_bytes(&bytes, Check::Trusted)?
+            .info()
+            .clone();
+        self.options
+            .files
+            .0
+            .insert(names::TOKEN_VECTORS.into(), bytes);
         Ok(info)
     }
 
@@ -362,17 +411,39 @@ impl TokenizedBundle {
     /// # Errors
     /// If a file cannot be encoded.
     pub fn finish(self, index_info: IndexInfo, index: Bytes) -> Result<BuiltBundle> {
-        let Self { options, rows, token_vectors, .. } = self;
-        let BundleBuilder { kb, files: mut parts, encoder, kb_info, licence_text, view, nil, .. } = options;
-        for (config, weights) in [(names::CONFIG, names::WEIGHTS), (names::ENTITY_CONFIG, names::ENTITY_WEIGHTS)] {
+        let Self {
+            options,
+            rows,
+            token_vectors,
+            ..
+        } = self;
+        let BundleBuilder {
+            kb,
+            files: mut parts,
+            encoder,
+            kb_info,
+            licence_text,
+            view,
+            nil,
+            ..
+        } = options;
+        for (config, weights) in [
+            (names::CONFIG, names::WEIGHTS),
+            (names::ENTITY_CONFIG, names::ENTITY_WEIGHTS),
+        ] {
             if let (Precision::Int8, Some(floats)) = (encoder.precision, parts.0.get(weights)) {
                 let quantised = quantise(parts.get(config)?, floats).context(|| weights.into())?;
                 parts.0.insert(weights.into(), quantised);
             }
         }
         parts.0.insert(names::INDEX.into(), index);
-        parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb)?.into());
-        parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb.iter())?.into());
+        parts
+            .0
+            .insert(names::CONCEPTS.into(), ConceptTable::build(&kb)?.into());
+        parts.0.insert(
+            names::DICTIONARY.into(),
+            Dictionary::build(kb.iter())?.into(),
+        );
         if let Some(text) = licence_text {
             parts.0.insert(names::LICENCES.into(), text.into());
         }
@@ -390,7 +461,12 @@ impl TokenizedBundle {
         };
         let (manifest, written) = manifest.sealed()?;
         parts.0.insert(names::MANIFEST.into(), written.into());
-        Ok(BuiltBundle { parts, manifest, without_rows: rows.without_rows, cut: rows.cut })
+        Ok(BuiltBundle {
+            parts,
+            manifest,
+            without_rows: rows.without_rows,
+            cut: rows.cut,
+        })
     }
 }
 

@@ -111,7 +111,10 @@ impl EncoderInfo {
             name: name.into(),
             licence: "not stated".to_owned(),
             tied,
-            reduction: Reduction { pooling: Pooling::Mean, score: Similarity::Cosine },
+            reduction: Reduction {
+                pooling: Pooling::Mean,
+                score: Similarity::Cosine,
+            },
             precision: Precision::F32,
         }
     }
@@ -123,7 +126,8 @@ impl KbInfo {
         let mut hash = blake3::Hasher::new();
         for (_, concept) in kb.iter() {
             // A concept has only strings, so it can always be encoded.
-            hash.update(&serde_json::to_vec(concept).unwrap_or_default()).update(b"\n");
+            hash.update(&serde_json::to_vec(concept).unwrap_or_default())
+                .update(b"\n");
         }
         Self {
             name: name.into(),
@@ -142,7 +146,11 @@ impl Manifest {
     /// If it is not JSON, of another version, a field is missing, unknown or out of range, or the digest differs.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
         let manifest = Self::parse(json)?;
-        match manifest.digest.as_ref().is_none_or(|digest| digest.as_str() == digest::of(json).to_hex().as_str()) {
+        match manifest
+            .digest
+            .as_ref()
+            .is_none_or(|digest| digest.as_str() == digest::of(json).to_hex().as_str())
+        {
             true => Ok(manifest),
             false => Err(Error::artifact(
                 "manifest.json has been altered: its digest differs; get the bundle again, or, if you edited the manifest, write a bundle \
@@ -182,7 +190,9 @@ impl Manifest {
                  {FORMAT_WITH_NIL_MODEL}), found version {format}"
             )));
         }
-        manifest.check().map_err(|error| error.context("manifest.json"))?;
+        manifest
+            .check()
+            .map_err(|error| error.context("manifest.json"))?;
         Ok(manifest)
     }
 
@@ -205,7 +215,11 @@ impl Manifest {
 
     /// Checks what the types do not: file names, windows, and that numbers are finite.
     fn check(&self) -> Result<()> {
-        if let Some(name) = self.files.keys().find(|name| !names::is_plain(name) || *name == names::MANIFEST) {
+        if let Some(name) = self
+            .files
+            .keys()
+            .find(|name| !names::is_plain(name) || *name == names::MANIFEST)
+        {
             return Err(Error::artifact(format!(
                 "`files`: expected names of letters, digits, `_`, `-` and `.`, other than {}, found {name:?}",
                 names::MANIFEST
@@ -220,7 +234,8 @@ impl Manifest {
     pub fn has_encoder_of(&self, other: &Self) -> bool {
         let weighed = self.encoder.precision == other.encoder.precision;
         let same = |name: &str| {
-            let [one, two] = [self, other].map(|manifest| manifest.files.get(name).map(|file| &file.blake3));
+            let [one, two] =
+                [self, other].map(|manifest| manifest.files.get(name).map(|file| &file.blake3));
             one == two
         };
         self.encoder.name == other.encoder.name
@@ -233,7 +248,11 @@ impl Manifest {
     pub fn least_format(&self) -> u32 {
         let has_model = self.nil.model.is_some();
         if self.digest.is_some() {
-            return if has_model { FORMAT_WITH_NIL_MODEL } else { FORMAT_WITH_DIGEST };
+            return if has_model {
+                FORMAT_WITH_NIL_MODEL
+            } else {
+                FORMAT_WITH_DIGEST
+            };
         }
         match (has_model || self.view.spelling > 0.0, &self.token_vectors) {
             (true, _) => FORMAT_BEYOND_VECTORS,

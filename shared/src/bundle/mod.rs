@@ -8,8 +8,8 @@ mod queries;
 
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use manifest::{
-    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL, FORMAT_WITH_TOKENS,
-    FileInfo, KbInfo, Manifest,
+    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL,
+    FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest,
 };
 pub use queries::Queries;
 
@@ -65,7 +65,11 @@ pub mod names {
     }
 }
 
-const FORMAT: Format = Format { magic: b"PELBUNDL", version: FORMAT_VERSION, name: "bundle" };
+const FORMAT: Format = Format {
+    magic: b"PELBUNDL",
+    version: FORMAT_VERSION,
+    name: "bundle",
+};
 
 /// The files of a bundle, by name.
 #[derive(Clone, Debug, Default)]
@@ -85,10 +89,20 @@ impl Parts {
                 "expected file names of letters, digits, `_`, `-` and `.` in the bundle, found {name:?}"
             )));
         }
-        if !container.fields.iter().map(String::as_str).eq(container.names()) {
-            return Err(Error::artifact("expected the files that the bundle's header lists, found others"));
+        if !container
+            .fields
+            .iter()
+            .map(String::as_str)
+            .eq(container.names())
+        {
+            return Err(Error::artifact(
+                "expected the files that the bundle's header lists, found others",
+            ));
         }
-        let parts = container.fields.iter().map(|name| Ok((name.clone(), container.section(name)?)));
+        let parts = container
+            .fields
+            .iter()
+            .map(|name| Ok((name.clone(), container.section(name)?)));
         Ok(Self(parts.collect::<Result<_>>()?))
     }
 
@@ -97,7 +111,11 @@ impl Parts {
     /// # Errors
     /// If the header cannot be written.
     pub fn to_one_file(&self) -> Result<Vec<u8>> {
-        let sections: Vec<(&str, &[u8])> = self.0.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
+        let sections: Vec<(&str, &[u8])> = self
+            .0
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), &bytes[..]))
+            .collect();
         container::write(FORMAT, &self.0.keys().collect::<Vec<_>>(), &sections)
     }
 
@@ -106,7 +124,9 @@ impl Parts {
     /// # Errors
     /// If the bundle lacks it.
     pub fn get(&self, name: &str) -> Result<&Bytes> {
-        self.0.get(name).ok_or_else(|| Error::artifact(format!("the bundle has no `{name}`")))
+        self.0
+            .get(name)
+            .ok_or_else(|| Error::artifact(format!("the bundle has no `{name}`")))
     }
 
     /// Builds the encoder on a device. With tied towers, one tower reads both sides.
@@ -116,22 +136,34 @@ impl Parts {
     pub fn encoder(&self, tokens: &Tokens, info: &EncoderInfo, device: &Device) -> Result<Encoder> {
         let tower = |config, weights, projection: &str| -> Result<TowerBytes<'_>> {
             let projection = self.0.get(projection).map(|bytes| &bytes[..]);
-            Ok(TowerBytes { config: self.get(config)?, weights: self.get(weights)?, projection })
+            Ok(TowerBytes {
+                config: self.get(config)?,
+                weights: self.get(weights)?,
+                projection,
+            })
         };
         let mention = tower(names::CONFIG, names::WEIGHTS, names::PROJECTION)?;
         let entity = match info.tied {
             true => None,
-            false => Some(tower(names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION)?),
+            false => Some(tower(
+                names::ENTITY_CONFIG,
+                names::ENTITY_WEIGHTS,
+                names::ENTITY_PROJECTION,
+            )?),
         };
         Encoder::new(mention, entity, tokens, info.reduction, device)
     }
 
     /// The manifest entries of all files but the manifest.
     pub fn file_infos(&self) -> BTreeMap<String, FileInfo> {
-        let info =
-            |bytes: &Bytes| FileInfo { bytes: bytes.len() as u64, blake3: blake3::hash(bytes).to_hex().to_string() };
+        let info = |bytes: &Bytes| FileInfo {
+            bytes: bytes.len() as u64,
+            blake3: blake3::hash(bytes).to_hex().to_string(),
+        };
         let others = self.0.iter().filter(|(name, _)| *name != names::MANIFEST);
-        others.map(|(name, bytes)| (name.clone(), info(bytes))).collect()
+        others
+            .map(|(name, bytes)| (name.clone(), info(bytes)))
+            .collect()
     }
 }
 
@@ -170,8 +202,8 @@ impl Bundle {
             // A discontinuous mention may end after later ones.
             let to = detected.partition_point(|found| found.span.start < span.end);
             let mut beside = detected[..to].iter().rev().take(BESIDE);
-            let taken =
-                !options.overlapping && beside.any(|found| found.origin == Origin::Name && found.overlaps(&whole));
+            let taken = !options.overlapping
+                && beside.any(|found| found.origin == Origin::Name && found.overlaps(&whole));
             if !taken && !self.dictionary.lookup_mention(long).is_empty() {
                 named.push(span);
             }
@@ -180,7 +212,11 @@ impl Bundle {
             let beside = named.get(named.partition_point(|span| span.end <= found.span.start));
             found.origin == Origin::Name || beside.is_none_or(|span| !span.overlaps(&found.span))
         });
-        detected.extend(named.into_iter().map(|span| Detected::new(span, Origin::Name)));
+        detected.extend(
+            named
+                .into_iter()
+                .map(|span| Detected::new(span, Origin::Name)),
+        );
         detected.sort_unstable();
         detected.dedup();
         detected
@@ -206,7 +242,10 @@ impl Bundle {
                 )));
             }
         }
-        if let Some(spare) = parts.0.keys().find(|name| *name != names::MANIFEST && !manifest.files.contains_key(*name))
+        if let Some(spare) = parts
+            .0
+            .keys()
+            .find(|name| *name != names::MANIFEST && !manifest.files.contains_key(*name))
         {
             return Err(Error::artifact(format!("`{spare}` is not in the manifest")));
         }
@@ -215,13 +254,21 @@ impl Bundle {
         let tokens = Tokens::from_bytes(read(names::TOKENIZER)?)?;
         let mut index = Index::from_bytes(read(names::INDEX)?, Check::Trusted)?;
         let concepts = ConceptTable::from_bytes(read(names::CONCEPTS)?, Check::Trusted)?;
-        let dictionary = Dictionary::read(read(names::DICTIONARY)?, Check::Trusted)?.among(concepts.len())?;
+        let dictionary =
+            Dictionary::read(read(names::DICTIONARY)?, Check::Trusted)?.among(concepts.len())?;
         if *index.info() != manifest.index {
-            return Err(Error::artifact("the index is not the one that the manifest describes"));
+            return Err(Error::artifact(
+                "the index is not the one that the manifest describes",
+            ));
         }
-        if let Some(last) = index.last_concept().filter(|last| last.index() >= concepts.len()) {
+        if let Some(last) = index
+            .last_concept()
+            .filter(|last| last.index() >= concepts.len())
+        {
             let (last, count) = (last.index(), concepts.len());
-            return Err(Error::artifact(format!("the index names concept {last}, the concept table has {count}")));
+            return Err(Error::artifact(format!(
+                "the index names concept {last}, the concept table has {count}"
+            )));
         }
         if manifest.kb.concepts != concepts.len() {
             let (expected, found) = (manifest.kb.concepts, concepts.len());
@@ -230,26 +277,45 @@ impl Bundle {
             )));
         }
         view_fits(&manifest, &parts)?;
-        let Manifest { view, encoder, nil, .. } = &manifest;
+        let Manifest {
+            view, encoder, nil, ..
+        } = &manifest;
         let values = nil.model.as_ref().map_or(0, |model| model.vector.len());
         if values > 0 && values != manifest.index.dim {
             let (name, dim) = (names::MANIFEST, manifest.index.dim);
-            return Err(Error::artifact(format!("{name}: `nil.model.vector`: expected {dim} values, found {values}")));
+            return Err(Error::artifact(format!(
+                "{name}: `nil.model.vector`: expected {dim} values, found {values}"
+            )));
         }
         view.check_mix()
             .and_then(|()| view.check_spelling(encoder.reduction.score))
             .context(|| names::MANIFEST.to_owned())?;
-        let mut token_vectors = token_vectors(&manifest, &parts, &index).context(|| names::TOKEN_VECTORS.to_owned())?;
+        let mut token_vectors =
+            token_vectors(&manifest, &parts, &index).context(|| names::TOKEN_VECTORS.to_owned())?;
         if manifest.view.mix > 0.0 {
             index.set_mix(manifest.view.mix);
-            token_vectors.iter_mut().for_each(|store| store.set_mix(manifest.view.mix));
+            token_vectors
+                .iter_mut()
+                .for_each(|store| store.set_mix(manifest.view.mix));
         }
-        Ok(Self { manifest, tokens, index, token_vectors, concepts, dictionary, parts })
+        Ok(Self {
+            manifest,
+            tokens,
+            index,
+            token_vectors,
+            concepts,
+            dictionary,
+            parts,
+        })
     }
 
     /// The scorer that the bundle was built for: Sum-of-Max if it has token vectors.
     pub fn scorer(&self) -> Scorer {
-        if self.token_vectors.is_some() { Scorer::SumOfMax } else { Scorer::Dual }
+        if self.token_vectors.is_some() {
+            Scorer::SumOfMax
+        } else {
+            Scorer::Dual
+        }
     }
 
     /// Builds the encoder on a device.
@@ -257,10 +323,14 @@ impl Bundle {
     /// # Errors
     /// If its files do not fit together, or its vectors are not as long as the index's.
     pub fn encoder(&self, device: &Device) -> Result<Encoder> {
-        let encoder = self.parts.encoder(&self.tokens, &self.manifest.encoder, device)?;
+        let encoder = self
+            .parts
+            .encoder(&self.tokens, &self.manifest.encoder, device)?;
         let (found, expected) = (encoder.dim(), self.index.info().dim);
         if found != expected {
-            return Err(Error::artifact(format!("the encoder gives {found} values, the index has {expected}")));
+            return Err(Error::artifact(format!(
+                "the encoder gives {found} values, the index has {expected}"
+            )));
         }
         Ok(encoder)
     }
@@ -273,10 +343,17 @@ impl Bundle {
 
 /// Checks that the windows of the manifest are not longer than those of the encoder.
 fn view_fits(manifest: &Manifest, parts: &Parts) -> Result<()> {
-    let towers: &[&str] = if manifest.encoder.tied { &[names::CONFIG] } else { &[names::CONFIG, names::ENTITY_CONFIG] };
+    let towers: &[&str] = if manifest.encoder.tied {
+        &[names::CONFIG]
+    } else {
+        &[names::CONFIG, names::ENTITY_CONFIG]
+    };
     for name in towers {
         let config = BertConfig::from_bytes(parts.get(name)?)?;
-        manifest.view.check_windows(config.max_position_embeddings).context(|| names::MANIFEST.to_owned())?;
+        manifest
+            .view
+            .check_windows(config.max_position_embeddings)
+            .context(|| names::MANIFEST.to_owned())?;
     }
     Ok(())
 }
@@ -285,7 +362,9 @@ fn view_fits(manifest: &Manifest, parts: &Parts) -> Result<()> {
 fn token_vectors(manifest: &Manifest, parts: &Parts, index: &Index) -> Result<Option<TokenStore>> {
     let Some(info) = &manifest.token_vectors else {
         return match manifest.files.contains_key(names::TOKEN_VECTORS) {
-            true => Err(Error::artifact("the manifest lists the file and does not describe it")),
+            true => Err(Error::artifact(
+                "the manifest lists the file and does not describe it",
+            )),
             false => Ok(None),
         };
     };

@@ -22,7 +22,11 @@ impl Queries {
     /// Quantises the token vectors. `dim` is the dimension of a vector.
     pub fn new(dim: usize, encodings: Encodings) -> Self {
         let Encodings { pooled, tokens } = encodings;
-        let tokens = tokens.unwrap_or_default().iter().map(|tokens| TokenCodes::new(dim, tokens)).collect();
+        let tokens = tokens
+            .unwrap_or_default()
+            .iter()
+            .map(|tokens| TokenCodes::new(dim, tokens))
+            .collect();
         Self { pooled, tokens }
     }
 
@@ -41,14 +45,24 @@ impl Queries {
         mut tick: impl FnMut(usize) -> Result<()>,
     ) -> Result<Self> {
         let dim = encoder.dim();
-        let tokens = if scorer == Scorer::SumOfMax { rows.len() } else { 0 };
-        let mut all = Self { pooled: vec![0.0; rows.len() * dim], tokens: vec![TokenCodes::default(); tokens] };
+        let tokens = if scorer == Scorer::SumOfMax {
+            rows.len()
+        } else {
+            0
+        };
+        let mut all = Self {
+            pooled: vec![0.0; rows.len() * dim],
+            tokens: vec![TokenCodes::default(); tokens],
+        };
         encoder.encode_batches(scorer, side, rows, &size.batches(rows), |part, found| {
             let (places, found) = (part.places(), Self::new(dim, found));
             for (at, vector) in places.iter().zip(found.pooled.chunks_exact(dim)) {
                 all.pooled[at * dim..][..dim].copy_from_slice(vector);
             }
-            places.iter().zip(found.tokens).for_each(|(at, tokens)| all.tokens[*at] = tokens);
+            places
+                .iter()
+                .zip(found.tokens)
+                .for_each(|(at, tokens)| all.tokens[*at] = tokens);
             tick(places.len())
         })?;
         Ok(all)
@@ -65,7 +79,11 @@ impl Queries {
         k: usize,
         rank: impl Fn(&TokenCodes, Vec<ConceptId>) -> Vec<Candidate> + Sync,
     ) -> Vec<Vec<Candidate>> {
-        assert_eq!(self.tokens.len(), first_pass.len(), "one list of candidates for each query");
+        assert_eq!(
+            self.tokens.len(),
+            first_pass.len(),
+            "one list of candidates for each query"
+        );
         let both: Vec<(&TokenCodes, Vec<Candidate>)> = self.tokens.iter().zip(first_pass).collect();
         let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
             let one = |(tokens, first): &(&TokenCodes, Vec<Candidate>)| {

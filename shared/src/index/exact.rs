@@ -20,12 +20,21 @@ const BLOCK: usize = 192;
 ///
 /// # Shapes
 /// concepts `[rows]` ascending, queries `[n, dim]` -> n lists
-pub fn search(vectors: &Vectors, dim: usize, concepts: &[u32], queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
+pub fn search(
+    vectors: &Vectors,
+    dim: usize,
+    concepts: &[u32],
+    queries: &[f32],
+    k: usize,
+) -> Vec<Vec<Candidate>> {
     if k == 0 || concepts.is_empty() {
         return vec![Vec::new(); queries.len() / dim];
     }
     let chunks = chunks(concepts);
-    queries.chunks(BATCH * dim).flat_map(|queries| batch(vectors, dim, concepts, &chunks, queries, k)).collect()
+    queries
+        .chunks(BATCH * dim)
+        .flat_map(|queries| batch(vectors, dim, concepts, &chunks, queries, k))
+        .collect()
 }
 
 fn batch(
@@ -43,7 +52,14 @@ fn batch(
     let next = AtomicUsize::new(0);
     let workers = vec![(); kernels::threads().min(chunks.len())];
     let found = kernels::for_each_chunk(&workers, 1, |_, _| {
-        let mut pass = Pass { vectors, dim, concepts, queries: &prepared, tops: Vec::new(), thresholds: Vec::new() };
+        let mut pass = Pass {
+            vectors,
+            dim,
+            concepts,
+            queries: &prepared,
+            tops: Vec::new(),
+            thresholds: Vec::new(),
+        };
         while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
             if pass.tops.is_empty() {
                 pass.tops.resize_with(count, || Top::new(taken));
@@ -51,15 +67,24 @@ fn batch(
             }
             pass.over(chunk.clone());
         }
-        pass.tops.into_iter().map(Top::into_found).collect::<Vec<_>>()
+        pass.tops
+            .into_iter()
+            .map(Top::into_found)
+            .collect::<Vec<_>>()
     });
     let of = |query: usize| {
-        let mut all: Vec<Found> = found.iter().filter_map(|tops| tops.get(query)).flatten().copied().collect();
+        let mut all: Vec<Found> = found
+            .iter()
+            .filter_map(|tops| tops.get(query))
+            .flatten()
+            .copied()
+            .collect();
         all.sort_unstable_by(|a, b| a.candidate.rank(&b.candidate));
         all.truncate(taken);
         if vectors.has_finer_scores() {
             let query = vectors.query(&queries[query * dim..(query + 1) * dim]);
-            all.iter_mut().for_each(|found| found.candidate.score = vectors.score(&query, found.row) + 0.0);
+            all.iter_mut()
+                .for_each(|found| found.candidate.score = vectors.score(&query, found.row) + 0.0);
         }
         best_per_concept(all.iter().map(|found| found.candidate).collect(), k)
     };
@@ -93,7 +118,14 @@ impl Pass<'_> {
         let (mut hits, mut scratch) = (Vec::<Hit>::new(), Scratch::default());
         for first in chunk.clone().step_by(BLOCK) {
             let rows = first..(first + BLOCK).min(chunk.end);
-            self.vectors.hits(self.queries, rows, self.dim, &self.thresholds, &mut scratch, &mut hits);
+            self.vectors.hits(
+                self.queries,
+                rows,
+                self.dim,
+                &self.thresholds,
+                &mut scratch,
+                &mut hits,
+            );
             for hit in hits.drain(..) {
                 let query = hit.query as usize;
                 let row = first + hit.row as usize;

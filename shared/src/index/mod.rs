@@ -14,7 +14,9 @@ mod top;
 mod vectors;
 
 pub use hnsw::HnswOptions;
-pub use token_store::{FIRST_PASS, FIRST_PASS_TRAINING, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo};
+pub use token_store::{
+    FIRST_PASS, FIRST_PASS_TRAINING, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
+};
 pub use top::best_per_concept;
 
 use crate::container::{self, Check, Container, Format};
@@ -28,10 +30,17 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use vectors::Vectors;
 
-const FORMAT: Format = Format { magic: b"PELINDEX", version: 3, name: "index" };
+const FORMAT: Format = Format {
+    magic: b"PELINDEX",
+    version: 3,
+    name: "index",
+};
 
 /// The format of an index with a graph in which equal rows share a node. Builds that do not know such graphs refuse it.
-const FORMAT_SHARED: Format = Format { version: 4, ..FORMAT };
+const FORMAT_SHARED: Format = Format {
+    version: 4,
+    ..FORMAT
+};
 
 /// The precision of stored values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +113,10 @@ impl Index {
             None => Vec::new(),
             Some(options) => {
                 let plain = container::write(FORMAT, info, &sections)?;
-                let vectors = read_vectors(&Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?, info)?;
+                let vectors = read_vectors(
+                    &Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?,
+                    info,
+                )?;
                 hnsw::sections(&vectors, dim, rows.len(), options)?
             }
         };
@@ -123,7 +135,9 @@ impl Index {
         let container = Container::<IndexInfo>::read(format, bytes, check)?;
         let info = container.fields.clone();
         if info.dim == 0 {
-            return Err(Error::artifact("the index: expected a dimension above 0, found 0"));
+            return Err(Error::artifact(
+                "the index: expected a dimension above 0, found 0",
+            ));
         }
         let concepts = Numbers::<u32>::new(container.section_of("concepts", sized(info.rows, 4)?)?);
         if !concepts.get().is_sorted() {
@@ -138,7 +152,8 @@ impl Index {
                 let nodes = match shared {
                     false => Nodes::Single(info.rows),
                     true => {
-                        let [members, starts] = hnsw::SHARED_SECTIONS.map(|name| container.section(name));
+                        let [members, starts] =
+                            hnsw::SHARED_SECTIONS.map(|name| container.section(name));
                         Nodes::new([members?, starts?], info.rows)?
                     }
                 };
@@ -146,7 +161,14 @@ impl Index {
                 Some(Graph::new([links?, entries?, upper?], nodes)?)
             }
         };
-        Ok(Self { info, vectors, concepts, graph, firsts: Vec::new(), mix: 0.0 })
+        Ok(Self {
+            info,
+            vectors,
+            concepts,
+            graph,
+            firsts: Vec::new(),
+            mix: 0.0,
+        })
     }
 
     /// The description of the index.
@@ -171,7 +193,10 @@ impl Index {
 
     /// The concept of each row, ascending.
     pub fn concepts(&self) -> impl Iterator<Item = ConceptId> + '_ {
-        self.concepts.get().iter().map(|concept| ConceptId(*concept))
+        self.concepts
+            .get()
+            .iter()
+            .map(|concept| ConceptId(*concept))
     }
 
     /// The bytes of an index with another [`HnswOptions::ef_search`]. Nothing else changes.
@@ -191,7 +216,10 @@ impl Index {
 
     /// The highest concept with a row.
     pub fn last_concept(&self) -> Option<ConceptId> {
-        self.concepts.get().last().map(|concept| ConceptId(*concept))
+        self.concepts
+            .get()
+            .last()
+            .map(|concept| ConceptId(*concept))
     }
 
     /// Sets the weight of the template, a concept's first row: `score = (1 - mix) × best row + mix × first row`. A search
@@ -201,7 +229,8 @@ impl Index {
         self.firsts.clear();
         for (row, concept) in self.concepts.get().iter().enumerate() {
             // A concept without rows gets the row of the next one, which no search reads.
-            self.firsts.resize((*concept as usize + 1).max(self.firsts.len()), row as u32);
+            self.firsts
+                .resize((*concept as usize + 1).max(self.firsts.len()), row as u32);
         }
     }
 
@@ -220,8 +249,11 @@ impl Index {
         match (&self.graph, self.info.hnsw) {
             (Some(graph), Some(options)) => {
                 self.check(queries);
-                let rows =
-                    hnsw::ConceptVectors { vectors: &self.vectors, dim: self.info.dim, concepts: self.concepts.get() };
+                let rows = hnsw::ConceptVectors {
+                    vectors: &self.vectors,
+                    dim: self.info.dim,
+                    concepts: self.concepts.get(),
+                };
                 graph.search(rows, queries, k, options.ef_search)
             }
             _ => self.exact_by_best_row(queries, k),
@@ -241,7 +273,9 @@ impl Index {
         for (query, found) in queries.chunks_exact(self.info.dim).zip(&mut found) {
             let query = self.vectors.query(query);
             for candidate in found.iter_mut() {
-                let first = self.vectors.score(&query, self.firsts[candidate.concept.index()] as usize);
+                let first = self
+                    .vectors
+                    .score(&query, self.firsts[candidate.concept.index()] as usize);
                 candidate.score = (1.0 - self.mix) * candidate.score + self.mix * first + 0.0;
             }
             found.sort_unstable_by(Candidate::rank);
@@ -257,14 +291,29 @@ impl Index {
     ///
     /// # Panics
     /// If the query has another dimension than the index.
-    pub fn score(&self, query: &[f32], concepts: impl IntoIterator<Item = ConceptId>) -> Vec<Candidate> {
-        assert_eq!(query.len(), self.info.dim, "one query of the index's dimension");
+    pub fn score(
+        &self,
+        query: &[f32],
+        concepts: impl IntoIterator<Item = ConceptId>,
+    ) -> Vec<Candidate> {
+        assert_eq!(
+            query.len(),
+            self.info.dim,
+            "one query of the index's dimension"
+        );
         let (query, all) = (self.vectors.query(query), self.concepts.get());
         let scored = concepts.into_iter().filter_map(|concept| {
             let rows = rows_of(all, concept);
-            let best = rows.clone().map(|row| self.vectors.score(&query, row) + 0.0).reduce(f32::max)?;
+            let best = rows
+                .clone()
+                .map(|row| self.vectors.score(&query, row) + 0.0)
+                .reduce(f32::max)?;
             let first = self.vectors.score(&query, rows.start);
-            let score = if self.mix > 0.0 { (1.0 - self.mix) * best + self.mix * first + 0.0 } else { best };
+            let score = if self.mix > 0.0 {
+                (1.0 - self.mix) * best + self.mix * first + 0.0
+            } else {
+                best
+            };
             Some(Candidate { concept, score })
         });
         scored.collect()
@@ -277,27 +326,43 @@ impl Index {
 
     fn exact_by_best_row(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
         self.check(queries);
-        exact::search(&self.vectors, self.info.dim, self.concepts.get(), queries, k)
+        exact::search(
+            &self.vectors,
+            self.info.dim,
+            self.concepts.get(),
+            queries,
+            k,
+        )
     }
 
     fn check(&self, queries: &[f32]) {
         let (dim, found) = (self.info.dim, queries.len());
-        assert!(found.is_multiple_of(dim), "expected queries of {dim} values, found {found} values");
+        assert!(
+            found.is_multiple_of(dim),
+            "expected queries of {dim} values, found {found} values"
+        );
     }
 }
 
 /// The format of the bytes of an index; the newest one if this build does not read theirs.
 fn format_of(bytes: &Bytes) -> Format {
-    if bytes.get(8..12) == Some(&FORMAT.version.to_le_bytes()) { FORMAT } else { FORMAT_SHARED }
+    if bytes.get(8..12) == Some(&FORMAT.version.to_le_bytes()) {
+        FORMAT
+    } else {
+        FORMAT_SHARED
+    }
 }
 
 /// The rows of a concept. `concepts` has the concept of each row, ascending.
 fn rows_of(concepts: &[u32], concept: ConceptId) -> Range<usize> {
-    concepts.partition_point(|other| *other < concept.0)..concepts.partition_point(|other| *other <= concept.0)
+    concepts.partition_point(|other| *other < concept.0)
+        ..concepts.partition_point(|other| *other <= concept.0)
 }
 
 fn sized(count: usize, width: usize) -> Result<usize> {
-    count.checked_mul(width).ok_or_else(|| Error::artifact("the index: its sizes are too large"))
+    count
+        .checked_mul(width)
+        .ok_or_else(|| Error::artifact("the index: its sizes are too large"))
 }
 
 fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Vectors> {
@@ -308,13 +373,18 @@ fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Ve
         Ok(numbers)
     };
     Ok(match info.precision {
-        Precision::F32 => Vectors::F32 { values: floats("values", values)? },
+        Precision::F32 => Vectors::F32 {
+            values: floats("values", values)?,
+        },
         Precision::Int8 => Vectors::Int8 {
             codes: Numbers::new(container.section_of("codes", values)?),
             scales: floats("scales", info.rows)?,
         },
         Precision::Int4 => Vectors::Int8 {
-            codes: Numbers::Copied(codes::unpack(&container.section_of("halves", values.div_ceil(2))?, values)),
+            codes: Numbers::Copied(codes::unpack(
+                &container.section_of("halves", values.div_ceil(2))?,
+                values,
+            )),
             scales: floats("scales", info.rows)?,
         },
     })

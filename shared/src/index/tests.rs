@@ -4,8 +4,20 @@ use super::*;
 use crate::kernels;
 use proptest::prelude::*;
 
-fn info(rows: usize, dim: usize, precision: Precision, score: Similarity, hnsw: Option<HnswOptions>) -> IndexInfo {
-    IndexInfo { rows, dim, precision, score, hnsw }
+fn info(
+    rows: usize,
+    dim: usize,
+    precision: Precision,
+    score: Similarity,
+    hnsw: Option<HnswOptions>,
+) -> IndexInfo {
+    IndexInfo {
+        rows,
+        dim,
+        precision,
+        score,
+        hnsw,
+    }
 }
 
 fn index(vectors: &[f32], rows: &[u32], info: &IndexInfo) -> Index {
@@ -17,7 +29,9 @@ fn index(vectors: &[f32], rows: &[u32], info: &IndexInfo) -> Index {
 fn random(count: usize, seed: u64) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (state >> 40) as f32 / (1u64 << 24) as f32 - 0.5
     };
     (0..count).map(|_| next()).collect()
@@ -32,10 +46,21 @@ fn search_scores_a_concept_by_its_best_row() {
     // Concept 0 has two rows; its second one is the best for the query (0, 1).
     let vectors = [1.0, 0.0, 0.0, 1.0, 0.6, 0.8];
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let index = index(&vectors, &[0, 0, 1], &info(3, 2, precision, Similarity::Cosine, None));
+        let index = index(
+            &vectors,
+            &[0, 0, 1],
+            &info(3, 2, precision, Similarity::Cosine, None),
+        );
         let found = index.search(&[0.0, 1.0, 1.0, 0.0], 2);
-        assert_eq!((names(&found[0]), names(&found[1])), (vec![0, 1], vec![0, 1]));
-        let near = if precision == Precision::Int4 { 0.03 } else { 0.01 };
+        assert_eq!(
+            (names(&found[0]), names(&found[1])),
+            (vec![0, 1], vec![0, 1])
+        );
+        let near = if precision == Precision::Int4 {
+            0.03
+        } else {
+            0.01
+        };
         assert!((found[0][1].score - 0.8).abs() < near && (found[1][1].score - 0.6).abs() < near);
     }
 }
@@ -44,7 +69,11 @@ fn search_scores_a_concept_by_its_best_row() {
 fn equal_scores_are_in_concept_order() {
     let vectors = [1.0, 0.0].repeat(5000);
     let rows: Vec<u32> = (0..5000).collect();
-    let index = index(&vectors, &rows, &info(5000, 2, Precision::F32, Similarity::Dot, None));
+    let index = index(
+        &vectors,
+        &rows,
+        &info(5000, 2, Precision::F32, Similarity::Dot, None),
+    );
     assert_eq!(names(&index.search(&[1.0, 0.0], 4)[0]), [0, 1, 2, 3]);
 }
 
@@ -60,12 +89,22 @@ fn hnsw_finds_95_percent_of_the_exact_search() {
                 vector.iter_mut().for_each(|value| *value /= norm);
             }
         }
-        let options = HnswOptions { ef_search: 200, ..HnswOptions::default() };
-        let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, score, Some(options)));
+        let options = HnswOptions {
+            ef_search: 200,
+            ..HnswOptions::default()
+        };
+        let index = index(
+            &vectors,
+            &concepts,
+            &info(rows, dim, Precision::F32, score, Some(options)),
+        );
         let queries = random(50 * dim, 9);
         let (found, exact) = (index.search(&queries, 10), index.search_exact(&queries, 10));
-        let hits: usize =
-            found.iter().zip(&exact).map(|(f, e)| f.iter().filter(|candidate| e.contains(candidate)).count()).sum();
+        let hits: usize = found
+            .iter()
+            .zip(&exact)
+            .map(|(f, e)| f.iter().filter(|candidate| e.contains(candidate)).count())
+            .sum();
         assert!(hits >= 475, "{score:?}: {hits} of 500 (seeds 7 and 9)");
     }
 }
@@ -76,7 +115,11 @@ fn results_do_not_depend_on_the_batch() {
     let vectors = random(rows * dim, 5);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let index = index(&vectors, &concepts, &info(rows, dim, precision, Similarity::Dot, None));
+        let index = index(
+            &vectors,
+            &concepts,
+            &info(rows, dim, precision, Similarity::Dot, None),
+        );
         let queries = random(70 * dim, 6);
         let together = index.search(&queries, 9);
         for (query, found) in queries.chunks_exact(dim).zip(&together) {
@@ -94,7 +137,11 @@ fn row_has_cosine_one_with_itself() {
         vector.iter_mut().for_each(|value| *value /= norm);
     }
     let concepts: Vec<u32> = (0..rows as u32).collect();
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Similarity::Cosine, None));
+    let index = index(
+        &vectors,
+        &concepts,
+        &info(rows, dim, Precision::Int8, Similarity::Cosine, None),
+    );
     for (row, found) in index.search(&vectors, 3).iter().enumerate() {
         assert_eq!(found[0].concept.0, row as u32);
         assert!((found[0].score - 1.0).abs() < 1e-6, "{found:?}");
@@ -107,11 +154,16 @@ fn refuses_rows_that_are_not_finite(precision: Precision, hnsw: Option<HnswOptio
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut vectors = random(200 * 8, 4);
         vectors[3 * 8 + 1] = value;
-        let said = Index::build(&vectors, &ids, &info(200, 8, precision, Similarity::Dot, hnsw))
-            .expect_err("broken")
-            .to_string();
-        let expected =
-            format!("the vectors of an index: expected finite numbers, found {value} at position 25, 1 of 1600");
+        let said = Index::build(
+            &vectors,
+            &ids,
+            &info(200, 8, precision, Similarity::Dot, hnsw),
+        )
+        .expect_err("broken")
+        .to_string();
+        let expected = format!(
+            "the vectors of an index: expected finite numbers, found {value} at position 25, 1 of 1600"
+        );
         assert!(said.starts_with(&expected), "{precision:?}: {said}");
     }
 }
@@ -121,7 +173,11 @@ fn rows_that_are_not_finite_are_refused_and_such_queries_return_candidates() {
     let concepts: Vec<u32> = (0..200).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         refuses_rows_that_are_not_finite(precision, None);
-        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, None));
+        let index = index(
+            &random(200 * 8, 4),
+            &concepts,
+            &info(200, 8, precision, Similarity::Dot, None),
+        );
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
@@ -132,7 +188,11 @@ fn nan_scores_rank_last() {
     // Finite values whose products with the query are infinite, one above and one below: their sum is no number.
     vectors[3 * 8..3 * 8 + 2].copy_from_slice(&[f32::MAX, f32::MAX]);
     let concepts: Vec<u32> = (0..200).collect();
-    let index = index(&vectors, &concepts, &info(200, 8, Precision::F32, Similarity::Dot, None));
+    let index = index(
+        &vectors,
+        &concepts,
+        &info(200, 8, Precision::F32, Similarity::Dot, None),
+    );
     let query = [4.0, -4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     assert!(!names(&index.search(&query, 100)[0]).contains(&3));
 }
@@ -140,10 +200,15 @@ fn nan_scores_rank_last() {
 #[test]
 fn file_with_a_value_that_is_not_finite_is_refused() {
     let ids: Vec<ConceptId> = (0..20).map(ConceptId).collect();
-    for (precision, name) in [(Precision::F32, "values"), (Precision::Int8, "scales"), (Precision::Int4, "scales")] {
+    for (precision, name) in [
+        (Precision::F32, "values"),
+        (Precision::Int8, "scales"),
+        (Precision::Int4, "scales"),
+    ] {
         let info = info(20, 8, precision, Similarity::Dot, None);
         let whole = Bytes::from(Index::build(&random(20 * 8, 4), &ids, &info).expect("in order"));
-        let container = Container::<IndexInfo>::read(FORMAT, &whole, Check::Checksums).expect("whole");
+        let container =
+            Container::<IndexInfo>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         let bodies: Vec<(&str, Vec<u8>)> = container
             .names()
             .map(|own| {
@@ -154,10 +219,18 @@ fn file_with_a_value_that_is_not_finite_is_refused() {
                 (own, body)
             })
             .collect();
-        let sections: Vec<(&str, &[u8])> = bodies.iter().map(|(name, body)| (*name, &body[..])).collect();
-        let broken = Bytes::from(container::write(FORMAT, &info, &sections).expect("it can be written"));
-        let said = Index::from_bytes(&broken, Check::Checksums).err().expect("refused").to_string();
-        let expected = format!("the index: `{name}`: expected finite numbers, found NaN at position 2, 1 of");
+        let sections: Vec<(&str, &[u8])> = bodies
+            .iter()
+            .map(|(name, body)| (*name, &body[..]))
+            .collect();
+        let broken =
+            Bytes::from(container::write(FORMAT, &info, &sections).expect("it can be written"));
+        let said = Index::from_bytes(&broken, Check::Checksums)
+            .err()
+            .expect("refused")
+            .to_string();
+        let expected =
+            format!("the index: `{name}`: expected finite numbers, found NaN at position 2, 1 of");
         assert!(said.starts_with(&expected), "{said}");
     }
 }
@@ -166,13 +239,24 @@ fn file_with_a_value_that_is_not_finite_is_refused() {
 fn ef_search_can_be_changed() {
     let vectors = random(4000 * 16, 3);
     let concepts: Vec<u32> = (0..4000).collect();
-    let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
-    let mut index = index(&vectors, &concepts, &info(4000, 16, Precision::F32, Similarity::Dot, Some(options)));
+    let options = HnswOptions {
+        ef_search: 10,
+        ..HnswOptions::default()
+    };
+    let mut index = index(
+        &vectors,
+        &concepts,
+        &info(4000, 16, Precision::F32, Similarity::Dot, Some(options)),
+    );
     let queries = random(40 * 16, 1);
     let exact = index.search_exact(&queries, 10);
     let hits = |index: &Index| -> usize {
         let found = index.search(&queries, 10);
-        found.iter().zip(&exact).map(|(f, e)| f.iter().filter(|candidate| e.contains(candidate)).count()).sum()
+        found
+            .iter()
+            .zip(&exact)
+            .map(|(f, e)| f.iter().filter(|candidate| e.contains(candidate)).count())
+            .sum()
     };
     let few = hits(&index);
     index.set_ef_search(200);
@@ -184,8 +268,15 @@ fn graph_search_returns_k_concepts() {
     let vectors = random(400 * 8, 3);
     // Four rows a concept: ten nodes may hold three concepts.
     let concepts: Vec<u32> = (0..400).map(|row| row / 4).collect();
-    let options = HnswOptions { ef_search: 10, ..HnswOptions::default() };
-    let index = index(&vectors, &concepts, &info(400, 8, Precision::Int8, Similarity::Dot, Some(options)));
+    let options = HnswOptions {
+        ef_search: 10,
+        ..HnswOptions::default()
+    };
+    let index = index(
+        &vectors,
+        &concepts,
+        &info(400, 8, Precision::Int8, Similarity::Dot, Some(options)),
+    );
     for (k, expected) in [(50, 50), (100, 100), (500, 100)] {
         assert_eq!(index.search(&random(8, 1), k)[0].len(), expected);
     }
@@ -197,8 +288,15 @@ fn graph_search_is_deterministic() {
     let vectors = random(rows * dim, 11);
     let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
-        let hnsw = Some(HnswOptions { ef_search: 40, ..HnswOptions::default() });
-        let index = index(&vectors, &concepts, &info(rows, dim, precision, Similarity::Dot, hnsw));
+        let hnsw = Some(HnswOptions {
+            ef_search: 40,
+            ..HnswOptions::default()
+        });
+        let index = index(
+            &vectors,
+            &concepts,
+            &info(rows, dim, precision, Similarity::Dot, hnsw),
+        );
         // More searches than there are numbers for the marks.
         let queries = random(600 * dim, 12);
         let together = index.search(&queries, 7);
@@ -218,9 +316,15 @@ fn graph_search_finds_every_row() {
     }
     let concepts: Vec<u32> = (0..rows as u32).collect();
     let hnsw = Some(HnswOptions::default());
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::Int8, Similarity::Cosine, hnsw));
+    let index = index(
+        &vectors,
+        &concepts,
+        &info(rows, dim, Precision::Int8, Similarity::Cosine, hnsw),
+    );
     let found = index.search(&vectors, 1);
-    let lost: Vec<usize> = (0..rows).filter(|row| found[*row][0].concept.0 != *row as u32).collect();
+    let lost: Vec<usize> = (0..rows)
+        .filter(|row| found[*row][0].concept.0 != *row as u32)
+        .collect();
     assert!(lost.is_empty(), "{lost:?}");
 }
 
@@ -229,14 +333,30 @@ fn graph_search_leaves_a_group_of_equal_rows() {
     let (rows, dim) = (600, 8);
     let mut vectors = random(rows * dim, 21);
     let place = vectors[..dim].to_vec();
-    vectors[..50 * dim].chunks_exact_mut(dim).for_each(|vector| vector.copy_from_slice(&place));
+    vectors[..50 * dim]
+        .chunks_exact_mut(dim)
+        .for_each(|vector| vector.copy_from_slice(&place));
     let concepts: Vec<u32> = (0..rows as u32).collect();
-    let options = HnswOptions { ef_search: 150, ..HnswOptions::default() };
-    let index = index(&vectors, &concepts, &info(rows, dim, Precision::F32, Similarity::Dot, Some(options)));
+    let options = HnswOptions {
+        ef_search: 150,
+        ..HnswOptions::default()
+    };
+    let index = index(
+        &vectors,
+        &concepts,
+        &info(rows, dim, Precision::F32, Similarity::Dot, Some(options)),
+    );
     let mut queries = random(20 * dim, 22);
     queries.extend(&place);
-    for (found, exact) in index.search(&queries, 60).iter().zip(index.search_exact(&queries, 60)) {
-        let hits = found.iter().filter(|candidate| exact.contains(candidate)).count();
+    for (found, exact) in index
+        .search(&queries, 60)
+        .iter()
+        .zip(index.search_exact(&queries, 60))
+    {
+        let hits = found
+            .iter()
+            .filter(|candidate| exact.contains(candidate))
+            .count();
         assert!(hits >= 57, "{hits} of 60 (seeds 21 and 22)");
     }
 }
@@ -252,7 +372,11 @@ fn graphs_without_rows_and_with_few_rows_are_searched() {
             &info(rows as usize, 4, Precision::Int8, Similarity::Dot, hnsw),
         );
         let query = random(4, 2);
-        assert_eq!(index.search(&query, 50), index.search_exact(&query, 50), "{rows} rows");
+        assert_eq!(
+            index.search(&query, 50),
+            index.search_exact(&query, 50),
+            "{rows} rows"
+        );
     }
 }
 
@@ -262,7 +386,11 @@ fn nan_queries_are_searched_in_a_graph() {
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
         refuses_rows_that_are_not_finite(precision, hnsw);
-        let index = index(&random(200 * 8, 4), &concepts, &info(200, 8, precision, Similarity::Dot, hnsw));
+        let index = index(
+            &random(200 * 8, 4),
+            &concepts,
+            &info(200, 8, precision, Similarity::Dot, hnsw),
+        );
         assert_eq!(index.search(&[f32::NAN; 8], 5)[0].len(), 5, "{precision:?}");
     }
 }
@@ -272,9 +400,16 @@ fn graph_with_links_to_missing_nodes_is_refused() {
     // So many rows have an upper layer.
     let vectors = random(1100 * 8, 3);
     let rows: Vec<_> = (0..1100).map(ConceptId).collect();
-    let info = info(1100, 8, Precision::Int8, Similarity::Dot, Some(HnswOptions::default()));
+    let info = info(
+        1100,
+        8,
+        Precision::Int8,
+        Similarity::Dot,
+        Some(HnswOptions::default()),
+    );
     let bytes = Index::build(&vectors, &rows, &info).expect("sizes agree");
-    let whole = Container::<IndexInfo>::read(FORMAT, &Bytes::from(bytes), Check::Checksums).expect("whole");
+    let whole =
+        Container::<IndexInfo>::read(FORMAT, &Bytes::from(bytes), Check::Checksums).expect("whole");
     for name in hnsw::SECTIONS {
         let bodies: Vec<(&str, Vec<u8>)> = ["concepts", "codes", "scales"]
             .into_iter()
@@ -288,10 +423,19 @@ fn graph_with_links_to_missing_nodes_is_refused() {
                 (section, body)
             })
             .collect();
-        let sections: Vec<(&str, &[u8])> = bodies.iter().map(|(name, body)| (*name, body.as_slice())).collect();
+        let sections: Vec<(&str, &[u8])> = bodies
+            .iter()
+            .map(|(name, body)| (*name, body.as_slice()))
+            .collect();
         let bytes = container::write(FORMAT, &info, &sections).expect("written");
-        let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted).err().map(|error| error.to_string());
-        assert!(said.as_ref().is_some_and(|said| said.contains("a link leads to 1100")), "{name}: {said:?}");
+        let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted)
+            .err()
+            .map(|error| error.to_string());
+        assert!(
+            said.as_ref()
+                .is_some_and(|said| said.contains("a link leads to 1100")),
+            "{name}: {said:?}"
+        );
     }
 }
 
@@ -299,7 +443,13 @@ fn graph_with_links_to_missing_nodes_is_refused() {
 fn equal_seeds_give_equal_graphs() {
     let vectors = random(300 * 8, 3);
     let rows: Vec<_> = (0..300).map(ConceptId).collect();
-    let info = info(300, 8, Precision::Int8, Similarity::Dot, Some(HnswOptions::default()));
+    let info = info(
+        300,
+        8,
+        Precision::Int8,
+        Similarity::Dot,
+        Some(HnswOptions::default()),
+    );
     let build = || Index::build(&vectors, &rows, &info).expect("sizes agree");
     assert_eq!(build(), build());
 }
@@ -313,9 +463,18 @@ fn inconsistent_index_is_refused() {
     let mut altered = bytes.clone();
     let last = altered.len() - 60;
     altered[last] ^= 1;
-    let said = Index::from_bytes(&Bytes::from(altered), Check::Checksums).err().expect("altered").to_string();
+    let said = Index::from_bytes(&Bytes::from(altered), Check::Checksums)
+        .err()
+        .expect("altered")
+        .to_string();
     assert!(said.contains("altered"), "{said}");
-    assert!(Index::from_bytes(&Bytes::from(bytes[..bytes.len() / 2].to_vec()), Check::Checksums).is_err());
+    assert!(
+        Index::from_bytes(
+            &Bytes::from(bytes[..bytes.len() / 2].to_vec()),
+            Check::Checksums
+        )
+        .is_err()
+    );
 }
 
 proptest! {
@@ -339,14 +498,24 @@ proptest! {
 fn mix_weighs_the_template() {
     // Concepts 0 and 2 have a template and the same name; concept 3 has a template alone.
     let vectors = [[0.0, 1.0], [1.0, 0.0], [0.6, 0.8], [1.0, 0.0], [0.96, 0.28]].concat();
-    let mut index = index(&vectors, &[0, 0, 2, 2, 3], &info(5, 2, Precision::F32, Similarity::Cosine, None));
+    let mut index = index(
+        &vectors,
+        &[0, 0, 2, 2, 3],
+        &info(5, 2, Precision::F32, Similarity::Cosine, None),
+    );
     let check = |index: &Index, expected: [(u32, f32); 3]| {
         let found = &index.search(&[1.0, 0.0], 3)[0];
         assert_eq!(names(found), expected.map(|(concept, _)| concept));
         for (found, (_, score)) in found.iter().zip(expected) {
-            assert!((found.score - score).abs() < 1e-6, "{found:?}, expected {score}");
+            assert!(
+                (found.score - score).abs() < 1e-6,
+                "{found:?}, expected {score}"
+            );
         }
-        assert_eq!(index.search(&[1.0, 0.0], 2), index.search_exact(&[1.0, 0.0], 2));
+        assert_eq!(
+            index.search(&[1.0, 0.0], 2),
+            index.search_exact(&[1.0, 0.0], 2)
+        );
         assert_eq!(index.search(&[1.0, 0.0], 1)[0], found[..1]);
     };
     check(&index, [(0, 1.0), (2, 1.0), (3, 0.96)]);
@@ -392,14 +561,28 @@ fn graph_search_finds_rows_near_a_thousand_equal_ones() {
     let concepts: Vec<u32> = (0..(equal + others) as u32).collect();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        let index = index(&vectors, &concepts, &info(equal + others, dim, precision, Similarity::Cosine, hnsw));
+        let index = index(
+            &vectors,
+            &concepts,
+            &info(equal + others, dim, precision, Similarity::Cosine, hnsw),
+        );
         let found = index.search(&singles, 1);
-        let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != 2 * at + 1).count();
+        let lost = found
+            .iter()
+            .enumerate()
+            .filter(|(at, found)| found[0].concept.0 as usize != 2 * at + 1)
+            .count();
         assert_eq!(lost, 0, "{precision:?}");
         // All equal rows, in concept order, more than ef_search.
         let found = &index.search(&place, 300)[0];
         assert_eq!(found, &index.search_exact(&place, 300)[0], "{precision:?}");
-        assert!(names(found).iter().zip(0u32..).all(|(found, at)| *found == 2 * at), "{precision:?}");
+        assert!(
+            names(found)
+                .iter()
+                .zip(0u32..)
+                .all(|(found, at)| *found == 2 * at),
+            "{precision:?}"
+        );
     }
 }
 
@@ -412,10 +595,22 @@ fn graph_search_finds_rows_near_nearly_equal_ones() {
         vectors.extend_from_slice(&singles);
         let concepts: Vec<u32> = (0..(count + others) as u32).collect();
         for precision in [Precision::F32, Precision::Int8] {
-            let hnsw = Some(HnswOptions { ef_search: 50, ef_construction: 50, seed: 0 });
-            let index = index(&vectors, &concepts, &info(count + others, dim, precision, Similarity::Cosine, hnsw));
+            let hnsw = Some(HnswOptions {
+                ef_search: 50,
+                ef_construction: 50,
+                seed: 0,
+            });
+            let index = index(
+                &vectors,
+                &concepts,
+                &info(count + others, dim, precision, Similarity::Cosine, hnsw),
+            );
             let found = index.search(&singles, 1);
-            let lost = found.iter().enumerate().filter(|(at, found)| found[0].concept.0 as usize != count + at).count();
+            let lost = found
+                .iter()
+                .enumerate()
+                .filter(|(at, found)| found[0].concept.0 as usize != count + at)
+                .count();
             assert_eq!(lost, 0, "{spread} {precision:?}");
         }
     }
@@ -436,9 +631,17 @@ fn equal_rows_of_several_concepts_are_ordered_as_in_the_exact_search() {
     let queries = [all.clone(), random(30 * dim, 10)].concat();
     for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
         let hnsw = Some(HnswOptions::default());
-        let index = index(&vectors, &concepts, &info(concepts.len(), dim, precision, Similarity::Dot, hnsw));
+        let index = index(
+            &vectors,
+            &concepts,
+            &info(concepts.len(), dim, precision, Similarity::Dot, hnsw),
+        );
         for k in [1, 3, 20, 200, 600] {
-            assert_eq!(index.search(&queries, k), index.search_exact(&queries, k), "{precision:?} {k}");
+            assert_eq!(
+                index.search(&queries, k),
+                index.search_exact(&queries, k),
+                "{precision:?} {k}"
+            );
         }
     }
 }
@@ -447,7 +650,13 @@ fn equal_rows_of_several_concepts_are_ordered_as_in_the_exact_search() {
 fn graph_without_equal_rows_has_format_3() {
     let version = |vectors: &[f32]| {
         let rows: Vec<_> = (0..vectors.len() as u32 / 4).map(ConceptId).collect();
-        let info = info(rows.len(), 4, Precision::F32, Similarity::Dot, Some(HnswOptions::default()));
+        let info = info(
+            rows.len(),
+            4,
+            Precision::F32,
+            Similarity::Dot,
+            Some(HnswOptions::default()),
+        );
         Index::build(vectors, &rows, &info).expect("sizes agree")[8]
     };
     let vectors = random(20 * 4, 1);
@@ -459,6 +668,12 @@ fn index_of_an_unknown_version_is_refused() {
     let info = info(1, 2, Precision::F32, Similarity::Dot, None);
     let mut bytes = Index::build(&[1.0, 0.0], &[ConceptId(0)], &info).expect("sizes agree");
     bytes[8] = 5;
-    let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted).err().map(|error| error.to_string());
-    assert!(said.as_ref().is_some_and(|said| said.contains("version 5, this build reads 4")), "{said:?}");
+    let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted)
+        .err()
+        .map(|error| error.to_string());
+    assert!(
+        said.as_ref()
+            .is_some_and(|said| said.contains("version 5, this build reads 4")),
+        "{said:?}"
+    );
 }

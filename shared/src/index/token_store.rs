@@ -16,7 +16,11 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-const FORMAT: Format = Format { magic: b"PELTOKEN", version: 1, name: "token store" };
+const FORMAT: Format = Format {
+    magic: b"PELTOKEN",
+    version: 1,
+    name: "token store",
+};
 
 /// The fewest concepts of a search over pooled vectors that Sum-of-Max orders, for a bundle.
 pub const FIRST_PASS: usize = 256;
@@ -85,7 +89,10 @@ impl TokenCodes {
     /// tokens `[tokens, dim]`
     pub fn new(dim: usize, tokens: &[f32]) -> Self {
         let mut codes = Vec::with_capacity(tokens.len());
-        let scales = tokens.chunks_exact(dim.max(1)).map(|token| quantise(token, &mut codes)).collect();
+        let scales = tokens
+            .chunks_exact(dim.max(1))
+            .map(|token| quantise(token, &mut codes))
+            .collect();
         Self { codes, scales }
     }
 }
@@ -93,7 +100,13 @@ impl TokenCodes {
 impl TokenStoreBuilder {
     /// A store without rows. `dim` is the dimension of a token's vector.
     pub fn new(dim: usize) -> Self {
-        Self { dim, starts: vec![0], concepts: Vec::new(), codes: Vec::new(), scales: Vec::new() }
+        Self {
+            dim,
+            starts: vec![0],
+            concepts: Vec::new(),
+            codes: Vec::new(),
+            scales: Vec::new(),
+        }
     }
 
     /// Adds a row.
@@ -122,12 +135,22 @@ impl TokenStoreBuilder {
                 "the token store: expected its rows in ascending order of concepts, found another order",
             ));
         }
-        let starts: std::result::Result<Vec<u32>, _> = self.starts.iter().map(|start| u32::try_from(*start)).collect();
+        let starts: std::result::Result<Vec<u32>, _> = self
+            .starts
+            .iter()
+            .map(|start| u32::try_from(*start))
+            .collect();
         let starts = starts.map_err(|_| {
             let (most, found) = (u32::MAX, self.scales.len());
-            Error::artifact(format!("the token store: expected at most {most} tokens, found {found}"))
+            Error::artifact(format!(
+                "the token store: expected at most {most} tokens, found {found}"
+            ))
         })?;
-        let info = TokenStoreInfo { rows: self.concepts.len(), tokens: self.scales.len(), dim: self.dim };
+        let info = TokenStoreInfo {
+            rows: self.concepts.len(),
+            tokens: self.scales.len(),
+            dim: self.dim,
+        };
         let sections: [(&str, &[u8]); 4] = [
             ("starts", bytemuck::cast_slice(&starts)),
             ("concepts", bytemuck::cast_slice(&self.concepts)),
@@ -147,12 +170,18 @@ impl TokenStore {
         let container = Container::<TokenStoreInfo>::read(FORMAT, bytes, check)?;
         let info = container.fields.clone();
         if info.dim == 0 {
-            return Err(Error::artifact("the token store: expected a dimension above 0, found 0"));
+            return Err(Error::artifact(
+                "the token store: expected a dimension above 0, found 0",
+            ));
         }
         let sized = |count: usize, width: usize| {
-            count.checked_mul(width).ok_or_else(|| Error::artifact("the token store: its sizes are too large"))
+            count
+                .checked_mul(width)
+                .ok_or_else(|| Error::artifact("the token store: its sizes are too large"))
         };
-        let section = |name: &str, count: usize, width: usize| container.section_of(name, sized(count, width)?);
+        let section = |name: &str, count: usize, width: usize| {
+            container.section_of(name, sized(count, width)?)
+        };
         let starts: Numbers<u32> = Numbers::new(section("starts", info.rows.saturating_add(1), 4)?);
         let concepts: Numbers<u32> = Numbers::new(section("concepts", info.rows, 4)?);
         let codes: Numbers<i8> = Numbers::new(section("codes", info.tokens, info.dim)?);
@@ -163,14 +192,22 @@ impl TokenStore {
                 "the token store: expected its rows in ascending order of concepts, found another order",
             ));
         }
-        let [first, last] = [starts.get().first(), starts.get().last()].map(|start| start.map(|at| *at as usize));
+        let [first, last] =
+            [starts.get().first(), starts.get().last()].map(|start| start.map(|at| *at as usize));
         if !starts.get().is_sorted() || (first, last) != (Some(0), Some(info.tokens)) {
             let tokens = info.tokens;
             return Err(Error::artifact(format!(
                 "the token store: expected `starts` in ascending order from 0 to {tokens}, the number of its tokens"
             )));
         }
-        Ok(Self { info, starts, concepts, codes, scales, mix: 0.0 })
+        Ok(Self {
+            info,
+            starts,
+            concepts,
+            codes,
+            scales,
+            mix: 0.0,
+        })
     }
 
     /// The description of the store.
@@ -192,7 +229,9 @@ impl TokenStore {
         }
         match self.concepts.get() == index.concepts.get() {
             true => Ok(()),
-            false => Err(Error::artifact("expected rows of the same concepts as in the index, found others")),
+            false => Err(Error::artifact(
+                "expected rows of the same concepts as in the index, found others",
+            )),
         }
     }
 
@@ -213,7 +252,10 @@ impl TokenStore {
     fn score(&self, query: &TokenCodes, rows: Range<usize>, buffers: &mut Buffers) -> Option<f32> {
         let (dim, starts) = (self.info.dim, self.starts.get().get(rows.start..=rows.end)?);
         let [first, end] = [starts.first()?, starts.last()?].map(|start| *start as usize);
-        let (codes, scales) = (&self.codes.get()[first * dim..end * dim], &self.scales.get()[first..end]);
+        let (codes, scales) = (
+            &self.codes.get()[first * dim..end * dim],
+            &self.scales.get()[first..end],
+        );
         buffers.dots.resize(end - first, 0);
         buffers.sums.clear();
         buffers.sums.resize(rows.len(), 0.0);
@@ -223,18 +265,33 @@ impl TokenStore {
             dot_i8(token, codes, &mut buffers.dots);
             for (sum, bounds) in buffers.sums.iter_mut().zip(starts.windows(2)) {
                 let own = within(bounds);
-                let scored = buffers.dots[own.clone()].iter().zip(&scales[own]).map(|(dot, own)| *dot as f32 * own);
+                let scored = buffers.dots[own.clone()]
+                    .iter()
+                    .zip(&scales[own])
+                    .map(|(dot, own)| *dot as f32 * own);
                 *sum += scored.fold(f32::NEG_INFINITY, f32::max) * scale;
             }
         }
-        let whole = buffers.sums.iter().zip(starts.windows(2)).filter(|(_, bounds)| !within(bounds).is_empty());
+        let whole = buffers
+            .sums
+            .iter()
+            .zip(starts.windows(2))
+            .filter(|(_, bounds)| !within(bounds).is_empty());
         let best = whole.clone().map(|(sum, _)| *sum).reduce(f32::max)?;
         let template = whole.map(|(sum, _)| *sum).next()?;
-        Some(if self.mix > 0.0 { (1.0 - self.mix) * best + self.mix * template } else { best })
+        Some(if self.mix > 0.0 {
+            (1.0 - self.mix) * best + self.mix * template
+        } else {
+            best
+        })
     }
 
     /// The scores of some concepts, best first. Concepts without a token are left out.
-    pub fn rank(&self, query: &TokenCodes, concepts: impl IntoIterator<Item = ConceptId>) -> Vec<Candidate> {
+    pub fn rank(
+        &self,
+        query: &TokenCodes,
+        concepts: impl IntoIterator<Item = ConceptId>,
+    ) -> Vec<Candidate> {
         let mut buffers = Buffers::default();
         let scored = concepts.into_iter().filter_map(|concept| {
             let score = self.score(query, rows_of(self.concepts.get(), concept), &mut buffers)?;
@@ -260,14 +317,18 @@ mod tests {
 
     fn store(rows: &[(u32, Vec<[f32; 4]>)]) -> TokenStore {
         let mut builder = TokenStoreBuilder::new(4);
-        rows.iter().for_each(|(concept, tokens)| builder.push(ConceptId(*concept), tokens.as_flattened()));
+        rows.iter()
+            .for_each(|(concept, tokens)| builder.push(ConceptId(*concept), tokens.as_flattened()));
         let bytes = Bytes::from(builder.finish().expect("in order"));
         TokenStore::from_bytes(&bytes, Check::Checksums).expect("whole")
     }
 
     fn by_loops(mention: &[[f32; 4]], row: &[[f32; 4]]) -> f32 {
         let dot = |a: &[f32; 4], b: &[f32; 4]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        mention.iter().map(|t| row.iter().map(|u| dot(t, u)).fold(f32::MIN, f32::max)).sum()
+        mention
+            .iter()
+            .map(|t| row.iter().map(|u| dot(t, u)).fold(f32::MIN, f32::max))
+            .sum()
     }
 
     #[test]
@@ -276,7 +337,11 @@ mod tests {
         builder.push(ConceptId(0), &[1.0; 8]);
         let bytes = builder.finish().expect("in order");
         for cut in [0, 7, 40, bytes.len() - 60] {
-            assert!(TokenStore::from_bytes(&Bytes::from(bytes[..cut].to_vec()), Check::Checksums).is_err(), "{cut}");
+            assert!(
+                TokenStore::from_bytes(&Bytes::from(bytes[..cut].to_vec()), Check::Checksums)
+                    .is_err(),
+                "{cut}"
+            );
         }
         let mut flipped = bytes;
         let at = flipped.len() - 64;
@@ -290,7 +355,10 @@ mod tests {
 
     #[test]
     fn mix_weighs_the_template() {
-        let mut store = store(&[(0, vec![[1.0, 0.0, 0.0, 0.0]]), (0, vec![[0.0, 1.0, 0.0, 0.0]])]);
+        let mut store = store(&[
+            (0, vec![[1.0, 0.0, 0.0, 0.0]]),
+            (0, vec![[0.0, 1.0, 0.0, 0.0]]),
+        ]);
         let query = store.query(&[0.0, 1.0, 0.0, 0.0]);
         let score = |store: &TokenStore| store.search(&query, 1)[0].score;
         assert!((score(&store) - 1.0).abs() < 1e-6);

@@ -62,8 +62,18 @@ impl Vectors {
                 let scale = quantise(vector, &mut codes);
                 let mut rest_codes = Vec::with_capacity(vector.len());
                 let rest_scale = quantise(&rest(vector, &codes, scale), &mut rest_codes);
-                let (length, codes, rest) = (length(&codes), QueryI8::new(codes), QueryI8::new(rest_codes));
-                Query::Int8 { codes, scale, rest, rest_scale, length }
+                let (length, codes, rest) = (
+                    length(&codes),
+                    QueryI8::new(codes),
+                    QueryI8::new(rest_codes),
+                );
+                Query::Int8 {
+                    codes,
+                    scale,
+                    rest,
+                    rest_scale,
+                    length,
+                }
             }
         }
     }
@@ -74,7 +84,10 @@ impl Vectors {
             Self::F32 { .. } => Queries::F32(QueriesF32::new(vectors, dim)),
             Self::Int8 { .. } => {
                 let mut codes = Vec::with_capacity(vectors.len());
-                let scales: Vec<f32> = vectors.chunks_exact(dim).map(|vector| quantise(vector, &mut codes)).collect();
+                let scales: Vec<f32> = vectors
+                    .chunks_exact(dim)
+                    .map(|vector| quantise(vector, &mut codes))
+                    .collect();
                 Queries::Int8(QueriesI8::new(codes, &scales, dim))
             }
         }
@@ -87,9 +100,10 @@ impl Vectors {
     pub fn row(&self, row: usize, dim: usize) -> Vec<f32> {
         match self {
             Self::F32 { values } => at(values.get(), row, dim).to_vec(),
-            Self::Int8 { codes, scales } => {
-                at(codes.get(), row, dim).iter().map(|code| f32::from(*code) * scales.get()[row]).collect()
-            }
+            Self::Int8 { codes, scales } => at(codes.get(), row, dim)
+                .iter()
+                .map(|code| f32::from(*code) * scales.get()[row])
+                .collect(),
         }
     }
 
@@ -97,9 +111,10 @@ impl Vectors {
     pub fn identity(&self, row: usize, dim: usize) -> (&[u8], u32) {
         match self {
             Self::F32 { values } => (bytemuck::cast_slice(at(values.get(), row, dim)), 0),
-            Self::Int8 { codes, scales } => {
-                (bytemuck::cast_slice(at(codes.get(), row, dim)), scales.get()[row].to_bits())
-            }
+            Self::Int8 { codes, scales } => (
+                bytemuck::cast_slice(at(codes.get(), row, dim)),
+                scales.get()[row].to_bits(),
+            ),
         }
     }
 
@@ -122,7 +137,13 @@ impl Vectors {
                 queries.hits(&all.get()[values], thresholds, scratch, hits);
             }
             (Self::Int8 { codes, scales }, Queries::Int8(queries)) => {
-                queries.hits(&codes.get()[values], &scales.get()[rows], thresholds, scratch, hits);
+                queries.hits(
+                    &codes.get()[values],
+                    &scales.get()[rows],
+                    thresholds,
+                    scratch,
+                    hits,
+                );
             }
             _ => unreachable!("queries are made by the vectors that they are scored with"),
         }
@@ -137,8 +158,17 @@ impl Vectors {
     /// If there is no such row, or the sizes disagree.
     pub fn near(&self, query: &Query, rows: &[u32], out: &mut [f32]) {
         match (self, query) {
-            (Self::F32 { values }, Query::F32(query)) => kernels::dot_f32_at(query, values.get(), rows, out),
-            (Self::Int8 { codes, scales }, Query::Int8 { codes: query, scale, .. }) => {
+            (Self::F32 { values }, Query::F32(query)) => {
+                kernels::dot_f32_at(query, values.get(), rows, out)
+            }
+            (
+                Self::Int8 { codes, scales },
+                Query::Int8 {
+                    codes: query,
+                    scale,
+                    ..
+                },
+            ) => {
                 let (codes, scales, mut sums) = (codes.get(), scales.get(), [0; 64]);
                 for (rows, out) in rows.chunks(sums.len()).zip(out.chunks_mut(sums.len())) {
                     let sums = &mut sums[..rows.len()];
@@ -171,19 +201,32 @@ impl Vectors {
 
     /// The number of rows to take by [`Vectors::near`] so that the best k by [`Vectors::score`] are among them.
     pub fn taken(&self, k: usize) -> usize {
-        if self.has_finer_scores() { k.saturating_add(k / 4 + 16) } else { k }
+        if self.has_finer_scores() {
+            k.saturating_add(k / 4 + 16)
+        } else {
+            k
+        }
     }
 
     /// The reported similarity of a query with one row. For quantised vectors it uses about 15 bits of each value of the query.
     /// It never exceeds the product of the norms, and a query with the row's codes equals the row.
     pub fn score(&self, query: &Query, row: usize) -> f32 {
         match (self, query) {
-            (Self::F32 { values }, Query::F32(query)) => one_f32(query, at(values.get(), row, query.len())),
+            (Self::F32 { values }, Query::F32(query)) => {
+                one_f32(query, at(values.get(), row, query.len()))
+            }
             (
                 Self::Int8 { codes, scales },
-                Query::Int8 { codes: query, scale, rest, rest_scale, length: query_length },
+                Query::Int8 {
+                    codes: query,
+                    scale,
+                    rest,
+                    rest_scale,
+                    length: query_length,
+                },
             ) => {
-                let (row, row_scale) = (at(codes.get(), row, query.codes().len()), scales.get()[row]);
+                let (row, row_scale) =
+                    (at(codes.get(), row, query.codes().len()), scales.get()[row]);
                 let coarse = query.dot(row) as f32 * row_scale * scale;
                 if query.codes() == row {
                     return coarse;
@@ -199,17 +242,36 @@ impl Vectors {
 
 /// The norm of a row of codes. The sum of squares is exact.
 fn length(codes: &[i8]) -> f32 {
-    (codes.iter().map(|code| i32::from(*code).pow(2)).sum::<i32>() as f32).sqrt()
+    (codes
+        .iter()
+        .map(|code| i32::from(*code).pow(2))
+        .sum::<i32>() as f32)
+        .sqrt()
 }
 
 /// The residual of a vector after quantisation, without its part along the codes, so that the similarity of a vector with
 /// itself is that of its codes.
 fn rest(vector: &[f32], codes: &[i8], scale: f32) -> Vec<f32> {
-    let left: Vec<f32> = vector.iter().zip(codes).map(|(value, code)| value - f32::from(*code) * scale).collect();
-    let along: f64 = left.iter().zip(codes).map(|(value, code)| f64::from(*value) * f64::from(*code)).sum();
+    let left: Vec<f32> = vector
+        .iter()
+        .zip(codes)
+        .map(|(value, code)| value - f32::from(*code) * scale)
+        .collect();
+    let along: f64 = left
+        .iter()
+        .zip(codes)
+        .map(|(value, code)| f64::from(*value) * f64::from(*code))
+        .sum();
     let square: f64 = codes.iter().map(|code| f64::from(*code).powi(2)).sum();
-    let share = if square > 0.0 { (along / square) as f32 } else { 0.0 };
-    left.iter().zip(codes).map(|(value, code)| value - share * f32::from(*code)).collect()
+    let share = if square > 0.0 {
+        (along / square) as f32
+    } else {
+        0.0
+    };
+    left.iter()
+        .zip(codes)
+        .map(|(value, code)| value - share * f32::from(*code))
+        .collect()
 }
 
 fn at<T>(rows: &[T], row: usize, dim: usize) -> &[T] {
@@ -231,7 +293,11 @@ pub struct PairwiseSimilarity<'a> {
 
 enum Values<'a> {
     F32(&'a [f32]),
-    Int8 { codes: &'a [i8], sums: Vec<i32>, scales: &'a [f32] },
+    Int8 {
+        codes: &'a [i8],
+        sums: Vec<i32>,
+        scales: &'a [f32],
+    },
 }
 
 impl<'a> PairwiseSimilarity<'a> {
@@ -245,17 +311,29 @@ impl<'a> PairwiseSimilarity<'a> {
             Vectors::Int8 { codes, scales } => {
                 let (codes, scales) = (codes.get(), scales.get());
                 let sum = |row: &[i8]| row.iter().map(|code| i32::from(*code)).sum();
-                Values::Int8 { codes, sums: codes.chunks_exact(dim).map(sum).collect(), scales }
+                Values::Int8 {
+                    codes,
+                    sums: codes.chunks_exact(dim).map(sum).collect(),
+                    scales,
+                }
             }
         };
-        Self { dim, isa: Isa::best().supported(), values }
+        Self {
+            dim,
+            isa: Isa::best().supported(),
+            values,
+        }
     }
 
     /// The similarity of two rows. It allocates nothing.
     pub fn of(&self, one: usize, other: usize) -> f32 {
         match &self.values {
             Values::F32(values) => one_f32(at(values, one, self.dim), at(values, other, self.dim)),
-            Values::Int8 { codes, sums, scales } => {
+            Values::Int8 {
+                codes,
+                sums,
+                scales,
+            } => {
                 let (a, b) = (at(codes, one, self.dim), at(codes, other, self.dim));
                 kernels::dot_i8_row(self.isa, a, sums[one], b) as f32 * scales[other] * scales[one]
             }
@@ -264,19 +342,34 @@ impl<'a> PairwiseSimilarity<'a> {
 }
 
 /// The sections of a file for float vectors in a given precision: names and bodies.
-pub fn sections(vectors: &[f32], dim: usize, precision: super::Precision) -> Result<Vec<(&'static str, Vec<u8>)>> {
+pub fn sections(
+    vectors: &[f32],
+    dim: usize,
+    precision: super::Precision,
+) -> Result<Vec<(&'static str, Vec<u8>)>> {
     Ok(match precision {
         super::Precision::F32 => vec![("values", bytemuck::cast_slice(vectors).to_vec())],
         super::Precision::Int8 => {
             let mut codes = Vec::with_capacity(vectors.len());
-            let scales: Vec<f32> = vectors.chunks_exact(dim).map(|vector| quantise(vector, &mut codes)).collect();
-            vec![("codes", bytemuck::cast_slice(&codes).to_vec()), ("scales", bytemuck::cast_slice(&scales).to_vec())]
+            let scales: Vec<f32> = vectors
+                .chunks_exact(dim)
+                .map(|vector| quantise(vector, &mut codes))
+                .collect();
+            vec![
+                ("codes", bytemuck::cast_slice(&codes).to_vec()),
+                ("scales", bytemuck::cast_slice(&scales).to_vec()),
+            ]
         }
         super::Precision::Int4 => {
             let mut codes = Vec::with_capacity(vectors.len());
-            let scales: Vec<f32> =
-                vectors.chunks_exact(dim).map(|vector| quantise_to_half(vector, &mut codes)).collect();
-            vec![("halves", pack(&codes)), ("scales", bytemuck::cast_slice(&scales).to_vec())]
+            let scales: Vec<f32> = vectors
+                .chunks_exact(dim)
+                .map(|vector| quantise_to_half(vector, &mut codes))
+                .collect();
+            vec![
+                ("halves", pack(&codes)),
+                ("scales", bytemuck::cast_slice(&scales).to_vec()),
+            ]
         }
     })
 }

@@ -51,7 +51,8 @@ impl Concept {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let mut seen = HashSet::with_capacity(1 + self.synonyms.len());
         let all = std::iter::once(&self.name).chain(&self.synonyms);
-        all.map(String::as_str).filter(move |name| seen.insert(*name))
+        all.map(String::as_str)
+            .filter(move |name| seen.insert(*name))
     }
 }
 
@@ -74,13 +75,22 @@ impl KnowledgeBase {
     /// If its identifier exists already, or its identifier or name is blank.
     pub fn push(&mut self, concept: Concept) -> Result<ConceptId> {
         if concept.id.trim().is_empty() {
-            return Err(Error::input(format!("expected a concept with an `id`, found none for {:?}", concept.name)));
+            return Err(Error::input(format!(
+                "expected a concept with an `id`, found none for {:?}",
+                concept.name
+            )));
         }
         if concept.name.trim().is_empty() {
-            return Err(Error::input(format!("expected a concept with a `name`, found none for {}", concept.id)));
+            return Err(Error::input(format!(
+                "expected a concept with a `name`, found none for {}",
+                concept.id
+            )));
         }
         if self.by_id.contains_key(&concept.id) {
-            return Err(Error::input(format!("expected unique ids, found {} twice", concept.id)));
+            return Err(Error::input(format!(
+                "expected unique ids, found {} twice",
+                concept.id
+            )));
         }
         let at = u32::try_from(self.concepts.len())
             .map_err(|_| Error::input("expected at most 2^32 concepts, found more"))?;
@@ -101,7 +111,10 @@ impl KnowledgeBase {
 
     /// All concepts with their positions.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ConceptId, &Concept)> {
-        self.concepts.iter().enumerate().map(|(at, concept)| (ConceptId(at as u32), concept))
+        self.concepts
+            .iter()
+            .enumerate()
+            .map(|(at, concept)| (ConceptId(at as u32), concept))
     }
 
     /// The concept at a position.
@@ -131,15 +144,34 @@ mod tests {
     #[test]
     fn names_are_in_order_without_duplicates() {
         let concept = concept("D1", "fever", &["pyrexia", "fever", "pyrexia", "Fever"]);
-        assert_eq!(concept.names().collect::<Vec<_>>(), ["fever", "pyrexia", "Fever"]);
+        assert_eq!(
+            concept.names().collect::<Vec<_>>(),
+            ["fever", "pyrexia", "Fever"]
+        );
     }
 
     #[test]
     fn push_requires_unique_identifiers_and_names() {
         let mut kb = KnowledgeBase::new();
-        assert_eq!(kb.push(concept("D1", "fever", &[])).expect("new"), ConceptId(0));
-        assert!(kb.push(concept("D1", "cough", &[])).expect_err("taken").to_string().contains("found D1 twice"));
-        assert!(kb.push(concept("D2", " ", &[])).expect_err("no name").to_string().contains("found none for D2"));
-        assert_eq!((kb.len(), kb.find("D1"), kb.find("D2")), (1, Some(ConceptId(0)), None));
+        assert_eq!(
+            kb.push(concept("D1", "fever", &[])).expect("new"),
+            ConceptId(0)
+        );
+        assert!(
+            kb.push(concept("D1", "cough", &[]))
+                .expect_err("taken")
+                .to_string()
+                .contains("found D1 twice")
+        );
+        assert!(
+            kb.push(concept("D2", " ", &[]))
+                .expect_err("no name")
+                .to_string()
+                .contains("found none for D2")
+        );
+        assert_eq!(
+            (kb.len(), kb.find("D1"), kb.find("D2")),
+            (1, Some(ConceptId(0)), None)
+        );
     }
 }

@@ -7,7 +7,11 @@ use crate::kb::{Concept, ConceptId, KnowledgeBase};
 use crate::numbers::Numbers;
 use bytes::Bytes;
 
-const FORMAT: Format = Format { magic: b"PELCNCPT", version: 1, name: "concept table" };
+const FORMAT: Format = Format {
+    magic: b"PELCNCPT",
+    version: 1,
+    name: "concept table",
+};
 
 /// An encoded knowledge base.
 #[derive(Debug)]
@@ -28,15 +32,22 @@ impl ConceptTable {
         let mut records = Vec::new();
         let mut starts = vec![0u64];
         for (_, concept) in kb.iter() {
-            records = postcard::to_extend(concept, records)
-                .map_err(|cause| Error::artifact(format!("encoding the concept {}", concept.id)).caused_by(cause))?;
+            records = postcard::to_extend(concept, records).map_err(|cause| {
+                Error::artifact(format!("encoding the concept {}", concept.id)).caused_by(cause)
+            })?;
             starts.push(records.len() as u64);
         }
-        let mut by_id: Vec<(&str, u32)> = kb.iter().map(|(at, concept)| (concept.id.as_str(), at.0)).collect();
+        let mut by_id: Vec<(&str, u32)> = kb
+            .iter()
+            .map(|(at, concept)| (concept.id.as_str(), at.0))
+            .collect();
         by_id.sort_unstable();
         let by_id: Vec<u32> = by_id.into_iter().map(|(_, at)| at).collect();
-        let sections: [(&str, &[u8]); 3] =
-            [("starts", bytemuck::cast_slice(&starts)), ("by_id", bytemuck::cast_slice(&by_id)), ("records", &records)];
+        let sections: [(&str, &[u8]); 3] = [
+            ("starts", bytemuck::cast_slice(&starts)),
+            ("by_id", bytemuck::cast_slice(&by_id)),
+            ("records", &records),
+        ];
         container::write(FORMAT, &kb.len(), &sections)
     }
 
@@ -48,9 +59,12 @@ impl ConceptTable {
         let container = Container::<usize>::read(FORMAT, bytes, check)?;
         let count = container.fields;
         let size = |width: usize, count: usize| {
-            count.checked_mul(width).ok_or_else(|| Error::artifact("the concept table: its sizes are too large"))
+            count
+                .checked_mul(width)
+                .ok_or_else(|| Error::artifact("the concept table: its sizes are too large"))
         };
-        let starts = Numbers::<u64>::new(container.section_of("starts", size(8, count.saturating_add(1))?)?);
+        let starts =
+            Numbers::<u64>::new(container.section_of("starts", size(8, count.saturating_add(1))?)?);
         let by_id = Numbers::<u32>::new(container.section_of("by_id", size(4, count)?)?);
         let records = container.section("records")?;
         let first = starts.get().first();
@@ -72,7 +86,11 @@ impl ConceptTable {
                 }
             }
         }
-        Ok(Self { starts, by_id, records })
+        Ok(Self {
+            starts,
+            by_id,
+            records,
+        })
     }
 
     /// The number of concepts.
@@ -100,8 +118,9 @@ impl ConceptTable {
                 )));
             }
         };
-        postcard::from_bytes(&self.records[range])
-            .map_err(|cause| Error::artifact(format!("the concept table: record {at}")).caused_by(cause))
+        postcard::from_bytes(&self.records[range]).map_err(|cause| {
+            Error::artifact(format!("the concept table: record {at}")).caused_by(cause)
+        })
     }
 
     /// The position of an identifier, by binary search.
@@ -144,8 +163,12 @@ mod tests {
     fn kb() -> KnowledgeBase {
         let mut kb = KnowledgeBase::new();
         for (id, name) in [("D9", "fever"), ("D10", "cough"), ("A1", "knee")] {
-            let concept =
-                Concept { id: id.into(), name: name.into(), synonyms: vec!["x".into()], ..Concept::default() };
+            let concept = Concept {
+                id: id.into(),
+                name: name.into(),
+                synonyms: vec!["x".into()],
+                ..Concept::default()
+            };
             kb.push(concept).expect("new");
         }
         kb
@@ -160,8 +183,17 @@ mod tests {
     fn concepts_are_found_by_position_and_by_identifier() {
         let table = table();
         assert_eq!(table.len(), 3);
-        assert_eq!(Some(&table.get(ConceptId(1)).expect("there")), kb().get(ConceptId(1)));
-        for (id, at) in [("D9", Some(0)), ("D10", Some(1)), ("A1", Some(2)), ("A", None), ("Z", None)] {
+        assert_eq!(
+            Some(&table.get(ConceptId(1)).expect("there")),
+            kb().get(ConceptId(1))
+        );
+        for (id, at) in [
+            ("D9", Some(0)),
+            ("D10", Some(1)),
+            ("A1", Some(2)),
+            ("A", None),
+            ("Z", None),
+        ] {
             assert_eq!(table.find(id).expect("whole"), at.map(ConceptId), "{id}");
         }
         assert!(table.get(ConceptId(3)).is_err() && table.get(ConceptId(u32::MAX)).is_err());
@@ -179,17 +211,36 @@ mod tests {
                 ("by_id", bytemuck::cast_slice(by_id)),
                 ("records", records),
             ];
-            let bytes = Bytes::from(container::write(FORMAT, &3usize, &sections).expect("it can be written"));
-            ConceptTable::from_bytes(&bytes, Check::Checksums).map(drop).map_err(|error| error.to_string())
+            let bytes = Bytes::from(
+                container::write(FORMAT, &3usize, &sections).expect("it can be written"),
+            );
+            ConceptTable::from_bytes(&bytes, Check::Checksums)
+                .map(drop)
+                .map_err(|error| error.to_string())
         };
         let starts: Vec<u64> = Numbers::new(section("starts")).get().to_vec();
         let by_id: Vec<u32> = Numbers::new(section("by_id")).get().to_vec();
         let records = section("records");
         read(&starts, &by_id, &records).expect("whole");
         for (starts, by_id, records, expected) in [
-            (vec![1, starts[1], starts[2], starts[3]], by_id.clone(), &records[..], "`starts`"),
-            (vec![0, starts[2], starts[1], starts[3]], by_id.clone(), &records[..], "`starts`"),
-            (vec![0, starts[1], starts[2], u64::MAX], by_id.clone(), &records[..], "`starts`"),
+            (
+                vec![1, starts[1], starts[2], starts[3]],
+                by_id.clone(),
+                &records[..],
+                "`starts`",
+            ),
+            (
+                vec![0, starts[2], starts[1], starts[3]],
+                by_id.clone(),
+                &records[..],
+                "`starts`",
+            ),
+            (
+                vec![0, starts[1], starts[2], u64::MAX],
+                by_id.clone(),
+                &records[..],
+                "`starts`",
+            ),
             (starts.clone(), by_id.clone(), &records[1..], "`starts`"),
             (starts.clone(), vec![0, 1, 3], &records[..], "`by_id`"),
             (starts.clone(), vec![0, 1, 1], &records[..], "`by_id`"),
@@ -202,6 +253,10 @@ mod tests {
     #[test]
     fn empty_table_is_valid() {
         let bytes = ConceptTable::build(&KnowledgeBase::new()).expect("it can be written");
-        assert!(ConceptTable::from_bytes(&Bytes::from(bytes), Check::Checksums).expect("whole").is_empty());
+        assert!(
+            ConceptTable::from_bytes(&Bytes::from(bytes), Check::Checksums)
+                .expect("whole")
+                .is_empty()
+        );
     }
 }

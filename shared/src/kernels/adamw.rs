@@ -30,10 +30,20 @@ pub struct AdamW {
 ///
 /// # Panics
 /// If the slices are not equally long.
-pub fn adamw(isa: Isa, options: AdamW, values: &mut [f32], first: &mut [f32], second: &mut [f32], gradient: &[f32]) {
+pub fn adamw(
+    isa: Isa,
+    options: AdamW,
+    values: &mut [f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    gradient: &[f32],
+) {
     let length = values.len();
     assert!(first.len() == length && second.len() == length && gradient.len() == length);
-    let chunks = values.chunks_mut(CHUNK).zip(first.chunks_mut(CHUNK)).zip(second.chunks_mut(CHUNK));
+    let chunks = values
+        .chunks_mut(CHUNK)
+        .zip(first.chunks_mut(CHUNK))
+        .zip(second.chunks_mut(CHUNK));
     let chunks = chunks.zip(gradient.chunks(CHUNK)).collect();
     for_each(chunks, |(((values, first), second), gradient)| {
         with_lanes!(
@@ -51,12 +61,25 @@ fn step<I: InstructionSet>(
     second: &mut [f32],
     gradient: &[f32],
 ) {
-    let AdamW { rate, beta_1, beta_2, epsilon, decay, step, scale } = options;
+    let AdamW {
+        rate,
+        beta_1,
+        beta_2,
+        epsilon,
+        decay,
+        step,
+        scale,
+    } = options;
     // In f64: 1 - β^t loses digits for small t.
     let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
-    let (size, root) = ((f64::from(rate) / left(beta_1)) as f32, left(beta_2).sqrt().recip() as f32);
+    let (size, root) = (
+        (f64::from(rate) / left(beta_1)) as f32,
+        left(beta_2).sqrt().recip() as f32,
+    );
     let retained = 1.0 - rate * decay;
-    for (((value, first), second), gradient) in values.iter_mut().zip(first).zip(second).zip(gradient) {
+    for (((value, first), second), gradient) in
+        values.iter_mut().zip(first).zip(second).zip(gradient)
+    {
         let gradient = gradient * scale;
         *first = beta_1 * *first + (1.0 - beta_1) * gradient;
         *second = beta_2 * *second + (1.0 - beta_2) * gradient * gradient;
@@ -66,7 +89,11 @@ fn step<I: InstructionSet>(
 
 /// The sum of squares, the same on any number of threads.
 pub fn sum_of_squares(isa: Isa, values: &[f32]) -> f64 {
-    let sums = for_each_chunk(values, CHUNK, |_, values| with_lanes!(isa, squares(values: &[f32]) -> f64));
+    let sums = for_each_chunk(
+        values,
+        CHUNK,
+        |_, values| with_lanes!(isa, squares(values: &[f32]) -> f64),
+    );
     sums.iter().sum()
 }
 
@@ -79,7 +106,10 @@ fn squares<I: InstructionSet>(values: &[f32]) -> f64 {
             *sum += f64::from(*value) * f64::from(*value);
         }
     }
-    let rest: f64 = rest.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+    let rest: f64 = rest
+        .iter()
+        .map(|value| f64::from(*value) * f64::from(*value))
+        .sum();
     sums.iter().sum::<f64>() + rest
 }
 
@@ -89,9 +119,12 @@ fn squares<I: InstructionSet>(values: &[f32]) -> f64 {
 /// If the slices are not equally long.
 pub fn add_to(sum: &mut [f32], other: &[f32]) {
     assert_eq!(sum.len(), other.len());
-    for_each(sum.chunks_mut(CHUNK).zip(other.chunks(CHUNK)).collect(), |(sum, other)| {
-        super::sums::add(sum, other);
-    });
+    for_each(
+        sum.chunks_mut(CHUNK).zip(other.chunks(CHUNK)).collect(),
+        |(sum, other)| {
+            super::sums::add(sum, other);
+        },
+    );
 }
 
 #[cfg(test)]
@@ -99,14 +132,28 @@ mod tests {
     use super::*;
     use crate::kernels::tested::supported_sets;
 
-    const OPTIONS: AdamW =
-        AdamW { rate: 0.1, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-6, decay: 0.01, step: 1, scale: 0.5 };
+    const OPTIONS: AdamW = AdamW {
+        rate: 0.1,
+        beta_1: 0.9,
+        beta_2: 0.999,
+        epsilon: 1e-6,
+        decay: 0.01,
+        step: 1,
+        scale: 0.5,
+    };
 
     #[test]
     fn the_first_step_by_hand() {
         // A gradient of 4, halved: the corrected means are 2 and 4, so that the step is the rate, after the decay.
         let (mut values, mut first, mut second) = ([1.0], [0.0], [0.0]);
-        adamw(Isa::best(), OPTIONS, &mut values, &mut first, &mut second, &[4.0]);
+        adamw(
+            Isa::best(),
+            OPTIONS,
+            &mut values,
+            &mut first,
+            &mut second,
+            &[4.0],
+        );
         assert!((first[0] - 0.2).abs() < 1e-6 && (second[0] - 0.004).abs() < 1e-6);
         assert!((values[0] - (1.0 - 0.001 - 0.1)).abs() < 1e-6, "{values:?}");
     }
@@ -114,23 +161,39 @@ mod tests {
     #[test]
     fn all_instruction_sets_agree_on_odd_lengths() {
         let numbers = |seed: u32, count: usize| -> Vec<f32> {
-            (0..count as u32).map(|at| ((at.wrapping_mul(2_654_435_761) ^ seed) >> 8) as f32 / 1e7 - 0.8).collect()
+            (0..count as u32)
+                .map(|at| ((at.wrapping_mul(2_654_435_761) ^ seed) >> 8) as f32 / 1e7 - 0.8)
+                .collect()
         };
         let count = CHUNK + 37;
         let gradient = numbers(1, count);
         let run = |isa| {
-            let (mut values, mut first, mut second) = (numbers(2, count), numbers(3, count), vec![0.25; count]);
-            adamw(isa, AdamW { step: 7, ..OPTIONS }, &mut values, &mut first, &mut second, &gradient);
+            let (mut values, mut first, mut second) =
+                (numbers(2, count), numbers(3, count), vec![0.25; count]);
+            adamw(
+                isa,
+                AdamW { step: 7, ..OPTIONS },
+                &mut values,
+                &mut first,
+                &mut second,
+                &gradient,
+            );
             (values, sum_of_squares(isa, &gradient))
         };
         let (plain, squares) = run(Isa::Base);
         let exact: f64 = gradient.iter().map(|value| f64::from(*value).powi(2)).sum();
-        assert!((squares - exact).abs() < 1e-9 * exact, "{squares}, exactly {exact}");
+        assert!(
+            (squares - exact).abs() < 1e-9 * exact,
+            "{squares}, exactly {exact}"
+        );
         for isa in supported_sets("AdamW", Isa::LANES) {
             let (values, other) = run(isa);
             assert!((other - squares).abs() < 1e-9 * exact);
             for (value, expected) in values.iter().zip(&plain) {
-                assert!((value - expected).abs() < 1e-6, "{isa:?}: {value}, {expected}");
+                assert!(
+                    (value - expected).abs() < 1e-6,
+                    "{isa:?}: {value}, {expected}"
+                );
             }
         }
     }

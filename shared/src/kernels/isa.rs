@@ -54,9 +54,14 @@ fn detect() -> u8 {
         (Isa::AvxVnni, avx2 && is_x86_feature_detected!("avxvnni")),
         (Isa::Avx512, avx512),
         (Isa::Avx512Vnni, vnni),
-        (Isa::Avx512Bf16, vnni && is_x86_feature_detected!("avx512bf16")),
+        (
+            Isa::Avx512Bf16,
+            vnni && is_x86_feature_detected!("avx512bf16"),
+        ),
     ];
-    let bits = sets.iter().fold(0, |bits, (isa, here)| bits | u8::from(*here) << *isa as u8);
+    let bits = sets
+        .iter()
+        .fold(0, |bits, (isa, here)| bits | u8::from(*here) << *isa as u8);
     HERE.store(bits, Ordering::Relaxed);
     bits
 }
@@ -83,12 +88,23 @@ impl Isa {
     /// The best set that this processor has. AMX is left out, because only products of bfloat16 use it
     /// ([`super::bf16::best`]).
     pub fn best() -> Self {
-        Self::best_of(&[Isa::Base, Isa::Avx2, Isa::AvxVnni, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16])
+        Self::best_of(&[
+            Isa::Base,
+            Isa::Avx2,
+            Isa::AvxVnni,
+            Isa::Avx512,
+            Isa::Avx512Vnni,
+            Isa::Avx512Bf16,
+        ])
     }
 
     /// The last of the given sets that this processor has.
     pub fn best_of(sets: &[Isa]) -> Self {
-        sets.iter().rev().copied().find(|isa| isa.is_supported()).unwrap_or(Isa::Scalar)
+        sets.iter()
+            .rev()
+            .copied()
+            .find(|isa| isa.is_supported())
+            .unwrap_or(Isa::Scalar)
     }
 
     /// Whether this processor has the set.
@@ -271,7 +287,11 @@ mod tests {
             (Amx, "Avx512Vnni"),
         ];
         for (isa, name) in cases {
-            assert_eq!(ran(isa), if isa.is_supported() { name } else { "Scalar" }, "{isa:?}");
+            assert_eq!(
+                ran(isa),
+                if isa.is_supported() { name } else { "Scalar" },
+                "{isa:?}"
+            );
         }
         assert!(Isa::best().is_supported() && Isa::best() >= Isa::Base);
     }

@@ -69,7 +69,16 @@ fn exp_one<I: InstructionSet>(x: f32) -> f32 {
     let rounded = fma::<I>(x, std::f32::consts::LOG2_E, ROUND);
     let n = rounded - ROUND;
     let r = fma::<I>(n, -LN2_LOW, fma::<I>(n, -LN2_HIGH, x));
-    let p = polynomial::<I, 5>(r, [0.499_999_94, 0.166_665_2, 0.041_668_393, 0.008_368_781, 0.001_381_446_6]);
+    let p = polynomial::<I, 5>(
+        r,
+        [
+            0.499_999_94,
+            0.166_665_2,
+            0.041_668_393,
+            0.008_368_781,
+            0.001_381_446_6,
+        ],
+    );
     let power = fma::<I>(r * r, p, r) + 1.0;
     let two_to_n = f32::from_bits((rounded.to_bits() << 23).wrapping_add(0x3f80_0000));
     if small { 0.0 } else { power * two_to_n }
@@ -87,7 +96,13 @@ fn erf_one<I: InstructionSet>(x: f32) -> f32 {
         -1.950_887e-6,
         1.960_387_4e-8,
     ];
-    const Q: [f32; 5] = [1.0, 0.512_863_2, 0.116_093_22, 0.014_575_479, 0.000_979_813_5];
+    const Q: [f32; 5] = [
+        1.0,
+        0.512_863_2,
+        0.116_093_22,
+        0.014_575_479,
+        0.000_979_813_5,
+    ];
     let x = if x > 3.95 { 3.95 } else { x };
     let x = if x < -3.95 { -3.95 } else { x };
     let t = x * x;
@@ -107,7 +122,15 @@ fn tanh_one<I: InstructionSet>(x: f32) -> f32 {
 fn gelu_one<I: InstructionSet>(x: f32) -> f32 {
     let half = 0.5 * x;
     // Minus infinity times zero would be NaN; the limit is zero.
-    if x < -30.0 { 0.0 } else { fma::<I>(half, erf_one::<I>(x * std::f32::consts::FRAC_1_SQRT_2), half) }
+    if x < -30.0 {
+        0.0
+    } else {
+        fma::<I>(
+            half,
+            erf_one::<I>(x * std::f32::consts::FRAC_1_SQRT_2),
+            half,
+        )
+    }
 }
 
 /// x, brought between -30 and 30: beyond, the slopes have reached their limits.
@@ -129,7 +152,11 @@ fn gelu_slope_one<I: InstructionSet>(x: f32) -> f32 {
 fn gelu_tanh_one<I: InstructionSet>(x: f32) -> f32 {
     let inner = SQRT_2_OVER_PI * fma::<I>(CUBIC * x * x, x, x);
     let half = 0.5 * x;
-    if x < -30.0 { 0.0 } else { fma::<I>(half, tanh_one::<I>(inner), half) }
+    if x < -30.0 {
+        0.0
+    } else {
+        fma::<I>(half, tanh_one::<I>(inner), half)
+    }
 }
 
 #[inline(always)]

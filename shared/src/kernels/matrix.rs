@@ -33,19 +33,49 @@ impl<'a> Matrix<'a> {
     ///
     /// # Panics
     /// If the last number lies outside.
-    pub fn strided(data: &'a [f32], rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> Self {
+    pub fn strided(
+        data: &'a [f32],
+        rows: usize,
+        cols: usize,
+        row_stride: usize,
+        col_stride: usize,
+    ) -> Self {
         let down = rows.saturating_sub(1).checked_mul(row_stride);
         let across = cols.saturating_sub(1).checked_mul(col_stride);
-        let last = down.zip(across).and_then(|(down, across)| down.checked_add(across));
+        let last = down
+            .zip(across)
+            .and_then(|(down, across)| down.checked_add(across));
         let inside = rows == 0 || cols == 0 || last.is_some_and(|last| last < data.len());
-        assert!(inside, "expected {rows} x {cols} values, found {}", data.len());
-        Self { data, rows, cols, row_stride, col_stride }
+        assert!(
+            inside,
+            "expected {rows} x {cols} values, found {}",
+            data.len()
+        );
+        Self {
+            data,
+            rows,
+            cols,
+            row_stride,
+            col_stride,
+        }
     }
 
     /// Rows become columns.
     pub fn transposed(self) -> Self {
-        let Self { data, rows, cols, row_stride, col_stride } = self;
-        Self { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
+        let Self {
+            data,
+            rows,
+            cols,
+            row_stride,
+            col_stride,
+        } = self;
+        Self {
+            data,
+            rows: cols,
+            cols: rows,
+            row_stride: col_stride,
+            col_stride: row_stride,
+        }
     }
 
     /// The rows from `first` on, the columns from `left` on.
@@ -53,9 +83,17 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// If the part does not lie inside.
     pub fn part(self, first: usize, rows: usize, left: usize, cols: usize) -> Self {
-        assert!(first + rows <= self.rows && left + cols <= self.cols, "a part outside of the matrix");
+        assert!(
+            first + rows <= self.rows && left + cols <= self.cols,
+            "a part outside of the matrix"
+        );
         let from = (first * self.row_stride + left * self.col_stride).min(self.data.len());
-        Self { data: &self.data[from..], rows, cols, ..self }
+        Self {
+            data: &self.data[from..],
+            rows,
+            cols,
+            ..self
+        }
     }
 }
 
@@ -78,9 +116,21 @@ impl<'a> MatrixMut<'a> {
     /// # Panics
     /// If there are too few numbers.
     pub fn new(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
-        let inside = rows.checked_mul(cols).is_some_and(|count| count <= data.len());
-        assert!(inside, "expected {rows} x {cols} values, found {}", data.len());
-        Self { first: data.as_mut_ptr(), rows, cols, stride: cols, life: PhantomData }
+        let inside = rows
+            .checked_mul(cols)
+            .is_some_and(|count| count <= data.len());
+        assert!(
+            inside,
+            "expected {rows} x {cols} values, found {}",
+            data.len()
+        );
+        Self {
+            first: data.as_mut_ptr(),
+            rows,
+            cols,
+            stride: cols,
+            life: PhantomData,
+        }
     }
 
     /// Rows.
@@ -106,7 +156,13 @@ impl<'a> MatrixMut<'a> {
 
     /// The same matrix with a shorter lifetime.
     pub fn borrow(&mut self) -> MatrixMut<'_> {
-        MatrixMut { first: self.first, rows: self.rows, cols: self.cols, stride: self.stride, life: PhantomData }
+        MatrixMut {
+            first: self.first,
+            rows: self.rows,
+            cols: self.cols,
+            stride: self.stride,
+            life: PhantomData,
+        }
     }
 
     /// The rows before `at`, and those from it on.
@@ -118,7 +174,14 @@ impl<'a> MatrixMut<'a> {
         // SAFETY: at most one row's distance behind the last row, where nothing is read.
         let below = self.first.wrapping_add(at * self.stride);
         let rows = self.rows - at;
-        (Self { rows: at, ..self }, Self { first: below, rows, ..self })
+        (
+            Self { rows: at, ..self },
+            Self {
+                first: below,
+                rows,
+                ..self
+            },
+        )
     }
 
     /// The columns before `at`, and those from it on.
@@ -129,7 +192,14 @@ impl<'a> MatrixMut<'a> {
         assert!(at <= self.cols);
         let right = self.first.wrapping_add(at);
         let cols = self.cols - at;
-        (Self { cols: at, ..self }, Self { first: right, cols, ..self })
+        (
+            Self { cols: at, ..self },
+            Self {
+                first: right,
+                cols,
+                ..self
+            },
+        )
     }
 }
 
@@ -150,7 +220,10 @@ mod tests {
             top.row(row).fill(2.0);
         }
         bottom.row(0).fill(3.0);
-        assert_eq!(data, [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 2.0, 2.0, 1.0, 3.0, 3.0, 3.0]);
+        assert_eq!(
+            data,
+            [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 2.0, 2.0, 1.0, 3.0, 3.0, 3.0]
+        );
     }
 
     #[test]

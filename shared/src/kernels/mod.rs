@@ -21,7 +21,9 @@ mod tested;
 mod tiling;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
-pub use dots::{Hit, QueriesF32, QueriesI8, QueryI8, Scratch, dot_f32, dot_f32_at, dot_i8, dot_i8_row, prefetch};
+pub use dots::{
+    Hit, QueriesF32, QueriesI8, QueryI8, Scratch, dot_f32, dot_f32_at, dot_i8, dot_i8_row, prefetch,
+};
 pub use dropout::apply_dropout;
 pub use isa::{Isa, Supported};
 pub use lanes::LANES;

@@ -2,15 +2,31 @@
 
 /// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and returns the results in order.
 #[cfg(not(target_arch = "wasm32"))]
-pub fn for_each_chunk<T: Sync, R: Send>(items: &[T], chunk: usize, work: impl Fn(usize, &[T]) -> R + Sync) -> Vec<R> {
+pub fn for_each_chunk<T: Sync, R: Send>(
+    items: &[T],
+    chunk: usize,
+    work: impl Fn(usize, &[T]) -> R + Sync,
+) -> Vec<R> {
     use rayon::prelude::*;
-    items.par_chunks(chunk.max(1)).enumerate().map(|(at, chunk)| work(at, chunk)).collect()
+    items
+        .par_chunks(chunk.max(1))
+        .enumerate()
+        .map(|(at, chunk)| work(at, chunk))
+        .collect()
 }
 
 /// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and returns the results in order.
 #[cfg(target_arch = "wasm32")]
-pub fn for_each_chunk<T: Sync, R: Send>(items: &[T], chunk: usize, work: impl Fn(usize, &[T]) -> R + Sync) -> Vec<R> {
-    items.chunks(chunk.max(1)).enumerate().map(|(at, chunk)| work(at, chunk)).collect()
+pub fn for_each_chunk<T: Sync, R: Send>(
+    items: &[T],
+    chunk: usize,
+    work: impl Fn(usize, &[T]) -> R + Sync,
+) -> Vec<R> {
+    items
+        .chunks(chunk.max(1))
+        .enumerate()
+        .map(|(at, chunk)| work(at, chunk))
+        .collect()
 }
 
 /// Runs `work` for each item, in parallel as far as there are threads.
@@ -64,7 +80,11 @@ mod tests {
     fn results_are_in_chunk_order() {
         let items: Vec<u32> = (0..1000).collect();
         let sums = for_each_chunk(&items, 7, |at, chunk| (at, chunk.iter().sum::<u32>()));
-        assert!(sums.iter().enumerate().all(|(at, (number, _))| at == *number));
+        assert!(
+            sums.iter()
+                .enumerate()
+                .all(|(at, (number, _))| at == *number)
+        );
         assert_eq!(sums.iter().map(|(_, sum)| sum).sum::<u32>(), 499_500);
     }
 }

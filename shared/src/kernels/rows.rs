@@ -41,7 +41,9 @@ pub struct Norm<'a> {
 /// # Panics
 /// If γ or β have another length than a row.
 pub fn layer_norm(isa: Isa, norm: Norm<'_>, width: usize, rows: &mut [f32]) {
-    assert!(norm.gamma.len() == width && norm.beta.len() == width && rows.len().is_multiple_of(width));
+    assert!(
+        norm.gamma.len() == width && norm.beta.len() == width && rows.len().is_multiple_of(width)
+    );
     with_lanes!(isa, layer_norm_lanes(norm: Norm<'_>, width: usize, rows: &mut [f32]));
 }
 
@@ -63,7 +65,10 @@ fn moments<I: InstructionSet>(row: &[f32], epsilon: f32) -> (f32, f32) {
             squares[at] = fma::<I>(off, off, squares[at]);
         }
     }
-    let rest: f32 = rest.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let rest: f32 = rest
+        .iter()
+        .map(|value| (value - mean) * (value - mean))
+        .sum();
     let variance = (lanes::sum(squares) + rest) / row.len() as f32;
     (mean, 1.0 / (variance + epsilon).sqrt())
 }
@@ -126,7 +131,10 @@ fn layer_norm_backward_lanes<I: InstructionSet>(
             sum[at % LANES] += through;
             product[at % LANES] = fma::<I>(through, normal, product[at % LANES]);
         }
-        let (sum, product) = (lanes::sum(sum) / width as f32, lanes::sum(product) / width as f32);
+        let (sum, product) = (
+            lanes::sum(sum) / width as f32,
+            lanes::sum(product) / width as f32,
+        );
         for (value, x) in grad.iter_mut().zip(row) {
             let normal = (x - mean) * scale;
             *value = scale * (*value - sum - normal * product);
@@ -191,14 +199,32 @@ fn softmax_lanes<I: InstructionSet>(scale: f32, width: usize, rows: &mut [f32]) 
 ///
 /// # Panics
 /// If the sizes disagree.
-pub fn softmax_backward(isa: Isa, scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]) {
-    assert!(probabilities.len() == grads.len() && width > 0 && probabilities.len().is_multiple_of(width));
+pub fn softmax_backward(
+    isa: Isa,
+    scale: f32,
+    width: usize,
+    probabilities: &[f32],
+    grads: &mut [f32],
+) {
+    assert!(
+        probabilities.len() == grads.len()
+            && width > 0
+            && probabilities.len().is_multiple_of(width)
+    );
     with_lanes!(isa, softmax_backward_lanes(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]));
 }
 
 #[inline(always)]
-fn softmax_backward_lanes<I: InstructionSet>(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]) {
-    for (probabilities, grads) in probabilities.chunks_exact(width).zip(grads.chunks_exact_mut(width)) {
+fn softmax_backward_lanes<I: InstructionSet>(
+    scale: f32,
+    width: usize,
+    probabilities: &[f32],
+    grads: &mut [f32],
+) {
+    for (probabilities, grads) in probabilities
+        .chunks_exact(width)
+        .zip(grads.chunks_exact_mut(width))
+    {
         let mut sums = [0.0; LANES];
         let (whole, rest) = probabilities.as_chunks::<LANES>();
         let (whole_grads, rest_grads) = grads.as_chunks::<LANES>();
@@ -207,7 +233,11 @@ fn softmax_backward_lanes<I: InstructionSet>(scale: f32, width: usize, probabili
                 sums[at] = fma::<I>(probability[at], grad[at], sums[at]);
             }
         }
-        let rest: f32 = rest.iter().zip(rest_grads).map(|(probability, grad)| probability * grad).sum();
+        let rest: f32 = rest
+            .iter()
+            .zip(rest_grads)
+            .map(|(probability, grad)| probability * grad)
+            .sum();
         let mean = lanes::sum(sums) + rest;
         for (grad, probability) in grads.iter_mut().zip(probabilities) {
             *grad = scale * probability * (*grad - mean);
@@ -228,11 +258,15 @@ fn activate_lanes<I: InstructionSet>(activation: Activation, values: &mut [f32])
     // One loop for each activation, so that no branch is inside.
     match activation {
         Activation::Gelu => {
-            whole.iter_mut().for_each(|lane| *lane = lanes::gelu::<I>(*lane));
+            whole
+                .iter_mut()
+                .for_each(|lane| *lane = lanes::gelu::<I>(*lane));
             last = lanes::gelu::<I>(last);
         }
         Activation::GeluTanh => {
-            whole.iter_mut().for_each(|lane| *lane = lanes::gelu_tanh::<I>(*lane));
+            whole
+                .iter_mut()
+                .for_each(|lane| *lane = lanes::gelu_tanh::<I>(*lane));
             last = lanes::gelu_tanh::<I>(last);
         }
         Activation::Relu => {
@@ -253,7 +287,11 @@ pub fn activate_backward(isa: Isa, activation: Activation, input: &[f32], grads:
 }
 
 #[inline(always)]
-fn activate_backward_lanes<I: InstructionSet>(activation: Activation, input: &[f32], grads: &mut [f32]) {
+fn activate_backward_lanes<I: InstructionSet>(
+    activation: Activation,
+    input: &[f32],
+    grads: &mut [f32],
+) {
     let (whole, rest) = input.as_chunks::<LANES>();
     let (whole_grads, rest_grads) = grads.as_chunks_mut::<LANES>();
     let (mut last, mut last_grads) = ([0.0; LANES], [0.0; LANES]);

@@ -6,7 +6,10 @@
 /// If the sizes disagree.
 pub fn add(values: &mut [f32], more: &[f32]) {
     assert_eq!(values.len(), more.len());
-    values.iter_mut().zip(more).for_each(|(value, more)| *value += more);
+    values
+        .iter_mut()
+        .zip(more)
+        .for_each(|(value, more)| *value += more);
 }
 
 /// Adds each of the rows to `sums`.

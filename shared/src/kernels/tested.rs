@@ -24,11 +24,20 @@ fn parted(sets: &[Isa], is_supported: impl Fn(Isa) -> bool) -> (Vec<Isa>, Vec<Is
 }
 
 fn words(kernel: &str, here: &[Isa], lacking: &[Isa]) -> String {
-    let list = |sets: &[Isa]| sets.iter().map(|set| format!("{set:?}")).collect::<Vec<_>>().join(", ");
+    let list = |sets: &[Isa]| {
+        sets.iter()
+            .map(|set| format!("{set:?}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     match lacking.is_empty() {
         true => format!("{kernel}: ran {}; none was left out", list(here)),
         false => {
-            format!("{kernel}: ran {}; NOT TESTED, because this processor lacks them: {}", list(here), list(lacking))
+            format!(
+                "{kernel}: ran {}; NOT TESTED, because this processor lacks them: {}",
+                list(here),
+                list(lacking)
+            )
         }
     }
 }
@@ -42,18 +51,28 @@ fn tell(line: &str) {
     if let Some(path) = std::env::var_os("PEL_TESTED_SETS") {
         // One write of a short line: other test processes write there too.
         let file = OpenOptions::new().create(true).append(true).open(path);
-        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes())).expect("the file can be written");
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
+            .expect("the file can be written");
     }
 }
 
 #[test]
 fn unsupported_sets_are_left_out_and_reported() {
     let (ran, lacking) = parted(&[Isa::Base, Isa::Avx2, Isa::Amx], |set| set != Isa::Avx2);
-    assert_eq!((&ran[..], &lacking[..]), (&[Isa::Base, Isa::Amx][..], &[Isa::Avx2][..]));
-    assert_eq!(words("a", &ran, &lacking), "a: ran Base, Amx; NOT TESTED, because this processor lacks them: Avx2");
+    assert_eq!(
+        (&ran[..], &lacking[..]),
+        (&[Isa::Base, Isa::Amx][..], &[Isa::Avx2][..])
+    );
+    assert_eq!(
+        words("a", &ran, &lacking),
+        "a: ran Base, Amx; NOT TESTED, because this processor lacks them: Avx2"
+    );
     assert_eq!(words("a", &ran, &[]), "a: ran Base, Amx; none was left out");
     // The plain set is on every processor.
     assert!(supported_sets("rows", Isa::LANES).contains(&Isa::Base));
     let told = TOLD.lock().expect("no test has failed with it");
-    assert!(told.iter().any(|line| line.starts_with("rows: ran Base")), "{told:?}");
+    assert!(
+        told.iter().any(|line| line.starts_with("rows: ran Base")),
+        "{told:?}"
+    );
 }

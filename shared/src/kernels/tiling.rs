@@ -20,7 +20,11 @@ pub fn for_each_tile<T: Tiled>(product: &mut T, rows: usize, cols: usize) {
     while panel < panels {
         let left = panels - panel;
         // Four are two and two, not three and one.
-        let take = if left == 4 { T::PANELS.min(2) } else { T::PANELS.min(left) };
+        let take = if left == 4 {
+            T::PANELS.min(2)
+        } else {
+            T::PANELS.min(left)
+        };
         match take {
             3 => for_each_row::<T, 3>(product, rows, panel),
             2 => for_each_row::<T, 2>(product, rows, panel),
@@ -39,7 +43,11 @@ fn for_each_row<T: Tiled, const P: usize>(product: &mut T, rows: usize, panel: u
     while row < rows {
         let left = rows - row;
         // The last two tiles are of equal height: a tile of one row waits for each sum.
-        let take = if left > T::ROWS && left < 2 * T::ROWS { left.div_ceil(2) } else { left.min(T::ROWS) };
+        let take = if left > T::ROWS && left < 2 * T::ROWS {
+            left.div_ceil(2)
+        } else {
+            left.min(T::ROWS)
+        };
         match take {
             1 => tile::<T, 1, P>(product, row, panel),
             2 => tile::<T, 2, P>(product, row, panel),

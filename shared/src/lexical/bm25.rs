@@ -25,7 +25,11 @@ pub struct Bm25Config {
 impl Default for Bm25Config {
     /// k1 = 1.2 and b = 0.75 over names alone.
     fn default() -> Self {
-        Self { k1: 1.2, b: 0.75, definitions: false }
+        Self {
+            k1: 1.2,
+            b: 0.75,
+            definitions: false,
+        }
     }
 }
 
@@ -43,10 +47,16 @@ impl Bm25 {
     /// If k1 is negative or not finite, or b is outside 0 to 1.
     pub fn new(kb: &KnowledgeBase, config: Bm25Config) -> Result<Self> {
         if !config.k1.is_finite() || config.k1 < 0.0 {
-            return Err(Error::input(format!("BM25: expected k1 of at least 0, found {}", config.k1)));
+            return Err(Error::input(format!(
+                "BM25: expected k1 of at least 0, found {}",
+                config.k1
+            )));
         }
         if !(0.0..=1.0).contains(&config.b) {
-            return Err(Error::input(format!("BM25: expected b from 0 to 1, found {}", config.b)));
+            return Err(Error::input(format!(
+                "BM25: expected b from 0 to 1, found {}",
+                config.b
+            )));
         }
         let mut vocabulary: HashMap<String, u32> = HashMap::new();
         let mut frequency: Vec<u32> = Vec::new();
@@ -60,10 +70,14 @@ impl Bm25 {
                 });
                 *counted.entry(term).or_default() += 1;
             }
-            counted.keys().for_each(|term| frequency[*term as usize] += 1);
+            counted
+                .keys()
+                .for_each(|term| frequency[*term as usize] += 1);
             counts.push(counted);
         }
-        let length = |counted: &BTreeMap<u32, u32>| counted.values().map(|count| f64::from(*count)).sum::<f64>();
+        let length = |counted: &BTreeMap<u32, u32>| {
+            counted.values().map(|count| f64::from(*count)).sum::<f64>()
+        };
         let mean = counts.iter().map(length).sum::<f64>() / counts.len().max(1) as f64;
         let n = counts.len() as f64;
         let k1 = f64::from(config.k1);
@@ -73,12 +87,21 @@ impl Bm25 {
             let saturation = k1 * (1.0 - b + b * length(counted) / mean);
             let weight = |(term, tf): (&u32, &u32)| {
                 let tf = f64::from(*tf);
-                (*term, (idf(frequency[*term as usize]) * tf / (tf + saturation)) as f32)
+                (
+                    *term,
+                    (idf(frequency[*term as usize]) * tf / (tf + saturation)) as f32,
+                )
             };
-            Document { terms: counted.iter().map(weight).collect(), concepts: vec![id] }
+            Document {
+                terms: counted.iter().map(weight).collect(),
+                concepts: vec![id],
+            }
         });
         let postings = Postings::new(frequency.len(), documents.collect());
-        Ok(Self { vocabulary, postings })
+        Ok(Self {
+            vocabulary,
+            postings,
+        })
     }
 
     /// The best `k` concepts that share a word with the query.
@@ -92,12 +115,16 @@ impl Bm25 {
 }
 
 fn texts(concept: &Concept, definitions: bool) -> impl Iterator<Item = &str> {
-    concept.names().chain(concept.definition.as_deref().filter(|_| definitions))
+    concept
+        .names()
+        .chain(concept.definition.as_deref().filter(|_| definitions))
 }
 
 /// Runs of letters and digits, lower-cased.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
 }
 
 #[cfg(test)]
@@ -108,7 +135,12 @@ mod tests {
     fn kb() -> KnowledgeBase {
         let mut kb = KnowledgeBase::new();
         for (id, name, synonyms, definition) in [
-            ("D0", "Lung cancer", vec!["cancer of lung"], Some("a tumour of the lung")),
+            (
+                "D0",
+                "Lung cancer",
+                vec!["cancer of lung"],
+                Some("a tumour of the lung"),
+            ),
             ("D1", "lung", vec![], None),
             ("D2", "tumour", vec![], None),
         ] {
@@ -133,9 +165,21 @@ mod tests {
         let saturation = |length: f64| 1.2 * (0.25 + 0.75 * length / (7.0 / 3.0));
         let close = |found: f32, expected: f64| (f64::from(found) - expected).abs() < 1e-6;
         let ranked = index.search("LUNG", 8, &mut Scratch::new());
-        assert_eq!(ranked.iter().map(|found| found.concept.0).collect::<Vec<_>>(), [1, 0]);
-        assert!(close(ranked[0].score, 1.6f64.ln() / (1.0 + saturation(1.0))));
-        assert!(close(ranked[1].score, 1.6f64.ln() * 2.0 / (2.0 + saturation(5.0))));
+        assert_eq!(
+            ranked
+                .iter()
+                .map(|found| found.concept.0)
+                .collect::<Vec<_>>(),
+            [1, 0]
+        );
+        assert!(close(
+            ranked[0].score,
+            1.6f64.ln() / (1.0 + saturation(1.0))
+        ));
+        assert!(close(
+            ranked[1].score,
+            1.6f64.ln() * 2.0 / (2.0 + saturation(5.0))
+        ));
         // The query repeats "cancer".
         let ranked = index.search("cancer-cancer, lung", 1, &mut Scratch::new());
         let both = (2.0 * (8.0f64 / 3.0).ln() + 1.6f64.ln()) * 2.0 / (2.0 + saturation(5.0));
@@ -145,19 +189,42 @@ mod tests {
 
     #[test]
     fn definitions_are_indexed_on_request() {
-        let with =
-            Bm25::new(&kb(), Bm25Config { definitions: true, ..Bm25Config::default() }).expect("good parameters");
+        let with = Bm25::new(
+            &kb(),
+            Bm25Config {
+                definitions: true,
+                ..Bm25Config::default()
+            },
+        )
+        .expect("good parameters");
         let without = Bm25::new(&kb(), Bm25Config::default()).expect("good parameters");
         let found = |index: &Bm25| -> Vec<u32> {
-            index.search("tumour", 8, &mut Scratch::new()).iter().map(|found| found.concept.0).collect()
+            index
+                .search("tumour", 8, &mut Scratch::new())
+                .iter()
+                .map(|found| found.concept.0)
+                .collect()
         };
         assert_eq!((found(&with), found(&without)), (vec![2, 0], vec![2]));
     }
 
     #[test]
     fn parameters_out_of_range_are_errors() {
-        let error =
-            |k1, b| Bm25::new(&kb(), Bm25Config { k1, b, definitions: false }).expect_err("out of range").to_string();
-        assert!(error(-1.0, 0.75).contains("found -1") && error(1.2, f32::NAN).contains("b from 0 to 1"));
+        let error = |k1, b| {
+            Bm25::new(
+                &kb(),
+                Bm25Config {
+                    k1,
+                    b,
+                    definitions: false,
+                },
+            )
+            .expect_err("out of range")
+            .to_string()
+        };
+        assert!(
+            error(-1.0, 0.75).contains("found -1")
+                && error(1.2, f32::NAN).contains("b from 0 to 1")
+        );
     }
 }

@@ -29,7 +29,10 @@ pub struct MajoritySurface {
 impl MajoritySurface {
     /// Counts the training mentions: surface form and gold concept, `None` if the knowledge base
     /// lacks the concept.
-    pub fn new<'a>(names: ExactNames, mentions: impl IntoIterator<Item = (&'a str, Option<ConceptId>)>) -> Self {
+    pub fn new<'a>(
+        names: ExactNames,
+        mentions: impl IntoIterator<Item = (&'a str, Option<ConceptId>)>,
+    ) -> Self {
         let mut counts: HashMap<String, (u32, HashMap<ConceptId, u32>)> = HashMap::new();
         for (surface, gold) in mentions {
             let (mentions, concepts) = counts.entry(names.normal().apply(surface)).or_default();
@@ -43,7 +46,10 @@ impl MajoritySurface {
             concepts.sort_unstable_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));
             (surface, Seen { mentions, concepts })
         };
-        Self { names, seen: counts.into_iter().map(ranked).collect() }
+        Self {
+            names,
+            seen: counts.into_iter().map(ranked).collect(),
+        }
     }
 
     /// The first `k` concepts of a surface form.
@@ -52,10 +58,15 @@ impl MajoritySurface {
             Some(seen) => (seen.mentions as f32, seen.concepts.as_slice()),
             None => (0.0, [].as_slice()),
         };
-        let trained = seen.iter().map(|(id, count)| Candidate::new(*id, *count as f32 / (mentions + 1.0)));
+        let trained = seen
+            .iter()
+            .map(|(id, count)| Candidate::new(*id, *count as f32 / (mentions + 1.0)));
         let is_new = |id: &&ConceptId| seen.iter().all(|(trained, _)| trained != *id);
         let named = self.names.bearers(surface).iter().filter(is_new);
-        trained.chain(named.map(|id| Candidate::new(*id, 1.0 / (mentions + 2.0)))).take(k).collect()
+        trained
+            .chain(named.map(|id| Candidate::new(*id, 1.0 / (mentions + 2.0))))
+            .take(k)
+            .collect()
     }
 }
 
@@ -68,11 +79,27 @@ mod tests {
     #[test]
     fn search_ranks_training_concepts_by_count_then_names() {
         let mut kb = KnowledgeBase::new();
-        for (id, name) in [("D0", "cold"), ("D1", "common cold"), ("D2", "coldness"), ("D3", "Cold")] {
-            kb.push(Concept { id: id.into(), name: name.into(), ..Concept::default() }).expect("new");
+        for (id, name) in [
+            ("D0", "cold"),
+            ("D1", "common cold"),
+            ("D2", "coldness"),
+            ("D3", "Cold"),
+        ] {
+            kb.push(Concept {
+                id: id.into(),
+                name: name.into(),
+                ..Concept::default()
+            })
+            .expect("new");
         }
         let gold = |at: u32| Some(ConceptId(at));
-        let training = [("Cold", gold(2)), ("cold", gold(1)), ("cold", gold(2)), ("cold", None), ("cold", gold(3))];
+        let training = [
+            ("Cold", gold(2)),
+            ("cold", gold(1)),
+            ("cold", gold(2)),
+            ("cold", None),
+            ("cold", gold(3)),
+        ];
         let majority = MajoritySurface::new(ExactNames::new(&kb, Normal::LowerCase), training);
         // 5 mentions: D2 has 2, D1 and D3 have 1 each. D0 has the name alone.
         let ranked = [
@@ -83,7 +110,10 @@ mod tests {
         ];
         assert_eq!(majority.search("COLD", 8), ranked);
         assert_eq!(majority.search("cold", 2), ranked[..2]);
-        assert_eq!(majority.search("coldness", 8), [Candidate::new(ConceptId(2), 0.5)]);
+        assert_eq!(
+            majority.search("coldness", 8),
+            [Candidate::new(ConceptId(2), 0.5)]
+        );
         assert_eq!(majority.search("fever", 8), []);
     }
 }

@@ -21,7 +21,9 @@ impl Normal {
         match self {
             Normal::LowerCase => lower,
             Normal::Words => {
-                let words = lower.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+                let words = lower
+                    .split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .filter(|word| !word.is_empty());
                 words.collect::<Vec<_>>().join(" ")
             }
         }
@@ -73,12 +75,18 @@ impl ExactNames {
 
     /// The concepts that have this name, in concept order.
     pub fn bearers(&self, surface: &str) -> &[ConceptId] {
-        self.concepts.get(&self.normal.apply(surface)).map_or(&[], Vec::as_slice)
+        self.concepts
+            .get(&self.normal.apply(surface))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// The first `k` concepts that have this name, each with score 1.
     pub fn search(&self, surface: &str, k: usize) -> Vec<Candidate> {
-        self.bearers(surface).iter().take(k).map(|id| Candidate::new(*id, 1.0)).collect()
+        self.bearers(surface)
+            .iter()
+            .take(k)
+            .map(|id| Candidate::new(*id, 1.0))
+            .collect()
     }
 }
 
@@ -95,7 +103,13 @@ mod tests {
             ("D3", "--", vec!["type 2 diabetes"]),
         ] {
             let synonyms = synonyms.into_iter().map(str::to_owned).collect();
-            kb.push(Concept { id: id.into(), name: name.into(), synonyms, ..Concept::default() }).expect("new");
+            kb.push(Concept {
+                id: id.into(),
+                name: name.into(),
+                synonyms,
+                ..Concept::default()
+            })
+            .expect("new");
         }
         kb
     }
@@ -103,9 +117,18 @@ mod tests {
     #[test]
     fn search_returns_each_concept_once_in_concept_order() {
         let names = ExactNames::new(&kb(), Normal::LowerCase);
-        assert_eq!(names.search("t2D", 8), [Candidate::new(ConceptId(0), 1.0), Candidate::new(ConceptId(1), 1.0)]);
+        assert_eq!(
+            names.search("t2D", 8),
+            [
+                Candidate::new(ConceptId(0), 1.0),
+                Candidate::new(ConceptId(1), 1.0)
+            ]
+        );
         assert_eq!(names.search("t2D", 1), [Candidate::new(ConceptId(0), 1.0)]);
-        assert_eq!(names.search("type 2 diabetes", 8), [Candidate::new(ConceptId(2), 1.0)]);
+        assert_eq!(
+            names.search("type 2 diabetes", 8),
+            [Candidate::new(ConceptId(2), 1.0)]
+        );
         assert_eq!(names.search("t2", 8), []);
         assert_eq!(names.len(), 4);
     }
@@ -113,7 +136,14 @@ mod tests {
     #[test]
     fn normal_words_ignores_punctuation() {
         let names = ExactNames::new(&kb(), Normal::Words);
-        assert_eq!(names.bearers("(Type 2)  diabetes"), [ConceptId(0), ConceptId(2)]);
-        assert_eq!(names.bearers("--"), [], "a name without words is not indexed");
+        assert_eq!(
+            names.bearers("(Type 2)  diabetes"),
+            [ConceptId(0), ConceptId(2)]
+        );
+        assert_eq!(
+            names.bearers("--"),
+            [],
+            "a name without words is not indexed"
+        );
     }
 }

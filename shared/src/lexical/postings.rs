@@ -94,7 +94,11 @@ impl Postings {
                 inverted[*term as usize].push((at, *weight));
             }
         }
-        let concepts = documents.iter().flat_map(|document| &document.concepts).map(|id| id.index() + 1).max();
+        let concepts = documents
+            .iter()
+            .flat_map(|document| &document.concepts)
+            .map(|id| id.index() + 1)
+            .max();
         Self {
             terms: Lists::new(inverted),
             documents: documents.len(),
@@ -117,7 +121,9 @@ impl Postings {
             return Vec::new();
         }
         scratch.sums.resize(self.documents, 0.0);
-        scratch.seen.resize(self.concepts.max(scratch.seen.len()), 0);
+        scratch
+            .seen
+            .resize(self.concepts.max(scratch.seen.len()), 0);
         scratch.query.clear();
         scratch.query.extend(query);
         // Terms are added in ascending order, so equal documents have bitwise equal scores.
@@ -140,9 +146,19 @@ impl Postings {
 
     fn rank(&self, k: usize, scratch: &mut Scratch) -> Vec<Candidate> {
         let min_score = self.kth_score(k, scratch);
-        let Scratch { sums, touched, order, .. } = scratch;
+        let Scratch {
+            sums,
+            touched,
+            order,
+            ..
+        } = scratch;
         order.clear();
-        order.extend(touched.iter().map(|at| (sums[*at as usize], *at)).filter(|(score, _)| *score >= min_score));
+        order.extend(
+            touched
+                .iter()
+                .map(|at| (sums[*at as usize], *at))
+                .filter(|(score, _)| *score >= min_score),
+        );
         order.sort_unstable_by(descending);
         let round = scratch.next_round();
         let mut ranked: Vec<Candidate> = Vec::new();
@@ -161,7 +177,12 @@ impl Postings {
     /// The score of the k-th concept; 0 if there are fewer.
     fn kth_score(&self, k: usize, scratch: &mut Scratch) -> f32 {
         scratch.order.clear();
-        scratch.order.extend(scratch.touched.iter().map(|at| (scratch.sums[*at as usize], *at)));
+        scratch.order.extend(
+            scratch
+                .touched
+                .iter()
+                .map(|at| (scratch.sums[*at as usize], *at)),
+        );
         let mut take = k.saturating_mul(2);
         loop {
             let is_last = take >= scratch.order.len();
@@ -175,7 +196,9 @@ impl Postings {
             let mut seen = 0;
             for (score, document) in &scratch.order[..take] {
                 for concept in self.owners.get(*document) {
-                    seen += usize::from(std::mem::replace(&mut scratch.seen[concept.index()], round) != round);
+                    seen += usize::from(
+                        std::mem::replace(&mut scratch.seen[concept.index()], round) != round,
+                    );
                 }
                 if seen >= k {
                     return *score;
@@ -206,14 +229,21 @@ mod tests {
         };
         let postings = Postings::new(
             3,
-            vec![document(&[(0, 1.0)], &[2]), document(&[(1, 2.0), (0, 1.0)], &[1, 2]), document(&[(0, 1.0)], &[0])],
+            vec![
+                document(&[(0, 1.0)], &[2]),
+                document(&[(1, 2.0), (0, 1.0)], &[1, 2]),
+                document(&[(0, 1.0)], &[0]),
+            ],
         );
         let candidate = |(at, score)| Candidate::new(ConceptId(at), score);
         let mut scratch = Scratch::new();
         // Documents: 1; 1 + 2 * 0.5; 1.
         let ranked = postings.search([(0, 1.0), (1, 0.5)], 8, &mut scratch);
         assert_eq!(ranked, [(1, 2.0), (2, 2.0), (0, 1.0)].map(candidate));
-        assert_eq!(postings.search([(0, 1.0)], 2, &mut scratch), [(0, 1.0), (1, 1.0)].map(candidate));
+        assert_eq!(
+            postings.search([(0, 1.0)], 2, &mut scratch),
+            [(0, 1.0), (1, 1.0)].map(candidate)
+        );
         assert_eq!(postings.search([(2, 1.0)], 2, &mut scratch), []);
         assert_eq!(postings.search([(0, 1.0)], 0, &mut scratch), []);
     }

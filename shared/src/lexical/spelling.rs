@@ -28,7 +28,10 @@ impl Spelling {
 
     /// The largest [`Spelling::overlap`] with one of the names; 0 without names.
     pub fn nearest<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> f32 {
-        names.into_iter().map(|name| self.overlap(&Self::new(name))).fold(0.0, f32::max)
+        names
+            .into_iter()
+            .map(|name| self.overlap(&Self::new(name)))
+            .fold(0.0, f32::max)
     }
 }
 

@@ -58,13 +58,20 @@ impl CharTfidf {
                 frequency[term as usize] += concepts.len();
             }
         }
-        let idf: Vec<f64> = frequency.iter().map(|df| ((1 + total) as f64 / (1 + df) as f64).ln() + 1.0).collect();
+        let idf: Vec<f64> = frequency
+            .iter()
+            .map(|df| ((1 + total) as f64 / (1 + df) as f64).ln() + 1.0)
+            .collect();
         let documents = distinct.into_iter().map(|(grams, concepts)| {
             let terms = weigh(&grams, &vocabulary, &idf);
             Document { terms, concepts }
         });
         let postings = Postings::new(idf.len(), documents.collect());
-        Self { vocabulary, idf, postings }
+        Self {
+            vocabulary,
+            idf,
+            postings,
+        }
     }
 
     /// The number of distinct 3-grams.
@@ -96,7 +103,8 @@ pub(super) fn count(lower: &str) -> Counts {
     }
     grams.sort_unstable();
     let runs = grams.chunk_by(|a, b| a == b);
-    runs.filter_map(|run| run.first().map(|gram| (*gram, run.len() as u32))).collect()
+    runs.filter_map(|run| run.first().map(|gram| (*gram, run.len() as u32)))
+        .collect()
 }
 
 /// Computes the unit vector of a text over the grams in the vocabulary.
@@ -106,8 +114,15 @@ fn weigh(grams: &[(Gram, u32)], vocabulary: &HashMap<Gram, u32>, idf: &[f64]) ->
         Some((term, f64::from(*count) * idf.get(term as usize)?))
     });
     let weights: Vec<(u32, f64)> = known.collect();
-    let length = weights.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
-    weights.into_iter().map(|(term, weight)| (term, (weight / length) as f32)).collect()
+    let length = weights
+        .iter()
+        .map(|(_, weight)| weight * weight)
+        .sum::<f64>()
+        .sqrt();
+    weights
+        .into_iter()
+        .map(|(term, weight)| (term, (weight / length) as f32))
+        .collect()
 }
 
 #[cfg(test)]
@@ -129,29 +144,46 @@ mod tests {
     fn one_concept_per_name(names: &[String]) -> KnowledgeBase {
         let mut kb = KnowledgeBase::new();
         for (at, name) in names.iter().enumerate() {
-            kb.push(Concept { id: format!("D{at}"), name: name.clone(), ..Concept::default() }).expect("new");
+            kb.push(Concept {
+                id: format!("D{at}"),
+                name: name.clone(),
+                ..Concept::default()
+            })
+            .expect("new");
         }
         kb
     }
 
     #[test]
     fn weights_and_similarities_equal_scikit_learn() {
-        let golden: Golden =
-            serde_json::from_str(include_str!("../../tests/goldens/tfidf.json")).expect("the golden file");
+        let golden: Golden = serde_json::from_str(include_str!("../../tests/goldens/tfidf.json"))
+            .expect("the golden file");
         let index = CharTfidf::new(&one_concept_per_name(&golden.names));
         assert_eq!(index.grams(), golden.idf.len());
         for (gram, idf) in &golden.idf {
-            let key = gram.chars().fold(0, |key, c| key << 21 | Gram::from(u32::from(c)));
-            let term = *index.vocabulary.get(&key).unwrap_or_else(|| panic!("{gram:?} is missing"));
+            let key = gram
+                .chars()
+                .fold(0, |key, c| key << 21 | Gram::from(u32::from(c)));
+            let term = *index
+                .vocabulary
+                .get(&key)
+                .unwrap_or_else(|| panic!("{gram:?} is missing"));
             assert!((index.idf[term as usize] - idf).abs() < 1e-12, "{gram:?}");
         }
         let mut scratch = Scratch::new();
         for (query, cosine) in golden.queries.iter().zip(&golden.cosine) {
             let ranked = index.search(query, golden.names.len(), &mut scratch);
-            assert_eq!(ranked.len(), cosine.iter().filter(|cosine| **cosine > 0.0).count(), "{query:?}");
+            assert_eq!(
+                ranked.len(),
+                cosine.iter().filter(|cosine| **cosine > 0.0).count(),
+                "{query:?}"
+            );
             for Candidate { concept, score } in ranked {
                 let at = concept.index();
-                assert!((f64::from(score) - cosine[at]).abs() < 1e-6, "{query:?} and name {at}");
+                assert!(
+                    (f64::from(score) - cosine[at]).abs() < 1e-6,
+                    "{query:?} and name {at}"
+                );
             }
         }
     }
@@ -160,12 +192,26 @@ mod tests {
     fn count_pads_words_and_counts_repeated_grams() {
         let spell = |text: &str| -> Vec<(String, u32)> {
             let letters = |gram: Gram| [gram >> 42, gram >> 21 & 0x1f_ffff, gram & 0x1f_ffff];
-            let spelled = |gram| letters(gram).into_iter().filter_map(|c| char::from_u32(c as u32)).collect();
-            count(text).into_iter().map(|(gram, count)| (spelled(gram), count)).collect()
+            let spelled = |gram| {
+                letters(gram)
+                    .into_iter()
+                    .filter_map(|c| char::from_u32(c as u32))
+                    .collect()
+            };
+            count(text)
+                .into_iter()
+                .map(|(gram, count)| (spelled(gram), count))
+                .collect()
         };
         assert_eq!(spell("a"), [(" a ".into(), 1)]);
-        assert_eq!(spell(" é  ab\u{1c}ab "), [(" ab".into(), 2), (" é ".into(), 1), ("ab ".into(), 2)]);
-        assert_eq!(spell("aaaa"), [(" aa".into(), 1), ("aa ".into(), 1), ("aaa".into(), 2)]);
+        assert_eq!(
+            spell(" é  ab\u{1c}ab "),
+            [(" ab".into(), 2), (" é ".into(), 1), ("ab ".into(), 2)]
+        );
+        assert_eq!(
+            spell("aaaa"),
+            [(" aa".into(), 1), ("aa ".into(), 1), ("aaa".into(), 2)]
+        );
         assert_eq!(spell(" \u{a0}"), []);
     }
 
@@ -173,10 +219,20 @@ mod tests {
     fn search_ranks_a_concept_by_its_most_similar_name() {
         let mut kb = one_concept_per_name(&["fever".into(), "hay fever".into()]);
         let synonyms = vec!["pyrexia".into(), "FEVER".into(), "high fever".into()];
-        kb.push(Concept { id: "E".into(), name: "heat".into(), synonyms, ..Concept::default() }).expect("new");
+        kb.push(Concept {
+            id: "E".into(),
+            name: "heat".into(),
+            synonyms,
+            ..Concept::default()
+        })
+        .expect("new");
         let ranked = CharTfidf::new(&kb).search("Fever", 8, &mut Scratch::new());
         let ids: Vec<_> = ranked.iter().map(|found| found.concept.0).collect();
         assert_eq!(ids, [0, 2, 1]);
-        assert!((ranked[0].score - 1.0).abs() < 1e-6 && ranked[0].score == ranked[1].score && ranked[2].score < 0.99);
+        assert!(
+            (ranked[0].score - 1.0).abs() < 1e-6
+                && ranked[0].score == ranked[1].score
+                && ranked[2].score < 0.99
+        );
     }
 }

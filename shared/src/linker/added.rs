@@ -4,7 +4,9 @@
 
 use super::Linker;
 use crate::error::{Error, Result};
-use crate::index::{Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, best_per_concept};
+use crate::index::{
+    Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, best_per_concept,
+};
 use crate::kb::import::concepts::tidied;
 use crate::kb::import::report::Report;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
@@ -62,7 +64,12 @@ struct AddedSearch {
 impl AddedConcepts {
     /// No concepts yet. `first` is the number of concepts of the bundle.
     pub(super) fn new(first: usize) -> Self {
-        Self { first, kb: KnowledgeBase::new(), vectors: Vec::new(), search: None }
+        Self {
+            first,
+            kb: KnowledgeBase::new(),
+            vectors: Vec::new(),
+            search: None,
+        }
     }
 
     /// The concepts, in the order in which they were added.
@@ -96,26 +103,54 @@ impl AddedConcepts {
 
     /// A candidate with its position among all concepts.
     fn to_global(&self, found: Candidate) -> Candidate {
-        Candidate { concept: self.global(found.concept), ..found }
+        Candidate {
+            concept: self.global(found.concept),
+            ..found
+        }
     }
 
     /// The concepts with this name after normalisation.
     pub(super) fn named(&self, mention: &str) -> Vec<ConceptId> {
-        let Some(AddedSearch { dictionary, .. }) = &self.search else { return Vec::new() };
-        dictionary.lookup_mention(mention).into_iter().map(|at| self.global(at)).collect()
+        let Some(AddedSearch { dictionary, .. }) = &self.search else {
+            return Vec::new();
+        };
+        dictionary
+            .lookup_mention(mention)
+            .into_iter()
+            .map(|at| self.global(at))
+            .collect()
     }
 
     /// The concepts with an inflected form of this name.
     pub(super) fn lookup_forms(&self, mention: &str) -> Vec<ConceptId> {
-        let Some(AddedSearch { dictionary, .. }) = &self.search else { return Vec::new() };
-        dictionary.lookup_forms(mention).into_iter().map(|at| self.global(at)).collect()
+        let Some(AddedSearch { dictionary, .. }) = &self.search else {
+            return Vec::new();
+        };
+        dictionary
+            .lookup_forms(mention)
+            .into_iter()
+            .map(|at| self.global(at))
+            .collect()
     }
 
     /// Adds the mentions of their names to those of the bundle. Of overlapping names the longer one stays, and a name replaces
     /// overlapping unknown terms.
-    pub(super) fn detect(&self, text: &str, found: Vec<Detected>, options: &DetectOptions) -> Vec<Detected> {
-        let Some(AddedSearch { dictionary, .. }) = &self.search else { return found };
-        let own = dictionary.detect(text, &DetectOptions { unknown_terms: false, ..*options });
+    pub(super) fn detect(
+        &self,
+        text: &str,
+        found: Vec<Detected>,
+        options: &DetectOptions,
+    ) -> Vec<Detected> {
+        let Some(AddedSearch { dictionary, .. }) = &self.search else {
+            return found;
+        };
+        let own = dictionary.detect(
+            text,
+            &DetectOptions {
+                unknown_terms: false,
+                ..*options
+            },
+        );
         let beats = |own: &Detected, other: &Detected| {
             let same = own.pieces() == other.pieces();
             let longer = own.span.len() > other.span.len();
@@ -125,18 +160,31 @@ impl AddedConcepts {
         let (mut joined, mut from) = (Vec::with_capacity(found.len() + own.len()), 0);
         let mut lost = vec![false; found.len()];
         for own in own {
-            while found.get(from).is_some_and(|other| other.span.end <= own.span.start) {
+            while found
+                .get(from)
+                .is_some_and(|other| other.span.end <= own.span.start)
+            {
                 from += 1;
             }
-            let beside = || (from..found.len()).take_while(|at| found[*at].span.start < own.span.end);
+            let beside =
+                || (from..found.len()).take_while(|at| found[*at].span.start < own.span.end);
             let overlapped: Vec<usize> = beside().filter(|at| found[*at].overlaps(&own)).collect();
             let fits = options.overlapping || overlapped.iter().all(|at| beats(&own, &found[*at]));
             if fits {
-                overlapped.iter().filter(|at| beats(&own, &found[**at])).for_each(|at| lost[*at] = true);
+                overlapped
+                    .iter()
+                    .filter(|at| beats(&own, &found[**at]))
+                    .for_each(|at| lost[*at] = true);
                 joined.push(own);
             }
         }
-        joined.extend(found.into_iter().zip(lost).filter(|(_, lost)| !lost).map(|(found, _)| found));
+        joined.extend(
+            found
+                .into_iter()
+                .zip(lost)
+                .filter(|(_, lost)| !lost)
+                .map(|(found, _)| found),
+        );
         joined.sort_unstable();
         joined.dedup();
         joined
@@ -144,7 +192,9 @@ impl AddedConcepts {
 
     /// Merges their candidates with those of the bundle, `k` for each query.
     pub(super) fn search(&self, queries: &[f32], k: usize, candidates: &mut [Vec<Candidate>]) {
-        let Some(AddedSearch { index, .. }) = &self.search else { return };
+        let Some(AddedSearch { index, .. }) = &self.search else {
+            return;
+        };
         for (found, candidates) in index.search(queries, k).into_iter().zip(candidates) {
             candidates.extend(found.into_iter().map(|found| self.to_global(found)));
             *candidates = best_per_concept(std::mem::take(candidates), k);
@@ -153,16 +203,32 @@ impl AddedConcepts {
 
     /// The scores of some of them with a query `[dim]`.
     pub(super) fn score(&self, query: &[f32], concepts: Vec<ConceptId>) -> Vec<Candidate> {
-        let Some(AddedSearch { index, .. }) = &self.search else { return Vec::new() };
+        let Some(AddedSearch { index, .. }) = &self.search else {
+            return Vec::new();
+        };
         let inside = concepts.iter().map(|id| self.local(*id));
-        index.score(query, inside).into_iter().map(|found| self.to_global(found)).collect()
+        index
+            .score(query, inside)
+            .into_iter()
+            .map(|found| self.to_global(found))
+            .collect()
     }
 
     /// The Sum-of-Max of a mention with some of them.
     pub(super) fn rank(&self, tokens: &TokenCodes, concepts: Vec<ConceptId>) -> Vec<Candidate> {
-        let Some(AddedSearch { tokens: Some(store), .. }) = &self.search else { return Vec::new() };
+        let Some(AddedSearch {
+            tokens: Some(store),
+            ..
+        }) = &self.search
+        else {
+            return Vec::new();
+        };
         let inside = concepts.iter().map(|id| self.local(*id));
-        store.rank(tokens, inside).into_iter().map(|found| self.to_global(found)).collect()
+        store
+            .rank(tokens, inside)
+            .into_iter()
+            .map(|found| self.to_global(found))
+            .collect()
     }
 }
 
@@ -172,7 +238,11 @@ impl Linker {
     ///
     /// # Errors
     /// If no concept can be added, a concept of the bundle is damaged, or a text cannot be tokenized.
-    pub fn tokenize_concepts(&self, concepts: Vec<Concept>, report: &mut Report) -> Result<TokenizedConcepts> {
+    pub fn tokenize_concepts(
+        &self,
+        concepts: Vec<Concept>,
+        report: &mut Report,
+    ) -> Result<TokenizedConcepts> {
         let (mut kept, mut rows, mut counts) = (KnowledgeBase::new(), Vec::new(), Vec::new());
         let view = &self.bundle.manifest.view;
         for concept in concepts {
@@ -196,11 +266,19 @@ impl Linker {
         }
         if kept.is_empty() {
             let why = report.reasons();
-            let why = if why.is_empty() { "there is none".to_owned() } else { format!("skipped {why}") };
+            let why = if why.is_empty() {
+                "there is none".to_owned()
+            } else {
+                format!("skipped {why}")
+            };
             return Err(Error::input(format!("no concept to add: {why}")));
         }
         let concepts = kept.iter().map(|(_, concept)| concept.clone()).collect();
-        Ok(TokenizedConcepts { concepts, rows, counts })
+        Ok(TokenizedConcepts {
+            concepts,
+            rows,
+            counts,
+        })
     }
 
     /// Adds concepts with the vectors of their rows; all of them, or none.
@@ -213,13 +291,31 @@ impl Linker {
     ///
     /// # Panics
     /// If the vectors are not those of the rows, or were encoded for another scorer.
-    pub fn add_concepts(&mut self, tokenized: TokenizedConcepts, vectors: &Encodings) -> Result<()> {
-        let TokenizedConcepts { concepts, counts, .. } = tokenized;
+    pub fn add_concepts(
+        &mut self,
+        tokenized: TokenizedConcepts,
+        vectors: &Encodings,
+    ) -> Result<()> {
+        let TokenizedConcepts {
+            concepts, counts, ..
+        } = tokenized;
         let (dim, rows) = (self.bundle.index.info().dim, counts.iter().sum::<usize>());
-        assert_eq!(vectors.pooled.len(), rows * dim, "vectors of {dim} values for all rows");
+        assert_eq!(
+            vectors.pooled.len(),
+            rows * dim,
+            "vectors of {dim} values for all rows"
+        );
         let tokens = vectors.tokens.as_deref().unwrap_or_default();
-        let expected = if self.scorer == Scorer::SumOfMax { rows } else { 0 };
-        assert_eq!(tokens.len(), expected, "tokens for all rows where they are compared");
+        let expected = if self.scorer == Scorer::SumOfMax {
+            rows
+        } else {
+            0
+        };
+        assert_eq!(
+            tokens.len(),
+            expected,
+            "tokens for all rows where they are compared"
+        );
         let (mut kb, mut all) = (self.added.kb.clone(), self.added.vectors.clone());
         let mut first = 0;
         for (concept, count) in concepts.into_iter().zip(&counts) {
@@ -227,7 +323,12 @@ impl Linker {
             let own = first..first + count;
             first = own.end;
             let pooled = vectors.pooled[own.start * dim..own.end * dim].to_vec();
-            let tokens = tokens.get(own).unwrap_or_default().iter().map(|row| TokenCodes::new(dim, row)).collect();
+            let tokens = tokens
+                .get(own)
+                .unwrap_or_default()
+                .iter()
+                .map(|row| TokenCodes::new(dim, row))
+                .collect();
             all.push(ConceptVectors { pooled, tokens });
         }
         self.replace(kb, all)
@@ -257,10 +358,19 @@ impl Linker {
             false => {
                 let (index, tokens) = self.index_of(&vectors)?;
                 let dictionary = Dictionary::from_bytes(Dictionary::build(kb.iter())?.into())?;
-                Some(AddedSearch { index, tokens, dictionary })
+                Some(AddedSearch {
+                    index,
+                    tokens,
+                    dictionary,
+                })
             }
         };
-        self.added = AddedConcepts { first, kb, vectors, search };
+        self.added = AddedConcepts {
+            first,
+            kb,
+            vectors,
+            search,
+        };
         Ok(())
     }
 
@@ -274,12 +384,21 @@ impl Linker {
             all.extend_from_slice(&own.pooled);
             own.tokens.iter().for_each(|row| store.push_codes(id, row));
         }
-        let info = IndexInfo { rows: concepts.len(), precision: Precision::F32, hnsw: None, ..info.clone() };
+        let info = IndexInfo {
+            rows: concepts.len(),
+            precision: Precision::F32,
+            hnsw: None,
+            ..info.clone()
+        };
         let trusted = crate::container::Check::Trusted;
-        let mut index = Index::from_bytes(&Bytes::from(Index::build(&all, &concepts, &info)?), trusted)?;
+        let mut index =
+            Index::from_bytes(&Bytes::from(Index::build(&all, &concepts, &info)?), trusted)?;
         let mut tokens = match self.scorer {
             Scorer::Dual => None,
-            Scorer::SumOfMax => Some(TokenStore::from_bytes(&Bytes::from(store.finish()?), trusted)?),
+            Scorer::SumOfMax => Some(TokenStore::from_bytes(
+                &Bytes::from(store.finish()?),
+                trusted,
+            )?),
         };
         if view.concepts == View::Both {
             index.set_mix(view.mix);

@@ -37,14 +37,18 @@ impl SpellingScorer<'_> {
         let overlap = match self.added.concept(concept) {
             Some(concept) => mention.nearest(concept.names()),
             // The output reports a damaged record when it names the concept.
-            None => self.table.get(concept).map_or(0.0, |concept| mention.nearest(concept.names())),
+            None => self
+                .table
+                .get(concept)
+                .map_or(0.0, |concept| mention.nearest(concept.names())),
         };
         self.weight * highest * overlap * overlap
     }
 
     /// The candidate with the weighted sum of its score and spelling.
     fn spelled(&self, mention: &Spelling, highest: f32, candidate: Candidate) -> Candidate {
-        let score = (1.0 - self.weight) * candidate.score + self.part(mention, highest, candidate.concept);
+        let score =
+            (1.0 - self.weight) * candidate.score + self.part(mention, highest, candidate.concept);
         Candidate { score, ..candidate }
     }
 }
@@ -52,7 +56,11 @@ impl SpellingScorer<'_> {
 impl Linker {
     fn spelling_scorer(&self) -> SpellingScorer<'_> {
         let weight = self.bundle.manifest.view.spelling;
-        SpellingScorer { table: &self.bundle.concepts, added: &self.added, weight }
+        SpellingScorer {
+            table: &self.bundle.concepts,
+            added: &self.added,
+            weight,
+        }
     }
 
     /// The best `k` candidates of each mention, best first, without shared candidates. The concepts named like the mention are
@@ -60,38 +68,68 @@ impl Linker {
     ///
     /// # Shapes
     /// queries `[sequences]` -> one list per mention
-    pub(super) fn candidates(&self, prepared: &Prepared, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
+    pub(super) fn candidates(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        k: usize,
+    ) -> Vec<Vec<Candidate>> {
         let spelling = self.spelling_scorer();
-        let taken = if spelling.weight > 0.0 { k.max(SPELLED) } else { k };
+        let taken = if spelling.weight > 0.0 {
+            k.max(SPELLED)
+        } else {
+            k
+        };
         let found = self.search(prepared.sequences.len(), queries, taken);
         let own = |mention: &PreparedMention| {
-            let Some(at) = mention.sequence else { return Vec::new() };
+            let Some(at) = mention.sequence else {
+                return Vec::new();
+            };
             let mut all = found[at].clone();
             if self.names_score_highest() {
                 let score = self.highest(prepared, mention);
                 // Thousands of concepts may have one name. Equal scores are in concept order.
                 let named = mention.named.iter().take(taken);
-                all.extend(named.map(|concept| Candidate { concept: *concept, score }));
+                all.extend(named.map(|concept| Candidate {
+                    concept: *concept,
+                    score,
+                }));
             } else {
-                let seen: HashSet<ConceptId> = all.iter().map(|candidate| candidate.concept).collect();
-                let missed = mention.named.iter().copied().filter(|concept| !seen.contains(concept));
+                let seen: HashSet<ConceptId> =
+                    all.iter().map(|candidate| candidate.concept).collect();
+                let missed = mention
+                    .named
+                    .iter()
+                    .copied()
+                    .filter(|concept| !seen.contains(concept));
                 // Thousands of concepts may have one name.
-                all.extend(best_per_concept(self.score(queries, at, missed.collect()), taken));
+                all.extend(best_per_concept(
+                    self.score(queries, at, missed.collect()),
+                    taken,
+                ));
             }
             all
         };
         let mentions: Vec<_> = prepared
             .mentions
             .iter()
-            .map(|mention| (mention.text.as_str(), self.highest(prepared, mention), &mention.named[..], own(mention)))
+            .map(|mention| {
+                (
+                    mention.text.as_str(),
+                    self.highest(prepared, mention),
+                    &mention.named[..],
+                    own(mention),
+                )
+            })
             .collect();
         let ordered = kernels::for_each_chunk(&mentions, CHUNK, |_, mentions| {
             let ordered = mentions.iter().map(|(text, highest, named, candidates)| {
                 let mut candidates = candidates.clone();
                 if spelling.weight > 0.0 {
                     let mention = Spelling::new(text);
-                    let spelled =
-                        |candidate: &mut Candidate| *candidate = spelling.spelled(&mention, *highest, *candidate);
+                    let spelled = |candidate: &mut Candidate| {
+                        *candidate = spelling.spelled(&mention, *highest, *candidate)
+                    };
                     candidates.iter_mut().for_each(spelled);
                 }
                 first_with_named(candidates, named, k)
@@ -105,16 +143,29 @@ impl Linker {
     /// tokens.
     pub(super) fn highest(&self, prepared: &Prepared, mention: &PreparedMention) -> f32 {
         match (self.scorer, mention.sequence) {
-            (Scorer::SumOfMax, Some(at)) => self.encoder.compared(&prepared.sequences[at]).len() as f32,
+            (Scorer::SumOfMax, Some(at)) => {
+                self.encoder.compared(&prepared.sequences[at]).len() as f32
+            }
             _ => 1.0,
         }
     }
 
     /// What spelling adds to the score of a concept; the rest is the similarity of vectors. `None` if spelling has no weight.
     /// `mention` is a position in `prepared`.
-    pub fn spelling_score(&self, prepared: &Prepared, mention: usize, concept: ConceptId) -> Option<f32> {
+    pub fn spelling_score(
+        &self,
+        prepared: &Prepared,
+        mention: usize,
+        concept: ConceptId,
+    ) -> Option<f32> {
         let (spelling, mention) = (self.spelling_scorer(), prepared.mentions.get(mention)?);
-        let part = || spelling.part(&Spelling::new(&mention.text), self.highest(prepared, mention), concept);
+        let part = || {
+            spelling.part(
+                &Spelling::new(&mention.text),
+                self.highest(prepared, mention),
+                concept,
+            )
+        };
         (spelling.weight > 0.0).then(part)
     }
 
@@ -129,7 +180,13 @@ impl Linker {
     ///
     /// # Shapes
     /// queries `[sequences]`, links `[mentions]`
-    pub fn share_candidates(&self, prepared: &Prepared, queries: &Queries, links: &mut [Link], k: usize) {
+    pub fn share_candidates(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        links: &mut [Link],
+        k: usize,
+    ) {
         self.share_from(prepared, 0, queries, links, k);
     }
 
@@ -146,28 +203,52 @@ impl Linker {
         if places == 0 || links.len() < 2 {
             return;
         }
-        let best = links.iter().filter_map(|link| link.candidates.first().copied()).collect();
-        let best: Vec<ConceptId> =
-            best_per_concept(best, links.len()).into_iter().map(|candidate| candidate.concept).collect();
+        let best = links
+            .iter()
+            .filter_map(|link| link.candidates.first().copied())
+            .collect();
+        let best: Vec<ConceptId> = best_per_concept(best, links.len())
+            .into_iter()
+            .map(|candidate| candidate.concept)
+            .collect();
         let spelling = self.spelling_scorer();
         for (link, mention) in links.iter_mut().zip(&prepared.mentions[first..]) {
             let Some(at) = mention.sequence else { continue };
-            let (stay, go) = link.candidates.split_at(link.candidates.len().min(k - places));
+            let (stay, go) = link
+                .candidates
+                .split_at(link.candidates.len().min(k - places));
             let own: HashSet<ConceptId> = stay.iter().map(|candidate| candidate.concept).collect();
             // Candidates named like the mention stay.
-            let named = go.iter().filter(|candidate| is_among(&mention.named, candidate)).count();
+            let named = go
+                .iter()
+                .filter(|candidate| is_among(&mention.named, candidate))
+                .count();
             let free = places.saturating_sub(named);
-            let wanted: Vec<ConceptId> = best.iter().copied().filter(|id| !own.contains(id)).take(free).collect();
-            let new = wanted.iter().copied().filter(|id| go.iter().all(|candidate| candidate.concept != *id));
+            let wanted: Vec<ConceptId> = best
+                .iter()
+                .copied()
+                .filter(|id| !own.contains(id))
+                .take(free)
+                .collect();
+            let new = wanted
+                .iter()
+                .copied()
+                .filter(|id| go.iter().all(|candidate| candidate.concept != *id));
             let mut joined = self.score(queries, at, new.collect());
             if spelling.weight > 0.0 {
-                let (text, highest) = (Spelling::new(&mention.text), self.highest(prepared, mention));
-                joined.iter_mut().for_each(|joined| *joined = spelling.spelled(&text, highest, *joined));
+                let (text, highest) = (
+                    Spelling::new(&mention.text),
+                    self.highest(prepared, mention),
+                );
+                joined
+                    .iter_mut()
+                    .for_each(|joined| *joined = spelling.spelled(&text, highest, *joined));
             }
             // A shared candidate that the search missed does not overtake one that it found.
             joined.retain(|joined| stay.last().is_none_or(|last| last.rank(joined).is_lt()));
-            let (wanted, mut others): (Vec<Candidate>, Vec<Candidate>) =
-                go.iter().partition(|candidate| wanted.contains(&candidate.concept));
+            let (wanted, mut others): (Vec<Candidate>, Vec<Candidate>) = go
+                .iter()
+                .partition(|candidate| wanted.contains(&candidate.concept));
             others.sort_by_key(|candidate| !is_among(&mention.named, candidate));
             let left = k - stay.len() - wanted.len() - joined.len();
             joined.extend(wanted.into_iter().chain(others.into_iter().take(left)));
@@ -189,7 +270,8 @@ fn first_with_named(candidates: Vec<Candidate>, named: &[ConceptId], k: usize) -
     if all.len() > k {
         let is_named = |candidate: &Candidate| is_among(named, candidate);
         let rest = all.split_off(1.min(k));
-        let (named, others): (Vec<Candidate>, Vec<Candidate>) = rest.into_iter().partition(is_named);
+        let (named, others): (Vec<Candidate>, Vec<Candidate>) =
+            rest.into_iter().partition(is_named);
         let free = k - all.len();
         all.extend(named.into_iter().chain(others).take(free));
         all.sort_unstable_by(Candidate::rank);

@@ -62,11 +62,18 @@ impl Linker {
         let (mut candidates, mut all) = (Vec::new(), Vec::new());
         for candidate in &link.candidates {
             let concept = self.concept(candidate.concept)?;
-            let rows = self.bundle.manifest.view.rows(&self.bundle.tokens, &concept)?;
+            let rows = self
+                .bundle
+                .manifest
+                .view
+                .rows(&self.bundle.tokens, &concept)?;
             candidates.push((*candidate, concept, rows.len()));
             all.extend(rows);
         }
-        Ok(CandidateTexts { candidates, rows: all })
+        Ok(CandidateTexts {
+            candidates,
+            rows: all,
+        })
     }
 
     /// The most similar text of each candidate, and for Sum-of-Max the alignment of its tokens.
@@ -103,15 +110,27 @@ impl Linker {
             };
             let text = &texts.rows[row];
             let word = |sequence: &Encoded, at: usize| {
-                sequence.ids.get(at).map_or(String::new(), |id| self.bundle.tokens.token(*id))
+                sequence
+                    .ids
+                    .get(at)
+                    .map_or(String::new(), |id| self.bundle.tokens.token(*id))
             };
-            let tokens = nearest(own, vectors, row).enumerate().map(|(at, (other, similarity))| TokenAlignment {
-                mention: word(mention, compared.start + at),
-                text: word(text, other),
-                similarity,
-            });
+            let tokens = nearest(own, vectors, row)
+                .enumerate()
+                .map(|(at, (other, similarity))| TokenAlignment {
+                    mention: word(mention, compared.start + at),
+                    text: word(text, other),
+                    similarity,
+                });
             let best_text = self.describe(concept, text);
-            MatchedText { id, name, score, best_text, best_text_score, tokens: tokens.collect() }
+            MatchedText {
+                id,
+                name,
+                score,
+                best_text,
+                best_text_score,
+                tokens: tokens.collect(),
+            }
         };
         texts.candidates.iter().map(matched).collect()
     }
@@ -119,8 +138,15 @@ impl Linker {
     /// The name or template that a token sequence was made of, in words.
     fn describe(&self, concept: &Concept, row: &Encoded) -> String {
         let (tokens, view) = (&self.bundle.tokens, &self.bundle.manifest.view);
-        let is_row = |name: &&str| tokens.name(name, view.name_tokens).is_ok_and(|found| found.as_ref() == Some(row));
-        concept.names().find(is_row).map_or_else(|| "its template".to_owned(), |name| format!("the name {name:?}"))
+        let is_row = |name: &&str| {
+            tokens
+                .name(name, view.name_tokens)
+                .is_ok_and(|found| found.as_ref() == Some(row))
+        };
+        concept.names().find(is_row).map_or_else(
+            || "its template".to_owned(),
+            |name| format!("the name {name:?}"),
+        )
     }
 }
 
@@ -131,9 +157,14 @@ fn dot(one: &[f32], other: &[f32]) -> f32 {
 /// The score of a mention with a text, from vectors that are not quantised.
 fn score(mention: &Encodings, texts: &Encodings, row: usize) -> f32 {
     match mention.tokens {
-        Some(_) => nearest(mention, texts, row).map(|(_, similarity)| similarity).sum(),
+        Some(_) => nearest(mention, texts, row)
+            .map(|(_, similarity)| similarity)
+            .sum(),
         None => {
-            let vector = texts.pooled.chunks_exact(mention.pooled.len().max(1)).nth(row);
+            let vector = texts
+                .pooled
+                .chunks_exact(mention.pooled.len().max(1))
+                .nth(row);
             vector.map_or(f32::NAN, |vector| dot(&mention.pooled, vector))
         }
     }
@@ -146,10 +177,19 @@ fn nearest<'a>(
     row: usize,
 ) -> impl Iterator<Item = (usize, f32)> + use<'a> {
     let dim = mention.pooled.len().max(1);
-    let of = |all: &'a Encodings, at: usize| all.tokens.iter().flatten().nth(at).map_or(&[][..], Vec::as_slice);
+    let of = |all: &'a Encodings, at: usize| {
+        all.tokens
+            .iter()
+            .flatten()
+            .nth(at)
+            .map_or(&[][..], Vec::as_slice)
+    };
     let (tokens, others) = (of(mention, 0), of(texts, row));
     tokens.chunks_exact(dim).filter_map(move |token| {
-        let products = others.chunks_exact(dim).map(|other| dot(token, other)).enumerate();
+        let products = others
+            .chunks_exact(dim)
+            .map(|other| dot(token, other))
+            .enumerate();
         products.reduce(|best, other| if other.1 > best.1 { other } else { best })
     })
 }

@@ -71,7 +71,11 @@ pub struct LinkOptions {
 
 impl Default for LinkOptions {
     fn default() -> Self {
-        Self { k: 5, threshold: None, detect: DetectOptions::default() }
+        Self {
+            k: 5,
+            threshold: None,
+            detect: DetectOptions::default(),
+        }
     }
 }
 
@@ -151,7 +155,12 @@ impl Linker {
     pub fn new(bundle: Bundle, device: &Device) -> Result<Self> {
         let encoder = bundle.encoder(device)?;
         let (added, scorer) = (AddedConcepts::new(bundle.concepts.len()), bundle.scorer());
-        let mut linker = Self { bundle, encoder, scorer, added };
+        let mut linker = Self {
+            bundle,
+            encoder,
+            scorer,
+            added,
+        };
         linker.set_scorer(scorer)?;
         Ok(linker)
     }
@@ -168,7 +177,12 @@ impl Linker {
     ///
     /// # Errors
     /// If a span cannot be cut out of the text, or the device fails.
-    pub fn link_mentions(&self, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Vec<Link>> {
+    pub fn link_mentions(
+        &self,
+        text: &str,
+        mentions: Vec<Detected>,
+        options: &LinkOptions,
+    ) -> Result<Vec<Link>> {
         let prepared = self.prepare(text, mentions)?;
         let queries = self.encode(&prepared, |_| Ok(()))?;
         Ok(self.finish(&prepared, &queries, options))
@@ -188,7 +202,10 @@ impl Linker {
         view.mix = mix;
         view.check_mix()?;
         self.bundle.index.set_mix(mix);
-        self.bundle.token_vectors.iter_mut().for_each(|store| store.set_mix(mix));
+        self.bundle
+            .token_vectors
+            .iter_mut()
+            .for_each(|store| store.set_mix(mix));
         Ok(())
     }
 
@@ -199,7 +216,9 @@ impl Linker {
     pub fn set_spelling(&mut self, share: f32) -> Result<()> {
         let manifest = &mut self.bundle.manifest;
         manifest.view.spelling = share;
-        manifest.view.check_spelling(manifest.encoder.reduction.score)
+        manifest
+            .view
+            .check_spelling(manifest.encoder.reduction.score)
     }
 
     /// Sets the rule for NIL.
@@ -217,7 +236,10 @@ impl Linker {
     /// # Errors
     /// If there is no such concept, or its record is damaged.
     pub fn concept(&self, id: ConceptId) -> Result<Concept> {
-        self.added.concept(id).map_or_else(|| self.bundle.concepts.get(id), |concept| Ok(concept.clone()))
+        self.added.concept(id).map_or_else(
+            || self.bundle.concepts.get(id),
+            |concept| Ok(concept.clone()),
+        )
     }
 
     /// The position of an identifier.
@@ -225,7 +247,9 @@ impl Linker {
     /// # Errors
     /// As [`ConceptTable::find`](crate::kb::table::ConceptTable::find).
     pub fn find(&self, id: &str) -> Result<Option<ConceptId>> {
-        self.added.find(id).map_or_else(|| self.bundle.concepts.find(id), |found| Ok(Some(found)))
+        self.added
+            .find(id)
+            .map_or_else(|| self.bundle.concepts.find(id), |found| Ok(Some(found)))
     }
 
     /// The encoder.
@@ -235,7 +259,11 @@ impl Linker {
 
     /// Detects the mentions of a text, in its order.
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Vec<Detected> {
-        self.added.detect(text, self.bundle.detect(text, &options.detect), &options.detect)
+        self.added.detect(
+            text,
+            self.bundle.detect(text, &options.detect),
+            &options.detect,
+        )
     }
 
     /// Cuts mentions out of a text and tokenizes them.
@@ -258,7 +286,10 @@ impl Linker {
         mentions: Vec<Detected>,
     ) -> Result<Prepared> {
         let view = &self.bundle.manifest.view;
-        let (mut interner, mut prepared) = (SequenceInterner::default(), Vec::with_capacity(mentions.len()));
+        let (mut interner, mut prepared) = (
+            SequenceInterner::default(),
+            Vec::with_capacity(mentions.len()),
+        );
         for detected in mentions {
             let mention = reader.mention_in(text, detected.pieces())?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
@@ -268,10 +299,20 @@ impl Linker {
                 Cow::Borrowed(_) => false,
                 Cow::Owned(read) => *read != text::text_of(text, detected.pieces())?,
             };
-            prepared.push(PreparedMention { detected, sequence, named, text: mention.text.into_owned(), rewritten });
+            prepared.push(PreparedMention {
+                detected,
+                sequence,
+                named,
+                text: mention.text.into_owned(),
+                rewritten,
+            });
         }
         let texts = vec![prepared.len()];
-        Ok(Prepared { mentions: prepared, sequences: interner.into_sequences(), texts })
+        Ok(Prepared {
+            mentions: prepared,
+            sequences: interner.into_sequences(),
+            texts,
+        })
     }
 
     /// The concepts with this name after normalisation.
@@ -285,7 +326,9 @@ impl Linker {
     /// and "seminal vesicle" of another.
     fn is_named(&self, text: &str, named: &[ConceptId], concept: ConceptId) -> bool {
         let has = |concepts: &[ConceptId]| concepts.binary_search(&concept).is_ok();
-        let has_form = || has(&self.bundle.dictionary.lookup_forms(text)) || has(&self.added.lookup_forms(text));
+        let has_form = || {
+            has(&self.bundle.dictionary.lookup_forms(text)) || has(&self.added.lookup_forms(text))
+        };
         has(named) || !named.is_empty() && has_form()
     }
 
@@ -305,30 +348,62 @@ impl Linker {
     ///
     /// # Panics
     /// If the queries are not those of the sequences.
-    pub fn finish(&self, prepared: &Prepared, queries: &Queries, options: &LinkOptions) -> Vec<Link> {
+    pub fn finish(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        options: &LinkOptions,
+    ) -> Vec<Link> {
         let k = options.k.max(1);
         // The margin needs two candidates, even if one was asked for.
         let candidates = self.candidates(prepared, queries, k.max(2));
         let link = |(mention, mut candidates): (&PreparedMention, Vec<Candidate>)| {
-            let Detected { span, origin, fragments } = mention.detected.clone();
-            let cut = mention.sequence.map_or(Cut::default(), |at| prepared.sequences[at].cut);
+            let Detected {
+                span,
+                origin,
+                fragments,
+            } = mention.detected.clone();
+            let cut = mention
+                .sequence
+                .map_or(Cut::default(), |at| prepared.sequences[at].cut);
             self.put_named_first(prepared, mention, queries, &mut candidates);
-            let named =
-                candidates.first().is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
+            let named = candidates
+                .first()
+                .is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
             let nil_offset = self.nil_offset(mention, queries, &candidates, named);
             candidates.truncate(k);
             let decision = match mention.sequence {
                 Some(_) => self.decide(&candidates, nil_offset, named, options.threshold),
-                None => Decision::Nil { reason: NilReason::EmptyMention, best: None },
+                None => Decision::Nil {
+                    reason: NilReason::EmptyMention,
+                    best: None,
+                },
             };
             let read_as = mention.rewritten.then(|| mention.text.clone());
             let ranker_scores = Vec::new();
-            Link { span, fragments, origin, decision, candidates, nil_offset, ranker_scores, named, read_as, cut }
+            Link {
+                span,
+                fragments,
+                origin,
+                decision,
+                candidates,
+                nil_offset,
+                ranker_scores,
+                named,
+                read_as,
+                cut,
+            }
         };
         let mut links: Vec<Link> = prepared.mentions.iter().zip(candidates).map(link).collect();
         let mut first = 0;
         for mentions in &prepared.texts {
-            self.share_from(prepared, first, queries, &mut links[first..first + mentions], k);
+            self.share_from(
+                prepared,
+                first,
+                queries,
+                &mut links[first..first + mentions],
+                k,
+            );
             first += mentions;
         }
         links
@@ -344,8 +419,12 @@ impl Linker {
         queries: &Queries,
         found: &mut Vec<Candidate>,
     ) {
-        let named = found.iter().position(|candidate| is_among(&mention.named, candidate));
-        let (Some(at @ 1..), Some(best)) = (named, found.first().copied()) else { return };
+        let named = found
+            .iter()
+            .position(|candidate| is_among(&mention.named, candidate));
+        let (Some(at @ 1..), Some(best)) = (named, found.first().copied()) else {
+            return;
+        };
         if self.is_named(&mention.text, &mention.named, best.concept) {
             return;
         }
@@ -360,7 +439,13 @@ impl Linker {
             }
         }
         let named = found.remove(at);
-        found.insert(0, Candidate { score: best.score.next_up(), ..named });
+        found.insert(
+            0,
+            Candidate {
+                score: best.score.next_up(),
+                ..named
+            },
+        );
     }
 
     /// The features of each mention for a NIL model; `None` for a mention without a candidate.
@@ -377,7 +462,10 @@ impl Linker {
         links: &[Link],
     ) -> Result<Vec<Option<NilFeatures>>> {
         let each = prepared.mentions.iter().zip(links);
-        each.map(|(mention, link)| self.nil_features_of(mention, queries, &link.candidates, link.named)).collect()
+        each.map(|(mention, link)| {
+            self.nil_features_of(mention, queries, &link.candidates, link.named)
+        })
+        .collect()
     }
 
     fn nil_features_of(
@@ -387,38 +475,81 @@ impl Linker {
         candidates: &[Candidate],
         named: bool,
     ) -> Result<Option<NilFeatures>> {
-        let (Some(best), Some(at)) = (candidates.first(), mention.sequence) else { return Ok(None) };
-        let (concept, vector) = (self.concept(best.concept)?, queries.vector(at, self.encoder.dim()));
-        Ok(NilFeatures::new(&mention.text, vector, candidates, concept.names(), named))
+        let (Some(best), Some(at)) = (candidates.first(), mention.sequence) else {
+            return Ok(None);
+        };
+        let (concept, vector) = (
+            self.concept(best.concept)?,
+            queries.vector(at, self.encoder.dim()),
+        );
+        Ok(NilFeatures::new(
+            &mention.text,
+            vector,
+            candidates,
+            concept.names(),
+            named,
+        ))
     }
 
-    fn nil_offset(&self, mention: &PreparedMention, queries: &Queries, candidates: &[Candidate], named: bool) -> f32 {
-        let Some(model) = &self.bundle.manifest.nil.model else { return 0.0 };
+    fn nil_offset(
+        &self,
+        mention: &PreparedMention,
+        queries: &Queries,
+        candidates: &[Candidate],
+        named: bool,
+    ) -> f32 {
+        let Some(model) = &self.bundle.manifest.nil.model else {
+            return 0.0;
+        };
         // The output reports a damaged record when it names the concept.
-        let features = self.nil_features_of(mention, queries, candidates, named).ok().flatten();
+        let features = self
+            .nil_features_of(mention, queries, candidates, named)
+            .ok()
+            .flatten();
         features.map_or(0.0, |features| model.offset(&features))
     }
 
     /// Decides a link again with another threshold; `None` uses the bundle's policy. The best score of the first stage decides,
     /// even after a reranking.
     pub fn decide_again(&self, link: &mut Link, threshold: Option<f32>) {
-        if matches!(link.decision, Decision::Nil { reason: NilReason::EmptyMention, .. }) {
+        if matches!(
+            link.decision,
+            Decision::Nil {
+                reason: NilReason::EmptyMention,
+                ..
+            }
+        ) {
             return;
         }
         let by_score = best_per_concept(link.candidates.clone(), link.candidates.len());
         link.decision = self.decide(&by_score, link.nil_offset, link.named, threshold);
-        if let (Decision::Linked { best } | Decision::Nil { best: Some(best), .. }, Some(first)) =
-            (&mut link.decision, link.candidates.first())
+        if let (
+            Decision::Linked { best }
+            | Decision::Nil {
+                best: Some(best), ..
+            },
+            Some(first),
+        ) = (&mut link.decision, link.candidates.first())
         {
             *best = *first;
         }
     }
 
-    fn decide(&self, candidates: &[Candidate], nil_offset: f32, named: bool, threshold: Option<f32>) -> Decision {
+    fn decide(
+        &self,
+        candidates: &[Candidate],
+        nil_offset: f32,
+        named: bool,
+        threshold: Option<f32>,
+    ) -> Decision {
         let policy = &self.bundle.manifest.nil;
         match threshold {
             // A threshold of the user also holds for mentions that are a name.
-            Some(_) => NilPolicy { threshold, ..NilPolicy::default() }.decide(candidates, nil_offset),
+            Some(_) => NilPolicy {
+                threshold,
+                ..NilPolicy::default()
+            }
+            .decide(candidates, nil_offset),
             None => policy.decide_named(candidates, nil_offset, named),
         }
     }

@@ -37,16 +37,28 @@ pub struct Part {
 impl Prepared {
     /// Joins the mentions of several texts. Equal sequences of different texts are encoded once.
     pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {
-        let (mut interner, mut mentions, mut lengths) = (SequenceInterner::default(), Vec::new(), Vec::new());
+        let (mut interner, mut mentions, mut lengths) =
+            (SequenceInterner::default(), Vec::new(), Vec::new());
         for text in texts {
             lengths.extend(text.texts);
-            let numbers: Vec<usize> = text.sequences.into_iter().map(|encoded| interner.intern(encoded)).collect();
+            let numbers: Vec<usize> = text
+                .sequences
+                .into_iter()
+                .map(|encoded| interner.intern(encoded))
+                .collect();
             mentions.extend(text.mentions.into_iter().map(|mention| {
                 let sequence = mention.sequence.map(|at| numbers[at]);
-                PreparedMention { sequence, ..mention }
+                PreparedMention {
+                    sequence,
+                    ..mention
+                }
             }));
         }
-        Self { mentions, sequences: interner.into_sequences(), texts: lengths }
+        Self {
+            mentions,
+            sequences: interner.into_sequences(),
+            texts: lengths,
+        }
     }
 
     /// Splits the mentions into one part for each group of sequences, in the order of the groups. Mentions without a sequence
@@ -57,17 +69,30 @@ impl Prepared {
     /// If a sequence is in no group, or in two.
     pub fn split(self, groups: &[Vec<usize>]) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
-        parts.resize_with(groups.len().max(1), || Part { places: Vec::new(), prepared: Self::default() });
+        parts.resize_with(groups.len().max(1), || Part {
+            places: Vec::new(),
+            prepared: Self::default(),
+        });
         let mut sequences: Vec<Option<Encoded>> = self.sequences.into_iter().map(Some).collect();
         let mut places = vec![(0, 0); sequences.len()];
         for (at, group) in groups.iter().enumerate() {
             for (within, sequence) in group.iter().enumerate() {
                 places[*sequence] = (at, within);
-                parts[at].prepared.sequences.extend(sequences[*sequence].take());
+                parts[at]
+                    .prepared
+                    .sequences
+                    .extend(sequences[*sequence].take());
             }
-            assert_eq!(parts[at].prepared.sequences.len(), group.len(), "a sequence is in two groups");
+            assert_eq!(
+                parts[at].prepared.sequences.len(),
+                group.len(),
+                "a sequence is in two groups"
+            );
         }
-        assert!(sequences.iter().all(Option::is_none), "a sequence is in no group");
+        assert!(
+            sequences.iter().all(Option::is_none),
+            "a sequence is in no group"
+        );
         for (place, mention) in self.mentions.into_iter().enumerate() {
             let (at, sequence) = mention.sequence.map_or((0, None), |sequence| {
                 let (at, within) = places[sequence];
@@ -75,7 +100,10 @@ impl Prepared {
             });
             parts[at].places.push(place);
             parts[at].prepared.texts.push(1);
-            parts[at].prepared.mentions.push(PreparedMention { sequence, ..mention });
+            parts[at].prepared.mentions.push(PreparedMention {
+                sequence,
+                ..mention
+            });
         }
         parts
     }
@@ -83,7 +111,10 @@ impl Prepared {
     /// Marks the mentions as those of one text: they were prepared in parts.
     #[must_use]
     pub fn of_one_text(self) -> Self {
-        Self { texts: vec![self.mentions.len()], ..self }
+        Self {
+            texts: vec![self.mentions.len()],
+            ..self
+        }
     }
 
     /// The number of mentions.
@@ -110,14 +141,28 @@ mod tests {
 
     fn mention(start: usize, sequence: Option<usize>) -> PreparedMention {
         let detected = Detected::new(Span::new(start, start + 1), Origin::Given);
-        PreparedMention { detected, sequence, named: Vec::new(), text: String::new(), rewritten: false }
+        PreparedMention {
+            detected,
+            sequence,
+            named: Vec::new(),
+            text: String::new(),
+            rewritten: false,
+        }
     }
 
     #[test]
     fn parts_have_the_mentions_of_their_sequences() {
-        let mentions = [mention(0, Some(1)), mention(1, None), mention(2, Some(0)), mention(3, Some(1))];
+        let mentions = [
+            mention(0, Some(1)),
+            mention(1, None),
+            mention(2, Some(0)),
+            mention(3, Some(1)),
+        ];
         let whole = || Prepared {
-            mentions: mentions.iter().map(|m| mention(m.detected.span.start, m.sequence)).collect(),
+            mentions: mentions
+                .iter()
+                .map(|m| mention(m.detected.span.start, m.sequence))
+                .collect(),
             sequences: vec![encoded(10), encoded(11), encoded(12)],
             texts: vec![4],
         };
@@ -125,21 +170,42 @@ mod tests {
         let shown: Vec<_> = parts
             .iter()
             .map(|part| {
-                let ids: Vec<u32> = part.prepared.sequences.iter().map(|sequence| sequence.ids[0]).collect();
-                let sequences: Vec<_> = part.prepared.mentions.iter().map(|mention| mention.sequence).collect();
+                let ids: Vec<u32> = part
+                    .prepared
+                    .sequences
+                    .iter()
+                    .map(|sequence| sequence.ids[0])
+                    .collect();
+                let sequences: Vec<_> = part
+                    .prepared
+                    .mentions
+                    .iter()
+                    .map(|mention| mention.sequence)
+                    .collect();
                 (part.places.clone(), ids, sequences)
             })
             .collect();
-        assert_eq!(shown[0], (vec![0, 1, 3], vec![11], vec![Some(0), None, Some(0)]));
+        assert_eq!(
+            shown[0],
+            (vec![0, 1, 3], vec![11], vec![Some(0), None, Some(0)])
+        );
         assert_eq!(shown[1], (vec![2], vec![12, 10], vec![Some(1)]));
-        let nothing = Prepared { mentions: vec![mention(0, None)], ..Prepared::default() }.split(&[]);
+        let nothing = Prepared {
+            mentions: vec![mention(0, None)],
+            ..Prepared::default()
+        }
+        .split(&[]);
         assert_eq!((nothing.len(), &nothing[0].places[..]), (1, &[0][..]));
     }
 
     #[test]
     #[should_panic(expected = "in no group")]
     fn sequence_in_no_group_panics() {
-        let whole = Prepared { mentions: Vec::new(), sequences: vec![encoded(1), encoded(2)], texts: Vec::new() };
+        let whole = Prepared {
+            mentions: Vec::new(),
+            sequences: vec![encoded(1), encoded(2)],
+            texts: Vec::new(),
+        };
         whole.split(&[vec![0]]);
     }
 }

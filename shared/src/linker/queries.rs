@@ -43,8 +43,14 @@ impl Linker {
         self.scorer = scorer;
         if let Some(options) = self.bundle.manifest.index.hnsw {
             // A concept has several rows. With a smaller list the search would be repeated until it has enough concepts.
-            let least = if scorer == Scorer::SumOfMax { 2 * FIRST_PASS } else { 0 };
-            self.bundle.index.set_ef_search(options.ef_search.max(least));
+            let least = if scorer == Scorer::SumOfMax {
+                2 * FIRST_PASS
+            } else {
+                0
+            };
+            self.bundle
+                .index
+                .set_ef_search(options.ef_search.max(least));
         }
         Ok(())
     }
@@ -54,9 +60,20 @@ impl Linker {
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
-    pub fn encode(&self, prepared: &Prepared, tick: impl FnMut(usize) -> Result<()>) -> Result<Queries> {
+    pub fn encode(
+        &self,
+        prepared: &Prepared,
+        tick: impl FnMut(usize) -> Result<()>,
+    ) -> Result<Queries> {
         let rows: Vec<&Encoded> = prepared.sequences.iter().collect();
-        Queries::encode(&self.encoder, self.scorer, Side::Mention, &rows, BatchSize::default(), tick)
+        Queries::encode(
+            &self.encoder,
+            self.scorer,
+            Side::Mention,
+            &rows,
+            BatchSize::default(),
+            tick,
+        )
     }
 
     /// The best `k` concepts of each sequence, best first, ties in concept order.
@@ -65,24 +82,50 @@ impl Linker {
     /// If the number of queries is not that of the sequences, or they were encoded for another scorer.
     pub fn search(&self, sequences: usize, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
         let (pooled, dim) = (&queries.pooled, self.bundle.index.info().dim);
-        assert_eq!(pooled.len(), sequences * dim, "a vector of {dim} values for each of {sequences} sequences");
-        let store = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax);
-        let taken = if store.is_some() { k.max(FIRST_PASS) } else { k };
+        assert_eq!(
+            pooled.len(),
+            sequences * dim,
+            "a vector of {dim} values for each of {sequences} sequences"
+        );
+        let store = self
+            .bundle
+            .token_vectors
+            .as_ref()
+            .filter(|_| self.scorer == Scorer::SumOfMax);
+        let taken = if store.is_some() {
+            k.max(FIRST_PASS)
+        } else {
+            k
+        };
         let mut first = self.bundle.index.search(pooled, taken);
         self.added.search(pooled, taken, &mut first);
         let Some(store) = store else { return first };
         // Not the whole linker: threads of a page cannot share its GPU.
         let added = &self.added;
-        queries.rank_by_tokens(first, k, |tokens, concepts| sum_of_max(store, added, tokens, concepts))
+        queries.rank_by_tokens(first, k, |tokens, concepts| {
+            sum_of_max(store, added, tokens, concepts)
+        })
     }
 
     /// The scores of some concepts with a sequence, in no order.
-    pub(super) fn score(&self, queries: &Queries, sequence: usize, concepts: Vec<ConceptId>) -> Vec<Candidate> {
+    pub(super) fn score(
+        &self,
+        queries: &Queries,
+        sequence: usize,
+        concepts: Vec<ConceptId>,
+    ) -> Vec<Candidate> {
         let (dim, added) = (self.bundle.index.info().dim, &self.added);
-        if let Some(store) = self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax) {
+        if let Some(store) = self
+            .bundle
+            .token_vectors
+            .as_ref()
+            .filter(|_| self.scorer == Scorer::SumOfMax)
+        {
             return sum_of_max(store, added, &queries.tokens[sequence], concepts);
         }
-        let (others, own): (Vec<_>, Vec<_>) = concepts.into_iter().partition(|concept| added.has(*concept));
+        let (others, own): (Vec<_>, Vec<_>) = concepts
+            .into_iter()
+            .partition(|concept| added.has(*concept));
         let vector = queries.vector(sequence, dim);
         let mut scored = self.bundle.index.score(vector, own);
         scored.extend(added.score(vector, others));
@@ -94,17 +137,38 @@ impl Linker {
     ///
     /// # Panics
     /// As [`Linker::search`].
-    pub fn search_exact(&self, sequences: usize, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
+    pub fn search_exact(
+        &self,
+        sequences: usize,
+        queries: &Queries,
+        k: usize,
+    ) -> Vec<Vec<Candidate>> {
         let (Queries { pooled, tokens }, dim) = (queries, self.bundle.index.info().dim);
-        match self.bundle.token_vectors.as_ref().filter(|_| self.scorer == Scorer::SumOfMax) {
+        match self
+            .bundle
+            .token_vectors
+            .as_ref()
+            .filter(|_| self.scorer == Scorer::SumOfMax)
+        {
             None => {
-                assert_eq!(pooled.len(), sequences * dim, "a vector of {dim} values for each of {sequences} sequences");
+                assert_eq!(
+                    pooled.len(),
+                    sequences * dim,
+                    "a vector of {dim} values for each of {sequences} sequences"
+                );
                 self.bundle.index.search_exact(pooled, k)
             }
             Some(store) => {
-                assert_eq!(tokens.len(), sequences, "the tokens of each of {sequences} sequences");
+                assert_eq!(
+                    tokens.len(),
+                    sequences,
+                    "the tokens of each of {sequences} sequences"
+                );
                 let found = kernels::for_each_chunk(tokens, 1, |_, tokens| {
-                    tokens.iter().map(|tokens| store.search(tokens, k)).collect::<Vec<_>>()
+                    tokens
+                        .iter()
+                        .map(|tokens| store.search(tokens, k))
+                        .collect::<Vec<_>>()
                 });
                 found.into_iter().flatten().collect()
             }
@@ -119,7 +183,9 @@ fn sum_of_max(
     tokens: &TokenCodes,
     concepts: Vec<ConceptId>,
 ) -> Vec<Candidate> {
-    let (others, own): (Vec<_>, Vec<_>) = concepts.into_iter().partition(|concept| added.has(*concept));
+    let (others, own): (Vec<_>, Vec<_>) = concepts
+        .into_iter()
+        .partition(|concept| added.has(*concept));
     let mut scored = store.rank(tokens, own);
     scored.extend(added.rank(tokens, others));
     scored

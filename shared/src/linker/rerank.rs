@@ -22,9 +22,16 @@ impl Linker {
                 0 | 1 => None,
                 _ => ranker.mention(&reader.mention_in(text, link.pieces())?)?,
             };
-            let candidates = link.candidates.iter().take(if mention.is_some() { k } else { 0 });
-            let entity = |candidate: &Candidate| Ok(ranker.entity(&self.concept(candidate.concept)?).ok());
-            pairs.add(mention.as_ref(), candidates.map(entity).collect::<Result<Vec<_>>>()?);
+            let candidates = link
+                .candidates
+                .iter()
+                .take(if mention.is_some() { k } else { 0 });
+            let entity =
+                |candidate: &Candidate| Ok(ranker.entity(&self.concept(candidate.concept)?).ok());
+            pairs.add(
+                mention.as_ref(),
+                candidates.map(entity).collect::<Result<Vec<_>>>()?,
+            );
         }
         Ok(pairs)
     }
@@ -35,7 +42,11 @@ impl Linker {
     /// If the links or the scores are not those of the pairs.
     pub fn rerank(&self, text: &str, links: &mut [Link], pairs: &Pairs, scores: &[f32]) {
         let scores = pairs.by_mention(scores);
-        assert_eq!(links.len(), scores.len(), "the scores of each link's candidates");
+        assert_eq!(
+            links.len(),
+            scores.len(),
+            "the scores of each link's candidates"
+        );
         for (link, own) in links.iter_mut().zip(scores) {
             if own.is_empty() {
                 continue;

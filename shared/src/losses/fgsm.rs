@@ -22,11 +22,18 @@ pub enum Towards {
 ///
 /// # Panics
 /// If z is not on a device with gradients.
-pub fn fgsm(z: Tensor<3>, towards: &[Towards], epsilon: f32, scores: impl FnOnce(Tensor<3>) -> Tensor<1>) -> Tensor<3> {
+pub fn fgsm(
+    z: Tensor<3>,
+    towards: &[Towards],
+    epsilon: f32,
+    scores: impl FnOnce(Tensor<3>) -> Tensor<1>,
+) -> Tensor<3> {
     let z = z.detach().require_grad();
     // A pair's similarity depends only on its own embeddings, so the gradient of the sum has each pair's gradient.
     let gradients = scores(z.clone()).sum().backward();
-    let Some(gradient) = z.grad(&gradients) else { return z.inner().zeros_like() };
+    let Some(gradient) = z.grad(&gradients) else {
+        return z.inner().zeros_like();
+    };
     let signs: Vec<f32> = towards
         .iter()
         .map(|towards| match towards {
@@ -34,6 +41,7 @@ pub fn fgsm(z: Tensor<3>, towards: &[Towards], epsilon: f32, scores: impl FnOnce
             Towards::Lower => -epsilon,
         })
         .collect();
-    let signs = Tensor::<1>::from_floats(&signs[..], &z.device().inner()).reshape([signs.len(), 1, 1]);
+    let signs =
+        Tensor::<1>::from_floats(&signs[..], &z.device().inner()).reshape([signs.len(), 1, 1]);
     gradient.sign() * signs
 }

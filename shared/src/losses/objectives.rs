@@ -28,7 +28,10 @@ pub struct Proxy {
 impl Default for Proxy {
     /// PEL, table 6.
     fn default() -> Self {
-        Self { alpha: 32.0, delta: 0.0 }
+        Self {
+            alpha: 32.0,
+            delta: 0.0,
+        }
     }
 }
 
@@ -49,7 +52,12 @@ pub struct MultiSimilarity {
 impl Default for MultiSimilarity {
     /// The values of SapBERT (Liu et al., 2021).
     fn default() -> Self {
-        Self { alpha: 1.0, beta: 60.0, base: 0.5, margin: 0.2 }
+        Self {
+            alpha: 1.0,
+            beta: 60.0,
+            base: 0.5,
+            margin: 0.2,
+        }
     }
 }
 
@@ -87,7 +95,12 @@ pub fn proxy(scores: Tensor<2>, targets: &Targets, options: Proxy) -> Tensor<1> 
 ///
 /// # Shapes
 /// both scores and the mask (1 = unmasked; at least one in each row) `[mentions, entities]` -> `[mentions]`
-pub fn distillation(student: Tensor<2>, teacher: Tensor<2>, taking_part: &Tensor<2>, temperature: f64) -> Tensor<1> {
+pub fn distillation(
+    student: Tensor<2>,
+    teacher: Tensor<2>,
+    taking_part: &Tensor<2>,
+    temperature: f64,
+) -> Tensor<1> {
     let mentions = student.dims()[0];
     let shares = log_softmax(teacher / temperature, taking_part).exp() * taking_part.clone();
     let logs = log_softmax(student / temperature, taking_part);
@@ -115,7 +128,12 @@ pub fn multi_similarity(
     negatives: &Tensor<2>,
     options: MultiSimilarity,
 ) -> Tensor<1> {
-    let MultiSimilarity { alpha, beta, base, margin } = options;
+    let MultiSimilarity {
+        alpha,
+        beta,
+        base,
+        margin,
+    } = options;
     let seen = scores.clone().detach();
     let nearest_negative = mask(seen.clone(), negatives).max_dim(1); // [anchors, 1]
     let farthest_positive = mask(-seen.clone(), positives).max_dim(1).neg();
@@ -167,12 +185,21 @@ mod tests {
         let positive: Vec<f32> = (0..places).map(|at| f32::from(u8::from(at == 0))).collect();
         let row = |values: &[f32]| Tensor::<1>::from_floats(values, device).reshape([1, places]);
         let positive = row(&positive);
-        (row(scores), Targets { negative: 1.0 - positive.clone(), positive })
+        (
+            row(scores),
+            Targets {
+                negative: 1.0 - positive.clone(),
+                positive,
+            },
+        )
     }
 
     fn exact(scores: &[f32], Proxy { alpha, delta }: Proxy) -> f64 {
         let positive = (-alpha * (f64::from(scores[0]) - delta)).exp().ln_1p();
-        let sum: f64 = scores[1..].iter().map(|score| (alpha * (f64::from(*score) + delta)).exp()).sum();
+        let sum: f64 = scores[1..]
+            .iter()
+            .map(|score| (alpha * (f64::from(*score) + delta)).exp())
+            .sum();
         positive + sum.ln_1p()
     }
 
@@ -188,9 +215,19 @@ mod tests {
         assert!((loss[0] - 6f32.ln()).abs() < 1e-6, "{loss:?}");
         // A margin of 0.1 at α = 10 makes both exponents 1: log(1 + e) + log(1 + 2e).
         let (scores, targets) = first(&[0.0, 0.0, 0.0], &device);
-        let loss = floats(proxy(scores, &targets, Proxy { alpha: 10.0, delta: 0.1 }));
+        let loss = floats(proxy(
+            scores,
+            &targets,
+            Proxy {
+                alpha: 10.0,
+                delta: 0.1,
+            },
+        ));
         let e = std::f32::consts::E;
-        assert!((loss[0] - (1.0 + e).ln() - (1.0 + 2.0 * e).ln()).abs() < 1e-5, "{loss:?}");
+        assert!(
+            (loss[0] - (1.0 + e).ln() - (1.0 + 2.0 * e).ln()).abs() < 1e-5,
+            "{loss:?}"
+        );
     }
 
     #[test]
@@ -204,7 +241,10 @@ mod tests {
             floats(proxy(scores.clone(), &targets, options)),
             floats(proxy(wide.clone(), &wide_targets, options))
         );
-        assert_eq!(floats(cross_entropy(scores, &targets)), floats(cross_entropy(wide, &wide_targets)));
+        assert_eq!(
+            floats(cross_entropy(scores, &targets)),
+            floats(cross_entropy(wide, &wide_targets))
+        );
     }
 
     #[test]
@@ -212,7 +252,14 @@ mod tests {
         let device = Device::flex();
         let (scores, targets) = first(&[0.5], &device);
         assert_eq!(floats(cross_entropy(scores.clone(), &targets)), [0.0]);
-        let loss = floats(proxy(scores, &targets, Proxy { alpha: 2.0, delta: 0.0 }));
+        let loss = floats(proxy(
+            scores,
+            &targets,
+            Proxy {
+                alpha: 2.0,
+                delta: 0.0,
+            },
+        ));
         assert!((loss[0] - (-1f32).exp().ln_1p()).abs() < 1e-6, "{loss:?}");
     }
 
@@ -223,18 +270,34 @@ mod tests {
         let (all, two) = (tensor([[1.0; 3]]), tensor([[1.0, 1.0, 0.0]]));
         // The third entity is masked out. Teacher: e^(ln 3) to 1, so 3/4 and 1/4; student: halves.
         let teacher = tensor([[3f32.ln(), 0.0, 99.0]]);
-        let loss = floats(distillation(tensor([[5.0, 5.0, -3.0]]), teacher.clone(), &two, 1.0));
+        let loss = floats(distillation(
+            tensor([[5.0, 5.0, -3.0]]),
+            teacher.clone(),
+            &two,
+            1.0,
+        ));
         assert!((loss[0] - 2f32.ln()).abs() < 1e-6, "{loss:?}");
         // At T = 2 the teacher's probabilities are √3 to 1, the student's e^(1/2) to 1.
         let loss = floats(distillation(tensor([[1.0, 0.0, 0.0]]), teacher, &two, 2.0));
         let (share, sum) = (3f32.sqrt() / (3f32.sqrt() + 1.0), (0.5f32.exp() + 1.0).ln());
         let expected = -(share * (0.5 - sum) - (1.0 - share) * sum);
-        assert!((loss[0] - expected).abs() < 1e-6, "{loss:?}, expected {expected}");
+        assert!(
+            (loss[0] - expected).abs() < 1e-6,
+            "{loss:?}, expected {expected}"
+        );
         // A teacher with probability 1 for one entity gives the cross-entropy.
         let scores = tensor([[0.2, -1.0, 0.7]]);
-        let sure = floats(distillation(scores.clone(), tensor([[1e4, 0.0, 0.0]]), &all, 1.0));
+        let sure = floats(distillation(
+            scores.clone(),
+            tensor([[1e4, 0.0, 0.0]]),
+            &all,
+            1.0,
+        ));
         let (_, targets) = first(&[0.0; 3], &device);
-        assert!((sure[0] - floats(cross_entropy(scores, &targets))[0]).abs() < 1e-6, "{sure:?}");
+        assert!(
+            (sure[0] - floats(cross_entropy(scores, &targets))[0]).abs() < 1e-6,
+            "{sure:?}"
+        );
     }
 
     #[test]
@@ -244,11 +307,19 @@ mod tests {
         let (positives, negatives) = (tensor([[1.0, 0.0, 0.0]; 2]), tensor([[0.0, 1.0, 1.0]; 2]));
         // First row: 0.9 is nearer than 0.1 and 0.2 by more than 0.2. Second row: the triplet with 0.8 violates the margin.
         let scores = tensor([[0.9, 0.1, 0.2], [0.9, 0.8, 0.2]]);
-        let options = MultiSimilarity { alpha: 2.0, beta: 10.0, base: 0.5, margin: 0.2 };
+        let options = MultiSimilarity {
+            alpha: 2.0,
+            beta: 10.0,
+            base: 0.5,
+            margin: 0.2,
+        };
         let loss = floats(multi_similarity(scores, &positives, &negatives, options));
         assert_eq!(loss[0], 0.0);
         let expected = (-0.8f32).exp().ln_1p() / 2.0 + 3f32.exp().ln_1p() / 10.0;
-        assert!((loss[1] - expected).abs() < 1e-5, "{loss:?}, expected {expected}");
+        assert!(
+            (loss[1] - expected).abs() < 1e-5,
+            "{loss:?}, expected {expected}"
+        );
     }
 
     proptest! {
@@ -281,7 +352,10 @@ mod tests {
             let sum: f32 = scores.iter().map(|score| score.exp()).sum();
             for (at, found) in gradient(&scores, cross_entropy).into_iter().enumerate() {
                 let expected = scores[at].exp() / sum - f32::from(u8::from(at == 0));
-                assert!((found - expected).abs() < 1e-6, "{at}: {found}, expected {expected}");
+                assert!(
+                    (found - expected).abs() < 1e-6,
+                    "{at}: {found}, expected {expected}"
+                );
             }
         }
 
@@ -293,7 +367,9 @@ mod tests {
                 ([0.1, 0.2, 0.0, -0.9], 32.0, 0.1),
                 ([-9.0, 9.0, 8.9, 0.0], 32.0, 0.05),
             ] {
-                let found = gradient(&scores, |scores, targets| proxy(scores, targets, Proxy { alpha, delta }));
+                let found = gradient(&scores, |scores, targets| {
+                    proxy(scores, targets, Proxy { alpha, delta })
+                });
                 let power = |at: usize| alpha * (f64::from(scores[at]) + delta);
                 let sum: f64 = 1.0 + (1..4).map(|at| power(at).exp()).sum::<f64>();
                 for (at, found) in found.into_iter().enumerate() {
@@ -302,7 +378,10 @@ mod tests {
                         0 => -alpha / (1.0 + (alpha * (f64::from(scores[0]) - delta)).exp()),
                         _ => alpha * power(at).exp() / sum,
                     };
-                    assert!((f64::from(found) - expected).abs() < 1e-4 * alpha, "{at}: {found}, expected {expected}");
+                    assert!(
+                        (f64::from(found) - expected).abs() < 1e-4 * alpha,
+                        "{at}: {found}, expected {expected}"
+                    );
                 }
             }
         }
@@ -312,19 +391,42 @@ mod tests {
             let scores = [0.31f32, 0.22, 0.3, -0.5, 0.05];
             type Loss = fn(Tensor<2>, &Targets) -> Tensor<1>;
             let losses: [(&str, Loss); 4] = [
-                ("cross-entropy", |scores, targets| cross_entropy(scores * 4.0, targets)),
-                ("proxy", |scores, targets| proxy(scores, targets, Proxy { alpha: 8.0, delta: 0.05 })),
+                ("cross-entropy", |scores, targets| {
+                    cross_entropy(scores * 4.0, targets)
+                }),
+                ("proxy", |scores, targets| {
+                    proxy(
+                        scores,
+                        targets,
+                        Proxy {
+                            alpha: 8.0,
+                            delta: 0.05,
+                        },
+                    )
+                }),
                 ("distillation", |scores, targets| {
-                    let teacher = Tensor::from_floats([[0.9, 0.5, -0.3, 0.1, 2.0]], &Device::flex());
-                    let teacher = if cfg!(feature = "autodiff") && scores.device() != Device::flex() {
+                    let teacher =
+                        Tensor::from_floats([[0.9, 0.5, -0.3, 0.1, 2.0]], &Device::flex());
+                    let teacher = if cfg!(feature = "autodiff") && scores.device() != Device::flex()
+                    {
                         teacher.autodiff()
                     } else {
                         teacher
                     };
-                    distillation(scores, teacher, &(targets.positive.clone() + targets.negative.clone()), 2.0)
+                    distillation(
+                        scores,
+                        teacher,
+                        &(targets.positive.clone() + targets.negative.clone()),
+                        2.0,
+                    )
                 }),
                 ("multi-similarity", |scores, targets| {
-                    multi_similarity(scores, &targets.positive, &targets.negative, MultiSimilarity::default())
+                    multi_similarity(
+                        scores,
+                        &targets.positive,
+                        &targets.negative,
+                        MultiSimilarity::default(),
+                    )
                 }),
             ];
             for (name, loss) in losses {
@@ -338,7 +440,11 @@ mod tests {
                     let (mut more, mut less) = (scores, scores);
                     (more[at], less[at]) = (scores[at] + step, scores[at] - step);
                     let expected = (value(&more) - value(&less)) / (2.0 * step);
-                    assert!((found[at] - expected).abs() < 5e-3, "{name} {at}: {}, differences {expected}", found[at]);
+                    assert!(
+                        (found[at] - expected).abs() < 5e-3,
+                        "{name} {at}: {}, differences {expected}",
+                        found[at]
+                    );
                 }
             }
         }

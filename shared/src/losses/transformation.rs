@@ -37,7 +37,10 @@ pub struct Ball {
 pub fn transform(z: Tensor<3>, a: Tensor<2>) -> Tensor<3> {
     let [batch, seq, hidden] = z.dims();
     // Tokens are rows here, columns in the paper.
-    let moved = z.clone().reshape([batch * seq, hidden]).matmul(a.transpose());
+    let moved = z
+        .clone()
+        .reshape([batch * seq, hidden])
+        .matmul(a.transpose());
     z + moved.reshape([batch, seq, hidden])
 }
 
@@ -65,7 +68,8 @@ impl Ball {
             Norm::Frobenius => unit,
             Norm::Spectral => orthogonal(unit),
         };
-        self.inside(a + steepest * (self.epsilon * self.rate)).map(Some)
+        self.inside(a + steepest * (self.epsilon * self.rate))
+            .map(Some)
     }
 
     /// The matrix, scaled down to the ball if it is outside.
@@ -77,7 +81,11 @@ impl Ball {
     /// If the matrix cannot be read from the device.
     pub fn inside(&self, a: Tensor<2>) -> Result<Tensor<2>> {
         let norm = norm(&a, self.norm)?;
-        Ok(if norm.is_finite() && norm > self.epsilon { a * (self.epsilon / norm) } else { a })
+        Ok(if norm.is_finite() && norm > self.epsilon {
+            a * (self.epsilon / norm)
+        } else {
+            a
+        })
     }
 }
 
@@ -96,10 +104,13 @@ pub fn norm(a: &Tensor<2>, norm: Norm) -> Result<f64> {
 }
 
 fn frobenius(a: &Tensor<2>) -> Result<f64> {
-    let sum = floats(a.clone().powi_scalar(2).sum().try_into_data()).context(|| "the norm of a matrix".into())?;
+    let sum = floats(a.clone().powi_scalar(2).sum().try_into_data())
+        .context(|| "the norm of a matrix".into())?;
     match sum.first() {
         Some(sum) => Ok(f64::from(*sum).sqrt()),
-        None => Err(Error::device("the norm of a matrix: expected one number back from the device, found none")),
+        None => Err(Error::device(
+            "the norm of a matrix: expected one number back from the device, found none",
+        )),
     }
 }
 
@@ -184,13 +195,20 @@ mod tests {
         assert!((4.0 - 1e-4..=4.02).contains(&found), "{found}");
         let rest = 63;
         let diagonal: Vec<f32> = std::iter::once(-1.0).chain(vec![0.98; rest]).collect();
-        let close = Tensor::<2>::eye(64, &device) * Tensor::<1>::from_floats(&diagonal[..], &device).reshape([1, 64]);
+        let close = Tensor::<2>::eye(64, &device)
+            * Tensor::<1>::from_floats(&diagonal[..], &device).reshape([1, 64]);
         let found = norm(&close, Norm::Spectral).expect("the device works");
         assert!((1.0 - 1e-4..=1.02).contains(&found), "{found}");
         for kind in [Norm::Frobenius, Norm::Spectral] {
-            assert_eq!(norm(&none(2, &device), kind).expect("the device works"), 0.0);
+            assert_eq!(
+                norm(&none(2, &device), kind).expect("the device works"),
+                0.0
+            );
             let infinite = none(2, &device) + f32::INFINITY;
-            assert!(!norm(&infinite, kind).expect("the device works").is_finite(), "{kind:?}");
+            assert!(
+                !norm(&infinite, kind).expect("the device works").is_finite(),
+                "{kind:?}"
+            );
         }
         // The squares of these values are too small for a float: the other norm, of which they are a quarter, bounds the largest singular value.
         let small = Tensor::<2>::eye(16, &device) * 1e-12;
@@ -203,8 +221,14 @@ mod tests {
         let device = Device::flex();
         // A rotation by 90° of (2, 3): the factor is the rotation.
         let a = Tensor::<2>::from_floats([[0.0, -3.0], [2.0, 0.0]], &device);
-        for (found, expected) in values(orthogonal(a / 13f64.sqrt())).iter().zip([0.0, -1.0, 1.0, 0.0]) {
-            assert!((found - expected).abs() < 1e-5, "{found}, expected {expected}");
+        for (found, expected) in values(orthogonal(a / 13f64.sqrt()))
+            .iter()
+            .zip([0.0, -1.0, 1.0, 0.0])
+        {
+            assert!(
+                (found - expected).abs() < 1e-5,
+                "{found}, expected {expected}"
+            );
         }
     }
 
@@ -214,16 +238,27 @@ mod tests {
         device.seed(5);
         let random = || Tensor::<2>::random([6, 6], Distribution::Normal(0.0, 1.0), &device);
         for norm_kind in [Norm::Frobenius, Norm::Spectral] {
-            let ball = Ball { norm: norm_kind, epsilon: 0.7, rate: 0.5 };
+            let ball = Ball {
+                norm: norm_kind,
+                epsilon: 0.7,
+                rate: 0.5,
+            };
             let gradient = random();
             let value = |a: &Tensor<2>| values((a.clone() * gradient.clone()).sum())[0];
             let (mut a, mut before) = (none(6, &device), f32::MIN);
             for _ in 0..4 {
-                a = ball.ascend_once(a, gradient.clone()).expect("the device works").expect("finite");
+                a = ball
+                    .ascend_once(a, gradient.clone())
+                    .expect("the device works")
+                    .expect("finite");
                 let now = norm(&a, norm_kind).expect("the device works");
                 assert!(now > 0.0, "{norm_kind:?}: expected a step");
                 assert!(now <= 0.7 * 1.0001, "{norm_kind:?}: {now}");
-                assert!(value(&a) >= before - 1e-4, "{norm_kind:?}: {} after {before}", value(&a));
+                assert!(
+                    value(&a) >= before - 1e-4,
+                    "{norm_kind:?}: {} after {before}",
+                    value(&a)
+                );
                 before = value(&a);
             }
             // It is the maximum of the linear function in the ball.
@@ -240,15 +275,28 @@ mod tests {
         // Values that cannot be read as 32-bit floats fail as every read does.
         let unreadable = Tensor::<2>::eye(2, &device).cast(DType::F64);
         for kind in [Norm::Frobenius, Norm::Spectral] {
-            let ball = Ball { norm: kind, epsilon: 1.0, rate: 0.5 };
+            let ball = Ball {
+                norm: kind,
+                epsilon: 1.0,
+                rate: 0.5,
+            };
             let errors = [
-                norm(&unreadable, kind).map(drop).expect_err("it cannot be read"),
-                ball.inside(unreadable.clone()).map(drop).expect_err("it cannot be read"),
-                ball.ascend_once(none(2, &device), unreadable.clone()).map(drop).expect_err("it cannot be read"),
+                norm(&unreadable, kind)
+                    .map(drop)
+                    .expect_err("it cannot be read"),
+                ball.inside(unreadable.clone())
+                    .map(drop)
+                    .expect_err("it cannot be read"),
+                ball.ascend_once(none(2, &device), unreadable.clone())
+                    .map(drop)
+                    .expect_err("it cannot be read"),
             ];
             for error in errors {
                 assert_eq!(error.kind(), Kind::Device, "{error}");
-                assert!(error.to_string().contains("the norm of a matrix"), "{error}");
+                assert!(
+                    error.to_string().contains("the norm of a matrix"),
+                    "{error}"
+                );
             }
         }
     }
@@ -257,13 +305,25 @@ mod tests {
     fn zero_gradient_changes_nothing_and_non_finite_gradient_is_reported() {
         let device = Device::flex();
         for kind in [Norm::Frobenius, Norm::Spectral] {
-            let ball = Ball { norm: kind, epsilon: 1.0, rate: 0.5 };
+            let ball = Ball {
+                norm: kind,
+                epsilon: 1.0,
+                rate: 0.5,
+            };
             let a = Tensor::<2>::eye(2, &device) * 0.25;
-            let stayed = ball.ascend_once(a.clone(), none(2, &device)).expect("the device works").expect("finite");
+            let stayed = ball
+                .ascend_once(a.clone(), none(2, &device))
+                .expect("the device works")
+                .expect("finite");
             assert_eq!(values(stayed), [0.25, 0.0, 0.0, 0.25]);
             for value in [f32::NAN, f32::INFINITY] {
                 let gradient = none(2, &device) + value;
-                assert!(ball.ascend_once(a.clone(), gradient).expect("the device works").is_none(), "{kind:?} {value}");
+                assert!(
+                    ball.ascend_once(a.clone(), gradient)
+                        .expect("the device works")
+                        .is_none(),
+                    "{kind:?} {value}"
+                );
             }
         }
     }

@@ -27,14 +27,19 @@ pub fn resample(
     let mut random = SplitMix64(seed);
     let mut drawn = vec![0; groups];
     let mut draw = || {
-        drawn.iter_mut().for_each(|group| *group = random.below(groups));
+        drawn
+            .iter_mut()
+            .for_each(|group| *group = random.below(groups));
         figure(&drawn)
     };
     let mut values: Vec<f64> = (0..resamples).filter_map(|_| draw()).collect();
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
     let at = |part: f64| values.get((part * last as f64).round() as usize).copied();
-    Some(Interval { low: at(0.025)?, high: at(0.975)? })
+    Some(Interval {
+        low: at(0.025)?,
+        high: at(0.975)?,
+    })
 }
 
 /// The 95 % interval of the pooled (micro-averaged) proportion over all groups.
@@ -44,7 +49,12 @@ pub fn resample(
 /// seed gives the same interval. `None` if the groups are empty or `resamples` is 0.
 fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interval> {
     resample(groups.len(), resamples, seed, |drawn| {
-        drawn.iter().filter_map(|group| groups.get(*group)).copied().sum::<Share>().value()
+        drawn
+            .iter()
+            .filter_map(|group| groups.get(*group))
+            .copied()
+            .sum::<Share>()
+            .value()
     })
 }
 
@@ -52,11 +62,20 @@ fn bootstrap(groups: &[Share], resamples: usize, seed: u64) -> Option<Interval> 
 ///
 /// Each document has a list of proportions with the positions of their domains. A domain without a
 /// mention in a sample is left out of that sample's average.
-fn bootstrap_macro(documents: &[Vec<(usize, Share)>], domains: usize, resamples: usize, seed: u64) -> Option<Interval> {
+fn bootstrap_macro(
+    documents: &[Vec<(usize, Share)>],
+    domains: usize,
+    resamples: usize,
+    seed: u64,
+) -> Option<Interval> {
     let mut sums = vec![Share::default(); domains];
     resample(documents.len(), resamples, seed, |drawn| {
         sums.fill(Share::default());
-        for (domain, share) in drawn.iter().filter_map(|document| documents.get(*document)).flatten() {
+        for (domain, share) in drawn
+            .iter()
+            .filter_map(|document| documents.get(*document))
+            .flatten()
+        {
             if let Some(sum) = sums.get_mut(*domain) {
                 *sum += *share;
             }
@@ -79,7 +98,10 @@ pub fn pooled_with_interval(
         *documents.entry(document).or_default() += Share::from_iter([hit]);
     }
     let documents: Vec<Share> = documents.into_values().collect();
-    (documents.iter().copied().sum(), bootstrap(&documents, resamples, seed))
+    (
+        documents.iter().copied().sum(),
+        bootstrap(&documents, resamples, seed),
+    )
 }
 
 /// The macro-average of hits over domains, with its 95 % bootstrap interval over documents.
@@ -96,11 +118,20 @@ pub fn macro_with_interval(
     for (document, domain, hit) in hits {
         let hit = Share::from_iter([hit]);
         pooled[domain] += hit;
-        *documents.entry(document).or_default().entry(domain).or_default() += hit;
+        *documents
+            .entry(document)
+            .or_default()
+            .entry(domain)
+            .or_default() += hit;
     }
-    let documents: Vec<Vec<(usize, Share)>> =
-        documents.into_values().map(|shares| shares.into_iter().collect()).collect();
-    (macro_average(&pooled), bootstrap_macro(&documents, domains, resamples, seed))
+    let documents: Vec<Vec<(usize, Share)>> = documents
+        .into_values()
+        .map(|shares| shares.into_iter().collect())
+        .collect();
+    (
+        macro_average(&pooled),
+        bootstrap_macro(&documents, domains, resamples, seed),
+    )
 }
 
 /// The pseudo-random generator SplitMix64 (Steele, Lea and Flood, 2014).
@@ -128,24 +159,51 @@ mod tests {
     fn splitmix64_equals_the_reference_values() {
         let mut random = SplitMix64(1234567);
         let first: Vec<u64> = (0..3).map(|_| random.next()).collect();
-        assert_eq!(first, [6457827717110365317, 3203168211198807973, 9817491932198370423]);
+        assert_eq!(
+            first,
+            [
+                6457827717110365317,
+                3203168211198807973,
+                9817491932198370423
+            ]
+        );
         assert!((0..1000).all(|_| random.below(3) < 3));
     }
 
     #[test]
     fn interval_of_independent_mentions_is_the_normal_one() {
-        let groups: Vec<Share> = (0..1000).map(|at| Share { hits: usize::from(at % 10 < 3), of: 1 }).collect();
+        let groups: Vec<Share> = (0..1000)
+            .map(|at| Share {
+                hits: usize::from(at % 10 < 3),
+                of: 1,
+            })
+            .collect();
         let interval = bootstrap(&groups, 2000, 7).expect("there are groups");
         // 0.3 ± 1.96 * sqrt(0.3 * 0.7 / 1000) = 0.3 ± 0.0284
-        assert!((interval.low - 0.2716).abs() < 0.004 && (interval.high - 0.3284).abs() < 0.004, "{interval:?}");
+        assert!(
+            (interval.low - 0.2716).abs() < 0.004 && (interval.high - 0.3284).abs() < 0.004,
+            "{interval:?}"
+        );
         assert_eq!(bootstrap(&groups, 2000, 7), Some(interval));
     }
 
     #[test]
     fn correlated_mentions_widen_the_interval() {
-        let independent: Vec<Share> = (0..400).map(|at| Share { hits: at % 2, of: 1 }).collect();
-        let correlated: Vec<Share> = (0..40).map(|at| Share { hits: at % 2 * 10, of: 10 }).collect();
-        let width = |groups: &[Share]| bootstrap(groups, 1000, 1).map(|interval| interval.high - interval.low);
+        let independent: Vec<Share> = (0..400)
+            .map(|at| Share {
+                hits: at % 2,
+                of: 1,
+            })
+            .collect();
+        let correlated: Vec<Share> = (0..40)
+            .map(|at| Share {
+                hits: at % 2 * 10,
+                of: 10,
+            })
+            .collect();
+        let width = |groups: &[Share]| {
+            bootstrap(groups, 1000, 1).map(|interval| interval.high - interval.low)
+        };
         assert!(width(&correlated) > width(&independent).map(|width| 2.0 * width));
     }
 
@@ -153,12 +211,25 @@ mod tests {
     fn macro_interval_weighs_each_domain_once() {
         // Each document has 9 of 10 right in domain 0 and 0 of 1 in domain 1. Pooled that is 9/11,
         // the macro-average is 0.45.
-        let document = vec![(0, Share { hits: 9, of: 10 }), (1, Share { hits: 0, of: 1 })];
-        let interval = bootstrap_macro(&[document.clone(), document], 2, 50, 3).expect("there are documents");
+        let document = vec![
+            (0, Share { hits: 9, of: 10 }),
+            (1, Share { hits: 0, of: 1 }),
+        ];
+        let interval =
+            bootstrap_macro(&[document.clone(), document], 2, 50, 3).expect("there are documents");
         assert!((interval.low - 0.45).abs() < 1e-12 && (interval.high - 0.45).abs() < 1e-12);
         // One document a domain: a sample has both (1/2) or one (1 or 0). Domain 2 is always empty.
-        let separate = [vec![(0, Share { hits: 1, of: 1 })], vec![(1, Share { hits: 0, of: 4 })]];
-        assert_eq!(bootstrap_macro(&separate, 3, 400, 3), Some(Interval { low: 0.0, high: 1.0 }));
+        let separate = [
+            vec![(0, Share { hits: 1, of: 1 })],
+            vec![(1, Share { hits: 0, of: 4 })],
+        ];
+        assert_eq!(
+            bootstrap_macro(&separate, 3, 400, 3),
+            Some(Interval {
+                low: 0.0,
+                high: 1.0
+            })
+        );
         assert_eq!(bootstrap_macro(&[], 3, 400, 3), None);
     }
 
@@ -168,6 +239,12 @@ mod tests {
         assert_eq!(bootstrap(&[Share::default()], 100, 1), None);
         assert_eq!(bootstrap(&[Share { hits: 2, of: 2 }], 0, 1), None);
         let constant = [Share { hits: 2, of: 2 }, Share { hits: 0, of: 0 }];
-        assert_eq!(bootstrap(&constant, 100, 1), Some(Interval { low: 1.0, high: 1.0 }));
+        assert_eq!(
+            bootstrap(&constant, 100, 1),
+            Some(Interval {
+                low: 1.0,
+                high: 1.0
+            })
+        );
     }
 }

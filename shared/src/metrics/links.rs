@@ -30,20 +30,34 @@ pub struct LinkCounts {
 impl LinkCounts {
     /// The proportion of links that are right; `None` without a link.
     pub fn precision(self) -> Option<f64> {
-        Share { hits: self.right, of: self.right + self.wrong }.value()
+        Share {
+            hits: self.right,
+            of: self.right + self.wrong,
+        }
+        .value()
     }
 
     /// The proportion of mentions with a gold concept in the knowledge base that are linked to it;
     /// `None` without such a mention.
     pub fn recall(self) -> Option<f64> {
-        Share { hits: self.right, of: self.known }.value()
+        Share {
+            hits: self.right,
+            of: self.known,
+        }
+        .value()
     }
 }
 
 /// Counts the links at a threshold. A score equal to it is linked; NaN is not.
 pub fn links_at(answers: &[Answer], threshold: f32) -> LinkCounts {
-    let mut counts = LinkCounts { known: answers.iter().filter(|answer| answer.known).count(), ..Default::default() };
-    for answer in answers.iter().filter(|answer| answer.score.is_some_and(|score| score >= threshold)) {
+    let mut counts = LinkCounts {
+        known: answers.iter().filter(|answer| answer.known).count(),
+        ..Default::default()
+    };
+    for answer in answers
+        .iter()
+        .filter(|answer| answer.score.is_some_and(|score| score >= threshold))
+    {
         counts.right += usize::from(answer.right);
         counts.wrong += usize::from(!answer.right);
     }
@@ -68,7 +82,10 @@ pub fn widest_at_precision(
     });
     let mut descending: Vec<(f32, bool)> = scored.collect();
     descending.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let mut counts = LinkCounts { known: answers.iter().filter(|answer| answer.known).count(), ..Default::default() };
+    let mut counts = LinkCounts {
+        known: answers.iter().filter(|answer| answer.known).count(),
+        ..Default::default()
+    };
     let mut widest: Option<(f32, LinkCounts)> = None;
     let mut most_precise: Option<(f32, LinkCounts)> = None;
     let mut ties = descending.chunk_by(|a, b| a.0 == b.0).peekable();
@@ -76,7 +93,10 @@ pub fn widest_at_precision(
         counts.right += step.iter().filter(|(_, right)| *right).count();
         counts.wrong += step.iter().filter(|(_, right)| !*right).count();
         let score = step.first().map_or(f32::INFINITY, |(score, _)| *score);
-        let next = ties.peek().and_then(|next| next.first()).map(|(next, _)| *next);
+        let next = ties
+            .peek()
+            .and_then(|next| next.first())
+            .map(|(next, _)| *next);
         if counts.right + counts.wrong < fewest {
             continue;
         }
@@ -99,7 +119,11 @@ mod tests {
 
     /// In descending order: right, NIL, right and wrong (a tie), right, no candidate.
     fn six() -> Vec<Answer> {
-        let answer = |score, right, known| Answer { score, right, known };
+        let answer = |score, right, known| Answer {
+            score,
+            right,
+            known,
+        };
         vec![
             answer(Some(0.5), true, true),
             answer(Some(1.0), true, true),
@@ -113,34 +137,85 @@ mod tests {
     #[test]
     fn links_at_counts_scores_from_the_threshold_up() {
         let counts = links_at(&six(), 0.75);
-        assert_eq!(counts, LinkCounts { right: 2, wrong: 2, known: 5 });
-        assert_eq!((counts.precision(), counts.recall()), (Some(0.5), Some(0.4)));
+        assert_eq!(
+            counts,
+            LinkCounts {
+                right: 2,
+                wrong: 2,
+                known: 5
+            }
+        );
+        assert_eq!(
+            (counts.precision(), counts.recall()),
+            (Some(0.5), Some(0.4))
+        );
         assert_eq!(links_at(&six(), 2.0).precision(), None);
-        assert_eq!(links_at(&[Answer { score: Some(f32::NAN), right: true, known: true }], -1.0).right, 0);
+        assert_eq!(
+            links_at(
+                &[Answer {
+                    score: Some(f32::NAN),
+                    right: true,
+                    known: true
+                }],
+                -1.0
+            )
+            .right,
+            0
+        );
     }
 
     #[test]
     fn threshold_is_finite_if_scores_are_infinite() {
-        let answer = |score, right| Answer { score: Some(score), right, known: true };
+        let answer = |score, right| Answer {
+            score: Some(score),
+            right,
+            known: true,
+        };
         let answers = [answer(f32::INFINITY, true), answer(0.5, false)];
         let (threshold, counts) = widest_at_precision(&answers, 0.9, 1).expect("one is right");
-        assert_eq!((threshold, counts.right, counts.wrong), (0.5f32.next_up(), 1, 0));
-        assert_eq!(widest_at_precision(&answers[..1], 0.9, 1).map(|(threshold, _)| threshold), Ok(f32::MAX));
+        assert_eq!(
+            (threshold, counts.right, counts.wrong),
+            (0.5f32.next_up(), 1, 0)
+        );
+        assert_eq!(
+            widest_at_precision(&answers[..1], 0.9, 1).map(|(threshold, _)| threshold),
+            Ok(f32::MAX)
+        );
     }
 
     #[test]
     fn widest_at_precision_takes_the_most_links() {
         // Precision at the steps: 1/1, 1/2, 2/4, 3/5.
-        let at = |wished| widest_at_precision(&six(), wished, 1).map(|(threshold, counts)| (threshold, counts.right));
+        let at = |wished| {
+            widest_at_precision(&six(), wished, 1)
+                .map(|(threshold, counts)| (threshold, counts.right))
+        };
         assert_eq!(at(0.6), Ok((0.5, 3)));
         assert_eq!(at(0.61), Ok((0.9375, 1)));
         assert_eq!(
             widest_at_precision(&six(), 1.1, 1),
-            Err(Some((0.9375, LinkCounts { right: 1, wrong: 0, known: 5 })))
+            Err(Some((
+                0.9375,
+                LinkCounts {
+                    right: 1,
+                    wrong: 0,
+                    known: 5
+                }
+            )))
         );
         // With at least 2 links, the single right one is not enough.
         let few = widest_at_precision(&six(), 0.61, 2);
-        assert_eq!(few, Err(Some((0.5, LinkCounts { right: 3, wrong: 2, known: 5 }))));
+        assert_eq!(
+            few,
+            Err(Some((
+                0.5,
+                LinkCounts {
+                    right: 3,
+                    wrong: 2,
+                    known: 5
+                }
+            )))
+        );
         assert_eq!(widest_at_precision(&[], 0.5, 0), Err(None));
     }
 

@@ -9,7 +9,10 @@ mod nil_intervals;
 
 pub use bootstrap::{Interval, macro_with_interval, pooled_with_interval, resample};
 pub use links::{Answer, LinkCounts, links_at, widest_at_precision};
-pub use nil::{CurvePoint, NilCounts, Top, average_precision, best_f1, nil_at, nil_curve, recall_with_nil, thinned};
+pub use nil::{
+    CurvePoint, NilCounts, Top, average_precision, best_f1, nil_at, nil_curve, recall_with_nil,
+    thinned,
+};
 pub use nil_intervals::{NilIntervals, nil_intervals};
 
 use crate::kb::ConceptId;
@@ -34,7 +37,10 @@ impl Share {
 
 impl FromIterator<bool> for Share {
     fn from_iter<I: IntoIterator<Item = bool>>(hits: I) -> Self {
-        let add = |sum: Self, hit| Self { hits: sum.hits + usize::from(hit), of: sum.of + 1 };
+        let add = |sum: Self, hit| Self {
+            hits: sum.hits + usize::from(hit),
+            of: sum.of + 1,
+        };
         hits.into_iter().fold(Self::default(), add)
     }
 }
@@ -43,7 +49,10 @@ impl std::ops::Add for Share {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { hits: self.hits + other.hits, of: self.of + other.of }
+        Self {
+            hits: self.hits + other.hits,
+            of: self.of + other.of,
+        }
     }
 }
 
@@ -62,7 +71,10 @@ impl std::iter::Sum for Share {
 /// The macro-average: the mean of the proportions, each with the same weight. Empty ones are left
 /// out; `None` if all are empty.
 pub fn macro_average<'a>(shares: impl IntoIterator<Item = &'a Share>) -> Option<f64> {
-    let values: Vec<f64> = shares.into_iter().filter_map(|share| share.value()).collect();
+    let values: Vec<f64> = shares
+        .into_iter()
+        .filter_map(|share| share.value())
+        .collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
@@ -73,7 +85,10 @@ pub fn rank_of(gold: ConceptId, ranked: &[Candidate]) -> Option<usize> {
 
 /// Recall@k: the proportion of mentions whose gold concept is among the first `k` candidates.
 pub fn recall_at(ranks: impl IntoIterator<Item = Option<usize>>, k: usize) -> Share {
-    ranks.into_iter().map(|rank| rank.is_some_and(|rank| rank < k)).collect()
+    ranks
+        .into_iter()
+        .map(|rank| rank.is_some_and(|rank| rank < k))
+        .collect()
 }
 
 /// The probability that the gold concept is first if candidates with equal scores are in random
@@ -90,7 +105,11 @@ pub fn chance_of_first(gold: ConceptId, ranked: &[Candidate]) -> f64 {
         has_gold |= found.concept == gold;
         count += 1;
     }
-    if has_gold { 1.0 / f64::from(count) } else { 0.0 }
+    if has_gold {
+        1.0 / f64::from(count)
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +135,11 @@ mod tests {
     #[test]
     fn macro_average_leaves_out_empty_domains() {
         // (3/4 + 0/2) / 2 = 0.375, pooled it is 3/6.
-        let shares = [Share { hits: 3, of: 4 }, Share { hits: 0, of: 2 }, Share::default()];
+        let shares = [
+            Share { hits: 3, of: 4 },
+            Share { hits: 0, of: 2 },
+            Share::default(),
+        ];
         assert_eq!(macro_average(&shares), Some(0.375));
         assert_eq!(shares.into_iter().sum::<Share>(), Share { hits: 3, of: 6 });
         assert_eq!(macro_average(&[Share::default()]), None);
@@ -127,7 +150,10 @@ mod tests {
         assert_eq!(rank_of(ConceptId(5), &RANKED), Some(2));
         assert_eq!(rank_of(ConceptId(9), &RANKED), None);
         let chance = |gold| chance_of_first(ConceptId(gold), &RANKED);
-        assert_eq!([chance(7), chance(5), chance(1), chance(9)], [1.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]);
+        assert_eq!(
+            [chance(7), chance(5), chance(1), chance(9)],
+            [1.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]
+        );
         assert_eq!(chance_of_first(ConceptId(7), &[]), 0.0);
     }
 }

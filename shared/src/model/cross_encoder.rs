@@ -23,7 +23,9 @@ pub struct Ranker {
 
 /// The length in tokens of the longest pair with these views.
 pub fn longest_pair(view: &ViewOptions) -> usize {
-    view.mention_tokens.saturating_add(view.entity_tokens).saturating_sub(1)
+    view.mention_tokens
+        .saturating_add(view.entity_tokens)
+        .saturating_sub(1)
 }
 
 impl Ranker {
@@ -39,7 +41,8 @@ impl Ranker {
         device: &Device,
     ) -> Result<Self> {
         let tokens = Tokens::from_bytes(tokenizer)?;
-        let encoder = Encoder::new(tower, None, &tokens, reduction, device).context(|| "the ranker".into())?;
+        let encoder = Encoder::new(tower, None, &tokens, reduction, device)
+            .context(|| "the ranker".into())?;
         let (dim, longest, limit) = (encoder.dim(), longest_pair(&view), encoder.max_positions());
         if dim != 1 {
             return Err(Error::artifact(format!(
@@ -47,15 +50,24 @@ impl Ranker {
             )));
         }
         if longest > limit {
-            return Err(Error::artifact(format!("the ranker reads at most {limit} tokens, a pair has {longest}")));
+            return Err(Error::artifact(format!(
+                "the ranker reads at most {limit} tokens, a pair has {longest}"
+            )));
         }
-        Ok(Self { tokens, encoder, view })
+        Ok(Self {
+            tokens,
+            encoder,
+            view,
+        })
     }
 
     /// The cross-encoder with linear layers in this number format; see [`Encoder::in_precision`].
     #[must_use]
     pub fn in_precision(self, precision: Precision) -> Self {
-        Self { encoder: self.encoder.in_precision(precision), ..self }
+        Self {
+            encoder: self.encoder.in_precision(precision),
+            ..self
+        }
     }
 
     /// The templates of mentions and entities.
@@ -76,7 +88,12 @@ impl Ranker {
     /// # Errors
     /// As [`Tokens::entity`].
     pub fn entity(&self, concept: &Concept) -> Result<Encoded> {
-        self.tokens.entity(concept, self.view.entity_template, self.view.synonyms, self.view.entity_tokens)
+        self.tokens.entity(
+            concept,
+            self.view.entity_template,
+            self.view.synonyms,
+            self.view.entity_tokens,
+        )
     }
 
     /// The score of each pair (BLINK, eq. 6), on all processors.
@@ -84,7 +101,8 @@ impl Ranker {
     /// # Errors
     /// As [`Encoder::encode`].
     pub fn scores(&self, pairs: &[Encoded]) -> Result<Vec<f32>> {
-        self.encoder.encode(Side::Mention, &pairs.iter().collect::<Vec<_>>())
+        self.encoder
+            .encode(Side::Mention, &pairs.iter().collect::<Vec<_>>())
     }
 }
 
@@ -108,7 +126,12 @@ impl Pairs {
             self.rows.push(Encoded::pair(mention, entity?.borrow()));
             Some(self.rows.len() - 1)
         };
-        let rows = mention.map(|mention| candidates.into_iter().map(|entity| pair(mention, entity)).collect());
+        let rows = mention.map(|mention| {
+            candidates
+                .into_iter()
+                .map(|entity| pair(mention, entity))
+                .collect()
+        });
         self.rows_of.push(rows.unwrap_or_default());
     }
 
@@ -124,7 +147,10 @@ impl Pairs {
     pub fn by_mention(&self, scores: &[f32]) -> Vec<Vec<f32>> {
         assert_eq!(scores.len(), self.rows.len(), "one score for each pair");
         let score = |row: &Option<usize>| row.map_or(f32::NEG_INFINITY, |row| scores[row]);
-        self.rows_of.iter().map(|rows| rows.iter().map(score).collect()).collect()
+        self.rows_of
+            .iter()
+            .map(|rows| rows.iter().map(score).collect())
+            .collect()
     }
 }
 

@@ -36,7 +36,11 @@ pub struct LinearPart {
 
 impl LinearPart {
     const fn new(name: &'static str, inputs: Width, outputs: Width) -> Self {
-        Self { name, inputs, outputs }
+        Self {
+            name,
+            inputs,
+            outputs,
+        }
     }
 
     /// Inputs and outputs.
@@ -88,7 +92,10 @@ pub fn take_linears<T>(
 /// # Errors
 /// The first that `take` gives.
 pub fn take_norms<T>(at: usize, mut take: impl FnMut(&str) -> Result<T>) -> Result<[T; 2]> {
-    Ok([take(&path(at, NORM_PARTS[0]))?, take(&path(at, NORM_PARTS[1]))?])
+    Ok([
+        take(&path(at, NORM_PARTS[0]))?,
+        take(&path(at, NORM_PARTS[1]))?,
+    ])
 }
 
 /// The number format in which linear layers multiply. Weights and all other operations stay f32.
@@ -160,10 +167,15 @@ impl Dropout {
     /// The same dropout with the seed of one of its parts.
     pub fn part(self, part: u64) -> Self {
         // SplitMix64 (Steele et al., 2014).
-        let mut z = self.seed.wrapping_add(part.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut z = self
+            .seed
+            .wrapping_add(part.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self { seed: z ^ (z >> 31), ..self }
+        Self {
+            seed: z ^ (z >> 31),
+            ..self
+        }
     }
 
     /// The seed of a position in the layer. `part` distinguishes sequences and heads.
@@ -187,7 +199,11 @@ impl<'a> Params<'a> {
     /// A LayerNorm: 0 after the attention, 1 at the end.
     pub fn norm(&self, which: usize, epsilon: f32) -> Norm<'a> {
         let [gamma, beta] = self.norms[which];
-        Norm { gamma, beta, epsilon }
+        Norm {
+            gamma,
+            beta,
+            epsilon,
+        }
     }
 
     /// Values of a token's vector.

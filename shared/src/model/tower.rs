@@ -54,7 +54,9 @@ pub struct Reduction {
 pub fn same_dim(mention: usize, entity: usize) -> Result<()> {
     match mention == entity {
         true => Ok(()),
-        false => Err(Error::artifact(format!("the mention tower gives {mention} values, the entity tower {entity}"))),
+        false => Err(Error::artifact(format!(
+            "the mention tower gives {mention} values, the entity tower {entity}"
+        ))),
     }
 }
 

@@ -22,7 +22,11 @@ pub struct DesignMatrix {
 impl DesignMatrix {
     /// An empty matrix of `features` features. The intercept is added as a further one.
     pub fn new(features: usize) -> Self {
-        Self { width: features + 1, values: Vec::new(), labels: Vec::new() }
+        Self {
+            width: features + 1,
+            values: Vec::new(),
+            labels: Vec::new(),
+        }
     }
 
     /// Adds a row, unless one of its features is NaN or infinite.
@@ -31,9 +35,15 @@ impl DesignMatrix {
     /// If the row has another number of features.
     pub fn push(&mut self, features: impl IntoIterator<Item = f32>, label: bool) {
         let before = self.values.len();
-        self.values.extend(features.into_iter().map(f64::from).chain([1.0]));
+        self.values
+            .extend(features.into_iter().map(f64::from).chain([1.0]));
         let found = self.values.len() - before;
-        assert_eq!(found, self.width, "expected {} features and 1, found {found} values", self.width - 1);
+        assert_eq!(
+            found,
+            self.width,
+            "expected {} features and 1, found {found} values",
+            self.width - 1
+        );
         if self.values[before..].iter().all(|value| value.is_finite()) {
             self.labels.push(label);
         } else {
@@ -45,7 +55,9 @@ impl DesignMatrix {
     pub fn means(&self) -> Option<Vec<f64>> {
         let mut sums = vec![0.0; self.width - 1];
         for row in self.values.chunks_exact(self.width) {
-            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            sums.iter_mut()
+                .zip(row)
+                .for_each(|(sum, value)| *sum += value);
         }
         let count = self.labels.len() as f64;
         (count > 0.0).then(|| sums.into_iter().map(|sum| sum / count).collect())
@@ -66,11 +78,16 @@ impl DesignMatrix {
             let step = solve(hessian, gradient)?;
             // The step is halved until it reduces the loss.
             let halved = |times: i32| {
-                let next: Vec<f64> =
-                    weights.iter().zip(&step).map(|(weight, step)| weight - step / 2f64.powi(times)).collect();
+                let next: Vec<f64> = weights
+                    .iter()
+                    .zip(&step)
+                    .map(|(weight, step)| weight - step / 2f64.powi(times))
+                    .collect();
                 (self.loss(&next), next)
             };
-            let Some((next_loss, next)) = (0..30).map(halved).find(|(next, _)| *next < loss) else { break };
+            let Some((next_loss, next)) = (0..30).map(halved).find(|(next, _)| *next < loss) else {
+                break;
+            };
             let converged = loss - next_loss <= 1e-12 * loss;
             loss = next_loss;
             weights = next;
@@ -78,7 +95,13 @@ impl DesignMatrix {
                 break;
             }
         }
-        Some(weights.iter().zip(deviations).map(|(weight, deviation)| weight / deviation).collect())
+        Some(
+            weights
+                .iter()
+                .zip(deviations)
+                .map(|(weight, deviation)| weight / deviation)
+                .collect(),
+        )
     }
 
     /// Scales each feature to mean 0 and standard deviation 1. Returns the deviations it divided
@@ -89,19 +112,27 @@ impl DesignMatrix {
         let means = self.means()?;
         let mut sums = vec![0.0; width - 1];
         for row in self.values.chunks_exact(width) {
-            sums.iter_mut().zip(row).zip(&means).for_each(|((sum, value), mean)| *sum += (value - mean).powi(2));
+            sums.iter_mut()
+                .zip(row)
+                .zip(&means)
+                .for_each(|((sum, value), mean)| *sum += (value - mean).powi(2));
         }
         let deviation = |sum: f64| if sum > 0.0 { (sum / count).sqrt() } else { 1.0 };
         let deviations: Vec<f64> = sums.into_iter().map(deviation).collect();
         for row in self.values.chunks_exact_mut(width) {
             let scales = means.iter().zip(&deviations);
-            row.iter_mut().zip(scales).for_each(|(value, (mean, deviation))| *value = (*value - mean) / deviation);
+            row.iter_mut()
+                .zip(scales)
+                .for_each(|(value, (mean, deviation))| *value = (*value - mean) / deviation);
         }
         Some(deviations)
     }
 
     fn rows(&self) -> Vec<(&[f64], f64)> {
-        let labels = self.labels.iter().map(|label| if *label { 1.0 } else { 0.0 });
+        let labels = self
+            .labels
+            .iter()
+            .map(|label| if *label { 1.0 } else { 0.0 });
         self.values.chunks_exact(self.width).zip(labels).collect()
     }
 
@@ -111,7 +142,10 @@ impl DesignMatrix {
             let z = dot(row, weights) * (1.0 - 2.0 * label);
             z.max(0.0) + (-z.abs()).exp().ln_1p()
         };
-        let squares = weights[..self.width - 1].iter().map(|weight| weight * weight).sum::<f64>();
+        let squares = weights[..self.width - 1]
+            .iter()
+            .map(|weight| weight * weight)
+            .sum::<f64>();
         self.rows().into_iter().map(row_loss).sum::<f64>() + RIDGE * squares / 2.0
     }
 
@@ -128,7 +162,10 @@ impl DesignMatrix {
                     gradient[at] += (probability - label) * value;
                     let scaled = variance * value;
                     let lower = &mut hessian[at * width..=at * width + at];
-                    lower.iter_mut().zip(*row).for_each(|(sum, other)| *sum += scaled * other);
+                    lower
+                        .iter_mut()
+                        .zip(*row)
+                        .for_each(|(sum, other)| *sum += scaled * other);
                 }
             }
             (gradient, hessian)
@@ -140,8 +177,14 @@ impl DesignMatrix {
             hessian[at * width + at] = RIDGE;
         }
         for (chunk_gradient, chunk_hessian) in parts {
-            gradient.iter_mut().zip(chunk_gradient).for_each(|(sum, part)| *sum += part);
-            hessian.iter_mut().zip(chunk_hessian).for_each(|(sum, part)| *sum += part);
+            gradient
+                .iter_mut()
+                .zip(chunk_gradient)
+                .for_each(|(sum, part)| *sum += part);
+            hessian
+                .iter_mut()
+                .zip(chunk_hessian)
+                .for_each(|(sum, part)| *sum += part);
         }
         (gradient, hessian)
     }
@@ -172,7 +215,10 @@ fn solve(mut matrix: Vec<f64>, mut right: Vec<f64>) -> Option<Vec<f64>> {
         right[row] /= matrix[row * width + row];
         let value = right[row];
         let lower = &matrix[row * width..row * width + row];
-        right[..row].iter_mut().zip(lower).for_each(|(sum, factor)| *sum -= value * factor);
+        right[..row]
+            .iter_mut()
+            .zip(lower)
+            .for_each(|(sum, factor)| *sum -= value * factor);
     }
     Some(right)
 }
@@ -184,16 +230,28 @@ mod tests {
     #[test]
     fn solve_reads_only_the_lower_triangle() {
         // 4x + 2y = 10, 2x + 5y = 13.
-        let solved = solve(vec![4.0, f64::NAN, 2.0, 5.0], vec![10.0, 13.0]).expect("positive definite");
-        assert!((solved[0] - 1.5).abs() < 1e-12 && (solved[1] - 2.0).abs() < 1e-12, "{solved:?}");
-        assert_eq!(solve(vec![1.0, 0.0, 1.0, 1.0], vec![1.0, 1.0]), None, "singular");
+        let solved =
+            solve(vec![4.0, f64::NAN, 2.0, 5.0], vec![10.0, 13.0]).expect("positive definite");
+        assert!(
+            (solved[0] - 1.5).abs() < 1e-12 && (solved[1] - 2.0).abs() < 1e-12,
+            "{solved:?}"
+        );
+        assert_eq!(
+            solve(vec![1.0, 0.0, 1.0, 1.0], vec![1.0, 1.0]),
+            None,
+            "singular"
+        );
         assert_eq!(solve(vec![f64::NAN], vec![1.0]), None);
     }
 
     #[test]
     fn derivatives_equal_finite_differences() {
         let mut matrix = DesignMatrix::new(2);
-        for (features, label) in [([0.5, -1.0], true), ([2.0, 0.25], false), ([-1.0, 3.0], true)] {
+        for (features, label) in [
+            ([0.5, -1.0], true),
+            ([2.0, 0.25], false),
+            ([-1.0, 3.0], true),
+        ] {
             matrix.push(features, label);
         }
         matrix.push([f32::NAN, 0.0], true);
@@ -209,12 +267,19 @@ mod tests {
         let step = 1e-4;
         for one in 0..3 {
             let slope = (moved(&[(one, step)]) - moved(&[(one, -step)])) / (2.0 * step);
-            assert!((slope - gradient[one]).abs() < 1e-6, "{slope} is not {}", gradient[one]);
+            assert!(
+                (slope - gradient[one]).abs() < 1e-6,
+                "{slope} is not {}",
+                gradient[one]
+            );
             for other in 0..=one {
                 let both = |a: f64, b: f64| moved(&[(one, a * step), (other, b * step)]);
-                let curve =
-                    (both(1.0, 1.0) - both(1.0, -1.0) - both(-1.0, 1.0) + both(-1.0, -1.0)) / (4.0 * step * step);
-                assert!((curve - hessian[one * 3 + other]).abs() < 1e-5, "{curve} at {one} and {other}");
+                let curve = (both(1.0, 1.0) - both(1.0, -1.0) - both(-1.0, 1.0) + both(-1.0, -1.0))
+                    / (4.0 * step * step);
+                assert!(
+                    (curve - hessian[one * 3 + other]).abs() < 1e-5,
+                    "{curve} at {one} and {other}"
+                );
             }
         }
     }

@@ -85,11 +85,32 @@ impl NilPolicy {
         if let Some(threshold) = self.threshold {
             check_finite("`nil.threshold`", &[threshold])?;
         }
-        if let Some(NilModel { margin, short_mention, ngram_overlap, exact_match, vector, intercept }) = &self.model {
-            check_finite("`nil.model`", &[*margin, *short_mention, *ngram_overlap, *exact_match, *intercept])?;
+        if let Some(NilModel {
+            margin,
+            short_mention,
+            ngram_overlap,
+            exact_match,
+            vector,
+            intercept,
+        }) = &self.model
+        {
+            check_finite(
+                "`nil.model`",
+                &[
+                    *margin,
+                    *short_mention,
+                    *ngram_overlap,
+                    *exact_match,
+                    *intercept,
+                ],
+            )?;
             check_finite("`nil.model.vector`", vector)?;
         }
-        let point = |CurvePoint { threshold, precision, recall }: &CurvePoint| {
+        let point = |CurvePoint {
+                         threshold,
+                         precision,
+                         recall,
+                     }: &CurvePoint| {
             threshold.is_finite() && precision.is_finite() && recall.is_finite()
         };
         if let Some(at) = self.curve.iter().position(|found| !point(found)) {
@@ -105,15 +126,26 @@ impl NilPolicy {
     pub fn decide(&self, candidates: &[Candidate], offset: f32) -> Decision {
         let threshold = self.threshold.unwrap_or(f32::NEG_INFINITY);
         match candidates.first().copied() {
-            None => Decision::Nil { reason: NilReason::NoCandidate, best: None },
+            None => Decision::Nil {
+                reason: NilReason::NoCandidate,
+                best: None,
+            },
             Some(best) if best.score + offset >= threshold => Decision::Linked { best },
-            Some(best) => Decision::Nil { reason: NilReason::BelowThreshold, best: Some(best) },
+            Some(best) => Decision::Nil {
+                reason: NilReason::BelowThreshold,
+                best: Some(best),
+            },
         }
     }
 
     /// As [`NilPolicy::decide`], but links the best candidate at any score if `exact_match` is
     /// true: the mention is one of its names. The threshold is for mentions without such a match.
-    pub fn decide_named(&self, candidates: &[Candidate], offset: f32, exact_match: bool) -> Decision {
+    pub fn decide_named(
+        &self,
+        candidates: &[Candidate],
+        offset: f32,
+        exact_match: bool,
+    ) -> Decision {
         match candidates.first().copied() {
             Some(best) if exact_match => Decision::Linked { best },
             _ => self.decide(candidates, offset),
@@ -128,17 +160,59 @@ mod tests {
 
     #[test]
     fn scores_from_the_threshold_up_are_linked_and_exact_matches_always() {
-        let policy = NilPolicy { threshold: Some(0.5), ..NilPolicy::default() };
-        let candidate = |score| Candidate { concept: ConceptId(3), score };
-        assert_eq!(policy.decide(&[candidate(0.5)], 0.0), Decision::Linked { best: candidate(0.5) });
-        let nil = Decision::Nil { reason: NilReason::BelowThreshold, best: Some(candidate(0.49)) };
+        let policy = NilPolicy {
+            threshold: Some(0.5),
+            ..NilPolicy::default()
+        };
+        let candidate = |score| Candidate {
+            concept: ConceptId(3),
+            score,
+        };
+        assert_eq!(
+            policy.decide(&[candidate(0.5)], 0.0),
+            Decision::Linked {
+                best: candidate(0.5)
+            }
+        );
+        let nil = Decision::Nil {
+            reason: NilReason::BelowThreshold,
+            best: Some(candidate(0.49)),
+        };
         assert_eq!(policy.decide(&[candidate(0.49)], 0.0), nil);
-        assert_eq!(policy.decide(&[], 0.0), Decision::Nil { reason: NilReason::NoCandidate, best: None });
-        assert!(matches!(policy.decide(&[candidate(f32::NAN)], 0.0), Decision::Nil { .. }));
-        assert!(matches!(NilPolicy::default().decide(&[candidate(-9.0)], 0.0), Decision::Linked { .. }));
-        assert_eq!(policy.decide(&[candidate(0.375)], 0.125), Decision::Linked { best: candidate(0.375) });
-        assert!(matches!(policy.decide(&[candidate(0.5)], -0.125), Decision::Nil { .. }));
-        assert_eq!(policy.decide_named(&[candidate(0.1)], 0.0, true), Decision::Linked { best: candidate(0.1) });
-        assert!(matches!(policy.decide_named(&[candidate(0.1)], 0.0, false), Decision::Nil { .. }));
+        assert_eq!(
+            policy.decide(&[], 0.0),
+            Decision::Nil {
+                reason: NilReason::NoCandidate,
+                best: None
+            }
+        );
+        assert!(matches!(
+            policy.decide(&[candidate(f32::NAN)], 0.0),
+            Decision::Nil { .. }
+        ));
+        assert!(matches!(
+            NilPolicy::default().decide(&[candidate(-9.0)], 0.0),
+            Decision::Linked { .. }
+        ));
+        assert_eq!(
+            policy.decide(&[candidate(0.375)], 0.125),
+            Decision::Linked {
+                best: candidate(0.375)
+            }
+        );
+        assert!(matches!(
+            policy.decide(&[candidate(0.5)], -0.125),
+            Decision::Nil { .. }
+        ));
+        assert_eq!(
+            policy.decide_named(&[candidate(0.1)], 0.0, true),
+            Decision::Linked {
+                best: candidate(0.1)
+            }
+        );
+        assert!(matches!(
+            policy.decide_named(&[candidate(0.1)], 0.0, false),
+            Decision::Nil { .. }
+        ));
     }
 }

@@ -77,16 +77,31 @@ impl NilFeatures {
         exact_match: bool,
     ) -> Option<Self> {
         let score = candidates.first()?.score;
-        let margin = candidates.get(1).map_or(score, |second| score - second.score);
+        let margin = candidates
+            .get(1)
+            .map_or(score, |second| score - second.score);
         let ngram_overlap = Spelling::new(mention).nearest(names);
-        let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        let norm = vector
+            .iter()
+            .map(|value| value * value)
+            .sum::<f32>()
+            .sqrt()
+            .max(f32::MIN_POSITIVE);
         let vector = vector.iter().map(|value| value / norm).collect();
         let short_mention = mention.chars().count() < SHORT_BELOW;
-        Some(Self { score, margin, short_mention, ngram_overlap, exact_match, vector })
+        Some(Self {
+            score,
+            margin,
+            short_mention,
+            ngram_overlap,
+            exact_match,
+            vector,
+        })
     }
 
     fn scalars(&self) -> [f32; SCALARS] {
-        let [short, exact] = [self.short_mention, self.exact_match].map(|yes| if yes { 1.0 } else { 0.0 });
+        let [short, exact] =
+            [self.short_mention, self.exact_match].map(|yes| if yes { 1.0 } else { 0.0 });
         [self.score, self.margin, short, self.ngram_overlap, exact]
     }
 }
@@ -95,7 +110,12 @@ impl NilModel {
     /// The offset that is added to the best score before it is compared with the threshold.
     pub fn offset(&self, features: &NilFeatures) -> f32 {
         let [_, margin, short, overlap, exact] = features.scalars();
-        let projection: f32 = self.vector.iter().zip(&features.vector).map(|(weight, value)| weight * value).sum();
+        let projection: f32 = self
+            .vector
+            .iter()
+            .zip(&features.vector)
+            .map(|(weight, value)| weight * value)
+            .sum();
         self.margin * margin
             + self.short_mention * short
             + self.ngram_overlap * overlap
@@ -120,15 +140,28 @@ impl NilModel {
         let mut matrix = DesignMatrix::new(SCALARS + dim);
         for (features, known) in mentions {
             let vector = if enough { &features.vector[..] } else { &[] };
-            matrix.push(features.scalars().into_iter().chain(vector.iter().copied()), *known);
+            matrix.push(
+                features.scalars().into_iter().chain(vector.iter().copied()),
+                *known,
+            );
         }
         let means = matrix.means()?;
         let weights = matrix.weights()?;
         let score_weight = weights[0];
-        let scaled: Vec<f64> = weights[1..].iter().map(|weight| weight / score_weight).collect();
-        let intercept = -scaled.iter().zip(&means[1..]).map(|(weight, mean)| weight * mean).sum::<f64>();
+        let scaled: Vec<f64> = weights[1..]
+            .iter()
+            .map(|weight| weight / score_weight)
+            .collect();
+        let intercept = -scaled
+            .iter()
+            .zip(&means[1..])
+            .map(|(weight, mean)| weight * mean)
+            .sum::<f64>();
         let weight = |at: usize| scaled[at] as f32;
-        let vector = scaled[SCALARS - 1..].iter().map(|weight| *weight as f32).collect();
+        let vector = scaled[SCALARS - 1..]
+            .iter()
+            .map(|weight| *weight as f32)
+            .collect();
         (score_weight > 0.0 && intercept.is_finite()).then(|| Self {
             margin: weight(0),
             short_mention: weight(1),
@@ -162,23 +195,47 @@ mod tests {
 
     fn features(values: (f32, f32, bool, f32, bool, Vec<f32>)) -> NilFeatures {
         let (score, margin, short_mention, ngram_overlap, exact_match, vector) = values;
-        NilFeatures { score, margin, short_mention, ngram_overlap, exact_match, vector }
+        NilFeatures {
+            score,
+            margin,
+            short_mention,
+            ngram_overlap,
+            exact_match,
+            vector,
+        }
     }
 
     #[test]
     fn fit_equals_scikit_learn() {
-        let golden: Golden =
-            serde_json::from_str(include_str!("../../tests/goldens/nil.json")).expect("the golden file");
+        let golden: Golden = serde_json::from_str(include_str!("../../tests/goldens/nil.json"))
+            .expect("the golden file");
         let mut dims = Vec::new();
         for case in golden.nil_models {
-            let mentions: Vec<(NilFeatures, bool)> = case.features.into_iter().map(features).zip(case.known).collect();
+            let mentions: Vec<(NilFeatures, bool)> = case
+                .features
+                .into_iter()
+                .map(features)
+                .zip(case.known)
+                .collect();
             let model = NilModel::fit(&mentions).expect("both classes have mentions");
             dims.push(model.vector.len());
-            let scalars = [model.margin, model.short_mention, model.ngram_overlap, model.exact_match];
-            let found: Vec<f32> = scalars.into_iter().chain(model.vector.clone()).chain([model.intercept]).collect();
+            let scalars = [
+                model.margin,
+                model.short_mention,
+                model.ngram_overlap,
+                model.exact_match,
+            ];
+            let found: Vec<f32> = scalars
+                .into_iter()
+                .chain(model.vector.clone())
+                .chain([model.intercept])
+                .collect();
             assert_eq!(found.len(), case.weights.len());
             for (found, expected) in found.iter().zip(case.weights) {
-                assert!((f64::from(*found) - expected).abs() < 1e-4, "{model:?} is not {expected}");
+                assert!(
+                    (f64::from(*found) - expected).abs() < 1e-4,
+                    "{model:?} is not {expected}"
+                );
             }
         }
         // A vector of 2 values needs 40 mentions of the rarer class; the first case has fewer.
@@ -187,21 +244,49 @@ mod tests {
 
     #[test]
     fn fit_needs_both_classes_and_a_positive_score_weight() {
-        let mention =
-            |score, known| (NilFeatures { score, margin: 0.25, ngram_overlap: 0.5, ..NilFeatures::default() }, known);
+        let mention = |score, known| {
+            (
+                NilFeatures {
+                    score,
+                    margin: 0.25,
+                    ngram_overlap: 0.5,
+                    ..NilFeatures::default()
+                },
+                known,
+            )
+        };
         assert_eq!(NilModel::fit(&[]), None);
-        assert_eq!(NilModel::fit(&[mention(0.5, true), mention(0.75, true)]), None);
-        let against = [mention(0.25, true), mention(0.75, false), mention(0.5, true), mention(0.5, false)];
+        assert_eq!(
+            NilModel::fit(&[mention(0.5, true), mention(0.75, true)]),
+            None
+        );
+        let against = [
+            mention(0.25, true),
+            mention(0.75, false),
+            mention(0.5, true),
+            mention(0.5, false),
+        ];
         assert_eq!(NilModel::fit(&against), None);
         // Constant features have weight 0. Separable data have finite weights.
-        let model = NilModel::fit(&[mention(0.25, false), mention(0.75, true)]).expect("a higher score is a concept");
+        let model = NilModel::fit(&[mention(0.25, false), mention(0.75, true)])
+            .expect("a higher score is a concept");
         assert_eq!(model, NilModel::default());
-        assert_eq!(NilModel::fit(&[mention(f32::NAN, true), mention(0.25, false), mention(0.75, true)]), Some(model));
+        assert_eq!(
+            NilModel::fit(&[
+                mention(f32::NAN, true),
+                mention(0.25, false),
+                mention(0.75, true)
+            ]),
+            Some(model)
+        );
     }
 
     #[test]
     fn features_describe_the_best_candidate() {
-        let candidate = |id, score| Candidate { concept: ConceptId(id), score };
+        let candidate = |id, score| Candidate {
+            concept: ConceptId(id),
+            score,
+        };
         let candidates = [candidate(3, 0.75), candidate(1, 0.5)];
         let found = NilFeatures::new("FeVer", &[3.0, -4.0], &candidates, ["heat", "fevers"], true);
         let vector = vec![0.6, -0.8];
@@ -215,8 +300,13 @@ mod tests {
         };
         assert_eq!(found, Some(expected));
         let single = NilFeatures::new("RAS", &[0.0], &candidates[..1], [], false);
-        let expected =
-            NilFeatures { score: 0.75, margin: 0.75, short_mention: true, vector: vec![0.0], ..NilFeatures::default() };
+        let expected = NilFeatures {
+            score: 0.75,
+            margin: 0.75,
+            short_mention: true,
+            vector: vec![0.0],
+            ..NilFeatures::default()
+        };
         assert_eq!(single, Some(expected));
         assert_eq!(NilFeatures::new("RAS", &[1.0], &[], ["ras"], true), None);
     }

@@ -11,23 +11,47 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
     let mut out = String::new();
     for (at, record) in note.records.iter().enumerate() {
         let number = before + at + 1;
-        let kind = record.decision.as_ref().map_or("NIL", |concept| concept.kind());
+        let kind = record
+            .decision
+            .as_ref()
+            .map_or("NIL", |concept| concept.kind());
         let kind = kind.replace(|c: char| !c.is_alphanumeric(), "_");
         let kind = if kind.is_empty() { "Concept" } else { &kind };
         let fragments = in_lines(note.text, record.pieces());
-        let place =
-            |fragment: &Span| format!("{} {}", offsets.code_point(fragment.start), offsets.code_point(fragment.end));
+        let place = |fragment: &Span| {
+            format!(
+                "{} {}",
+                offsets.code_point(fragment.start),
+                offsets.code_point(fragment.end)
+            )
+        };
         let places: Vec<String> = fragments.iter().map(place).collect();
-        let words: Vec<&str> = fragments.iter().filter_map(|fragment| fragment.of(note.text).ok()).collect();
+        let words: Vec<&str> = fragments
+            .iter()
+            .filter_map(|fragment| fragment.of(note.text).ok())
+            .collect();
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "T{number}\t{kind} {}\t{}", places.join(";"), field(&words.join(" ")));
+        let _ = writeln!(
+            out,
+            "T{number}\t{kind} {}\t{}",
+            places.join(";"),
+            field(&words.join(" "))
+        );
         let _ = match &record.decision {
             // A space would end the reference.
             Ok(concept) => {
                 let id = field(&concept.id).replace(char::is_whitespace, "_");
-                writeln!(out, "N{number}\tReference T{number} KB:{id}\t{}", field(&concept.name))
+                writeln!(
+                    out,
+                    "N{number}\tReference T{number} KB:{id}\t{}",
+                    field(&concept.name)
+                )
             }
-            Err(reason) => writeln!(out, "#{number}\tAnnotatorNotes T{number}\tNIL: {}", reason.words()),
+            Err(reason) => writeln!(
+                out,
+                "#{number}\tAnnotatorNotes T{number}\tNIL: {}",
+                reason.words()
+            ),
         };
     }
     out
@@ -46,15 +70,22 @@ fn in_lines(text: &str, pieces: &[Span]) -> Vec<Span> {
         for line in words.split_inclusive(breaks_line) {
             let kept = line.trim_matches(|c: char| breaks_line(c) || c.is_whitespace());
             if !kept.is_empty() {
-                let begins =
-                    at + (line.len() - line.trim_start_matches(|c: char| breaks_line(c) || c.is_whitespace()).len());
+                let begins = at
+                    + (line.len()
+                        - line
+                            .trim_start_matches(|c: char| breaks_line(c) || c.is_whitespace())
+                            .len());
                 fragments.push(Span::new(begins, begins + kept.len()));
             }
             at += line.len();
         }
     }
     // A mention without a visible character stays as it is.
-    if fragments.is_empty() { pieces.to_vec() } else { fragments }
+    if fragments.is_empty() {
+        pieces.to_vec()
+    } else {
+        fragments
+    }
 }
 
 #[cfg(test)]
@@ -65,12 +96,19 @@ mod tests {
     fn fragments_are_split_at_line_breaks() {
         let cut = |text: &str| {
             let fragments = in_lines(text, &[Span::new(0, text.len())]);
-            fragments.iter().map(|fragment| text[fragment.start..fragment.end].to_owned()).collect::<Vec<_>>()
+            fragments
+                .iter()
+                .map(|fragment| text[fragment.start..fragment.end].to_owned())
+                .collect::<Vec<_>>()
         };
         assert_eq!(cut("heart failure"), ["heart failure"]);
-        for parted in
-            ["heart\nfailure", "heart \r\n  failure", "heart\rfailure", "heart\t\u{b}failure", "heart\u{2028}failure"]
-        {
+        for parted in [
+            "heart\nfailure",
+            "heart \r\n  failure",
+            "heart\rfailure",
+            "heart\t\u{b}failure",
+            "heart\u{2028}failure",
+        ] {
             assert_eq!(cut(parted), ["heart", "failure"], "{parted:?}");
         }
         assert_eq!(cut("\u{1b}heart\u{202e} failure\n"), ["heart", "failure"]);

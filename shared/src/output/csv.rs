@@ -31,19 +31,31 @@ pub(super) fn head() -> String {
 /// would take it for the answer.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
-    let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    let mut table = csv::WriterBuilder::new()
+        .terminator(csv::Terminator::CRLF)
+        .from_writer(Vec::new());
     for record in note.records {
-        let (start, end) = (offsets.code_point(record.span.start), offsets.code_point(record.span.end));
+        let (start, end) = (
+            offsets.code_point(record.span.start),
+            offsets.code_point(record.span.end),
+        );
         let concept = record.decision.as_ref().ok();
         let decision = match &record.decision {
             Ok(_) => "linked".to_owned(),
             Err(reason) => format!("NIL: {}", reason.words()),
         };
-        let place =
-            |fragment: &Span| format!("{} {}", offsets.code_point(fragment.start), offsets.code_point(fragment.end));
+        let place = |fragment: &Span| {
+            format!(
+                "{} {}",
+                offsets.code_point(fragment.start),
+                offsets.code_point(fragment.end)
+            )
+        };
         let fragments: Vec<String> = record.fragments.iter().map(place).collect();
         let xrefs = concept.map_or(String::new(), |concept| concept.xrefs.join("|"));
-        let score = concept.map(|concept| concept.score.to_string()).unwrap_or_default();
+        let score = concept
+            .map(|concept| concept.score.to_string())
+            .unwrap_or_default();
         table
             .write_record([
                 cell(note.name).as_ref(),
@@ -62,6 +74,8 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
             ])
             .map_err(failed)?;
     }
-    let bytes = table.into_inner().map_err(|cause| Error::io("writing a table").caused_by(cause.to_string()))?;
+    let bytes = table
+        .into_inner()
+        .map_err(|cause| Error::io("writing a table").caused_by(cause.to_string()))?;
     String::from_utf8(bytes).map_err(|cause| Error::io("writing a table").caused_by(cause))
 }

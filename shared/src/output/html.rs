@@ -70,7 +70,9 @@ impl PageRows {
     /// # Errors
     /// If a concept of the bundle is damaged.
     pub(super) fn add(&mut self, note: &Note<'_>) -> Result<()> {
-        note.records.iter().try_for_each(|record| self.add_record(note, record))
+        note.records
+            .iter()
+            .try_for_each(|record| self.add_record(note, record))
     }
 
     fn add_record(&mut self, note: &Note<'_>, record: &Record) -> Result<()> {
@@ -94,7 +96,10 @@ impl PageRows {
             title: title.clone(),
         }));
         self.nil += usize::from(linked.is_none());
-        let concept = linked.map(|named| note.concept(named)).transpose()?.flatten();
+        let concept = linked
+            .map(|named| note.concept(named))
+            .transpose()?
+            .flatten();
         let kind = linked.map_or("", |named| named.kind());
         let is_other = |other: &&Named| linked.is_none_or(|linked| linked.id != other.id);
         let others = record.candidates.iter().filter(is_other).take(4);
@@ -104,10 +109,16 @@ impl PageRows {
             linked,
             kind,
             hue: hue.filter(|_| !kind.is_empty()),
-            definition: concept.and_then(|concept| concept.definition).filter(|words| !words.is_empty()),
-            score: linked.or(record.candidates.first()).map_or(String::new(), |best| format!("{:.3}", best.score)),
+            definition: concept
+                .and_then(|concept| concept.definition)
+                .filter(|words| !words.is_empty()),
+            score: linked
+                .or(record.candidates.first())
+                .map_or(String::new(), |best| format!("{:.3}", best.score)),
             why,
-            others: others.map(|other| format!("{} ({}) {:.3}", other.name, other.id, other.score)).collect(),
+            others: others
+                .map(|other| format!("{} ({}) {:.3}", other.name, other.id, other.score))
+                .collect(),
         };
         row.render_into(&mut self.html).map_err(failed)
     }
@@ -128,7 +139,10 @@ impl PageRows {
                 continue;
             }
             pieces.push(plain(note.text.get(at..start).unwrap_or_default()));
-            pieces.push(Piece { text: note.text.get(start..end).unwrap_or_default(), mark: Some(mark) });
+            pieces.push(Piece {
+                text: note.text.get(start..end).unwrap_or_default(),
+                mark: Some(mark),
+            });
             at = end;
         }
         pieces.push(plain(note.text.get(at..).unwrap_or_default()));
@@ -167,7 +181,9 @@ fn why(record: &Record) -> String {
 
 /// The hue of a type in degrees. Equal types have equal hues.
 fn hue(kind: &str) -> u32 {
-    let spread = kind.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
+    let spread = kind.bytes().fold(0u32, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(u32::from(byte))
+    });
     // Orange is the colour of NIL.
     70 + spread % 270
 }
@@ -202,7 +218,9 @@ mod tests {
     #[test]
     fn text_is_escaped_for_elements_and_attributes() {
         let mut out = String::new();
-        Escape.write_escaped_str(&mut out, "</a> & \"é\" 'x'").expect("written");
+        Escape
+            .write_escaped_str(&mut out, "</a> & \"é\" 'x'")
+            .expect("written");
         assert_eq!(out, "&lt;&#x2f;a&gt; &amp; &quot;é&quot; &#x27;x&#x27;");
         let row = Row {
             number: 1,
@@ -216,6 +234,9 @@ mod tests {
             others: Vec::new(),
         };
         let html = row.render().expect("rendered");
-        assert!(html.contains("<td>&lt;b&gt;</td>") && html.contains("<td>&#x27;</td>"), "{html}");
+        assert!(
+            html.contains("<td>&lt;b&gt;</td>") && html.contains("<td>&#x27;</td>"),
+            "{html}"
+        );
     }
 }

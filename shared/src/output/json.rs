@@ -67,9 +67,20 @@ fn is_zero(offset: &f32) -> bool {
     *offset == 0.0
 }
 
-fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: Option<&'a str>) -> Line<'a> {
-    let Place { start, end, start_code_point, end_code_point, start_utf16, end_utf16 } =
-        Place::new(record.span, offsets);
+fn line<'a>(
+    note: &'a Note<'_>,
+    offsets: &Offsets<'_>,
+    record: &'a Record,
+    doc: Option<&'a str>,
+) -> Line<'a> {
+    let Place {
+        start,
+        end,
+        start_code_point,
+        end_code_point,
+        start_utf16,
+        end_utf16,
+    } = Place::new(record.span, offsets);
     Line {
         doc,
         start,
@@ -78,11 +89,19 @@ fn line<'a>(note: &'a Note<'_>, offsets: &Offsets<'_>, record: &'a Record, doc: 
         end_code_point,
         start_utf16,
         end_utf16,
-        fragments: record.fragments.iter().map(|fragment| Place::new(*fragment, offsets)).collect(),
+        fragments: record
+            .fragments
+            .iter()
+            .map(|fragment| Place::new(*fragment, offsets))
+            .collect(),
         text: note.mention(record),
         read_as: record.read_as.as_deref(),
         origin: record.origin,
-        decision: if record.decision.is_ok() { "linked" } else { "nil" },
+        decision: if record.decision.is_ok() {
+            "linked"
+        } else {
+            "nil"
+        },
         nil_reason: record.decision.as_ref().err().copied(),
         concept: record.decision.as_ref().ok(),
         candidates: &record.candidates,
@@ -95,7 +114,8 @@ pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let mut out = String::new();
     for record in note.records {
         let line = line(note, offsets, record, Some(note.name));
-        let json = serde_json::to_string(&line).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let json = serde_json::to_string(&line)
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         out += &escaped(&json);
         out.push('\n');
     }
@@ -122,7 +142,8 @@ pub(super) fn head(note: &Note<'_>) -> Result<String> {
         kb: &manifest.kb.name,
         kb_blake3: &manifest.kb.blake3,
     };
-    let text = serde_json::to_string_pretty(&head).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    let text = serde_json::to_string_pretty(&head)
+        .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     // The mentions are its last member.
     let open = text.strip_suffix("\n}").unwrap_or(&text);
     Ok(format!("{},\n  \"mentions\": [", escaped(open)))
@@ -134,7 +155,11 @@ pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> 
     for (at, record) in note.records.iter().enumerate() {
         let json = serde_json::to_string_pretty(&line(note, offsets, record, None))
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-        out.push_str(if before + at == 0 { "\n    " } else { ",\n    " });
+        out.push_str(if before + at == 0 {
+            "\n    "
+        } else {
+            ",\n    "
+        });
         // Line ends within a text are escaped, so these are those of the layout.
         out.push_str(&escaped(&json).replace('\n', "\n    "));
     }
@@ -143,5 +168,10 @@ pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> 
 
 /// The end of the object. `mentions` is the number of its mentions.
 pub(super) fn tail(mentions: usize) -> String {
-    if mentions == 0 { "]\n}\n" } else { "\n  ]\n}\n" }.to_owned()
+    if mentions == 0 {
+        "]\n}\n"
+    } else {
+        "\n  ]\n}\n"
+    }
+    .to_owned()
 }

@@ -73,15 +73,21 @@ impl Record {
     /// Removes the cross-references of its concepts without one of these prefixes, such as `ICD10CM` or `SNOMED`. Case is
     /// ignored. `ICD10:` with the colon selects that vocabulary alone.
     pub fn keep_xrefs(&mut self, prefixes: &[String]) {
-        self.decision.iter_mut().chain(&mut self.candidates).for_each(|named| {
-            named.xrefs.retain(|xref| prefixes.iter().any(|prefix| has_prefix(xref, prefix)));
-        });
+        self.decision
+            .iter_mut()
+            .chain(&mut self.candidates)
+            .for_each(|named| {
+                named
+                    .xrefs
+                    .retain(|xref| prefixes.iter().any(|prefix| has_prefix(xref, prefix)));
+            });
     }
 }
 
 /// Whether a cross-reference begins with a prefix. Case is ignored.
 pub fn has_prefix(xref: &str, prefix: &str) -> bool {
-    xref.get(..prefix.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(prefix))
+    xref.get(..prefix.len())
+        .is_some_and(|begins| begins.eq_ignore_ascii_case(prefix))
 }
 
 /// A candidate with the fields of its concept.
@@ -128,9 +134,25 @@ impl Named {
     /// # Errors
     /// If the concept is damaged.
     pub fn new(linker: &Linker, candidate: &Candidate) -> Result<Self> {
-        let Concept { id, name, types, sources, xrefs, .. } = linker.concept(candidate.concept)?;
+        let Concept {
+            id,
+            name,
+            types,
+            sources,
+            xrefs,
+            ..
+        } = linker.concept(candidate.concept)?;
         let added = linker.added_concepts().has(candidate.concept);
-        Ok(Self { id, name, types, sources, xrefs, score: candidate.score, ranker_score: None, added })
+        Ok(Self {
+            id,
+            name,
+            types,
+            sources,
+            xrefs,
+            score: candidate.score,
+            ranker_score: None,
+            added,
+        })
     }
 
     /// The primary type.
@@ -146,12 +168,21 @@ impl Record {
     /// If a concept is damaged.
     pub fn new(linker: &Linker, link: &Link) -> Result<Self> {
         let named = |candidate: &Candidate| Named::new(linker, candidate);
-        let mut candidates = link.candidates.iter().map(named).collect::<Result<Vec<_>>>()?;
+        let mut candidates = link
+            .candidates
+            .iter()
+            .map(named)
+            .collect::<Result<Vec<_>>>()?;
         let scored = candidates.iter_mut().zip(&link.ranker_scores);
-        scored.for_each(|(candidate, score)| candidate.ranker_score = Some(*score).filter(|score| score.is_finite()));
+        scored.for_each(|(candidate, score)| {
+            candidate.ranker_score = Some(*score).filter(|score| score.is_finite())
+        });
         let decision = match link.decision {
             // The concept is the first candidate, unless the list is empty.
-            Decision::Linked { best } => Ok(candidates.first().cloned().map_or_else(|| named(&best), Ok)?),
+            Decision::Linked { best } => Ok(candidates
+                .first()
+                .cloned()
+                .map_or_else(|| named(&best), Ok)?),
             Decision::Nil { reason, .. } => Err(reason),
         };
         Ok(Record {
@@ -175,7 +206,10 @@ impl Note<'_> {
 
     /// The concept of a record; `None` if the linker has no such concept.
     fn concept(&self, named: &Named) -> Result<Option<Concept>> {
-        self.linker.find(&named.id)?.map(|at| self.linker.concept(at)).transpose()
+        self.linker
+            .find(&named.id)?
+            .map(|at| self.linker.concept(at))
+            .transpose()
     }
 
     /// The note in a format.

@@ -23,11 +23,24 @@ pub struct NoteWriter<'a> {
 impl<'a> NoteWriter<'a> {
     /// A writer before its first record. It scans the text once, for offsets.
     pub fn new(form: Form, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
-        Self { form, name, text, linker, offsets: Offsets::new(text), written: 0, page: html::PageRows::default() }
+        Self {
+            form,
+            name,
+            text,
+            linker,
+            offsets: Offsets::new(text),
+            written: 0,
+            page: html::PageRows::default(),
+        }
     }
 
     fn note<'n>(&'n self, records: &'n [Record]) -> Note<'n> {
-        Note { name: self.name, text: self.text, records, linker: self.linker }
+        Note {
+            name: self.name,
+            text: self.text,
+            records,
+            linker: self.linker,
+        }
     }
 
     /// The output before the first record.
@@ -49,7 +62,12 @@ impl<'a> NoteWriter<'a> {
     /// If a record cannot be encoded, or a concept of the bundle is damaged.
     pub fn part(&mut self, records: &[Record]) -> Result<String> {
         let offsets = &self.offsets;
-        let note = Note { name: self.name, text: self.text, records, linker: self.linker };
+        let note = Note {
+            name: self.name,
+            text: self.text,
+            records,
+            linker: self.linker,
+        };
         let part = match self.form {
             Form::Jsonl => json::lines(&note, offsets)?,
             Form::Json => json::members(&note, offsets, self.written)?,

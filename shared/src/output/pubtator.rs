@@ -30,14 +30,23 @@ fn name(note: &Note<'_>) -> String {
 pub(super) fn rows(note: &Note<'_>, offsets: &Offsets<'_>) -> String {
     let (name, mut out) = (name(note), String::new());
     for record in note.records {
-        let (start, end) = (offsets.code_point(record.span.start), offsets.code_point(record.span.end));
+        let (start, end) = (
+            offsets.code_point(record.span.start),
+            offsets.code_point(record.span.end),
+        );
         let (kind, id) = match &record.decision {
             Ok(concept) => (concept.kind(), concept.id.as_str()),
             Err(_) => ("NIL", "-"),
         };
         let words = record.span.of(note.text).unwrap_or_default();
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "{name}\t{start}\t{end}\t{}\t{}\t{}", field(words), field(kind), field(id));
+        let _ = writeln!(
+            out,
+            "{name}\t{start}\t{end}\t{}\t{}\t{}",
+            field(words),
+            field(kind),
+            field(id)
+        );
     }
     out
 }

@@ -42,7 +42,11 @@ impl Span {
     /// # Errors
     /// If the span is empty, outside the text, or not on character boundaries.
     pub fn of<'a>(&self, text: &'a str) -> Result<&'a str> {
-        let found = if self.start < self.end { text.get(self.start..self.end) } else { None };
+        let found = if self.start < self.end {
+            text.get(self.start..self.end)
+        } else {
+            None
+        };
         found.ok_or_else(|| {
             let why = if self.start >= self.end {
                 "it is empty".to_owned()
@@ -51,7 +55,10 @@ impl Span {
             } else {
                 "it splits a character".to_owned()
             };
-            Error::input(format!("span {}..{} (bytes) cannot be cut: {why}", self.start, self.end))
+            Error::input(format!(
+                "span {}..{} (bytes) cannot be cut: {why}",
+                self.start, self.end
+            ))
         })
     }
 }
@@ -71,7 +78,11 @@ pub fn in_order(mut pieces: Vec<Span>) -> Vec<Span> {
 
 /// The fragments of a mention, or its whole span if it has none.
 pub fn pieces<'a>(extent: &'a Span, fragments: &'a [Span]) -> &'a [Span] {
-    if fragments.is_empty() { std::slice::from_ref(extent) } else { fragments }
+    if fragments.is_empty() {
+        std::slice::from_ref(extent)
+    } else {
+        fragments
+    }
 }
 
 /// Joins the fragments of a mention with blanks, e.g. "lung injuries" of "lung and left heart
@@ -83,7 +94,10 @@ pub fn text_of<'a>(text: &'a str, pieces: &[Span]) -> Result<Cow<'a, str>> {
     match pieces {
         [one] => one.of(text).map(Cow::Borrowed),
         several => {
-            let words = several.iter().map(|piece| piece.of(text)).collect::<Result<Vec<_>>>()?;
+            let words = several
+                .iter()
+                .map(|piece| piece.of(text))
+                .collect::<Result<Vec<_>>>()?;
             Ok(Cow::Owned(words.join(" ")))
         }
     }
@@ -110,7 +124,12 @@ impl<'a> Mention<'a> {
     /// As [`Span::of`].
     pub fn cut(text: &'a str, span: Span) -> Result<Self> {
         let mention = Cow::Borrowed(span.of(text)?);
-        Ok(Self { span, text: mention, left: &text[..span.start], right: &text[span.end..] })
+        Ok(Self {
+            span,
+            text: mention,
+            left: &text[..span.start],
+            right: &text[span.end..],
+        })
     }
 
     /// Cuts a text at the fragments of a mention, which must be in ascending order. The text
@@ -120,10 +139,15 @@ impl<'a> Mention<'a> {
     /// If there is no fragment, or as [`Span::of`].
     pub fn cut_pieces(text: &'a str, pieces: &[Span]) -> Result<Self> {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
-            return Err(Error::input("expected a mention with at least one fragment, found none"));
+            return Err(Error::input(
+                "expected a mention with at least one fragment, found none",
+            ));
         };
         let span = Span::new(first.start, last.end);
-        Ok(Self { text: text_of(text, pieces)?, ..Self::cut(text, span)? })
+        Ok(Self {
+            text: text_of(text, pieces)?,
+            ..Self::cut(text, span)?
+        })
     }
 }
 
@@ -182,7 +206,10 @@ impl<'a> Offsets<'a> {
 
     /// The start of the character at a byte offset, and the code points and UTF-16 units before it.
     fn position(&self, byte: usize) -> (usize, usize, usize) {
-        let at = self.checkpoints.partition_point(|checkpoint| checkpoint.0 <= byte) - 1;
+        let at = self
+            .checkpoints
+            .partition_point(|checkpoint| checkpoint.0 <= byte)
+            - 1;
         let (start, mut code_points, mut utf16) = self.checkpoints[at];
         for (offset, c) in self.text[start..].char_indices() {
             if start + offset + c.len_utf8() > byte {
@@ -200,7 +227,10 @@ impl<'a> Offsets<'a> {
         of: impl Fn(&(usize, usize, usize)) -> usize,
         width: impl Fn(char) -> usize,
     ) -> Option<usize> {
-        let at = self.checkpoints.partition_point(|checkpoint| of(checkpoint) <= unit) - 1;
+        let at = self
+            .checkpoints
+            .partition_point(|checkpoint| of(checkpoint) <= unit)
+            - 1;
         let start = self.checkpoints[at].0;
         let mut count = of(&self.checkpoints[at]);
         for (offset, c) in self.text[start..].char_indices() {
@@ -224,8 +254,18 @@ mod tests {
         let text = "😷 fiévre";
         let offsets = Offsets::new(text);
         let start = text.find("fi").expect("the text has it");
-        assert_eq!([start, offsets.code_point(start), offsets.utf16(start)], [5, 2, 3]);
-        assert_eq!([text.len(), offsets.code_point(text.len()), offsets.utf16(text.len())], [12, 8, 9]);
+        assert_eq!(
+            [start, offsets.code_point(start), offsets.utf16(start)],
+            [5, 2, 3]
+        );
+        assert_eq!(
+            [
+                text.len(),
+                offsets.code_point(text.len()),
+                offsets.utf16(text.len())
+            ],
+            [12, 8, 9]
+        );
         assert_eq!(offsets.byte_of_utf16(1), None);
         assert_eq!(offsets.byte_of_code_point(99), None);
     }
@@ -240,16 +280,31 @@ mod tests {
 
     #[test]
     fn in_order_sorts_fragments_and_merges_touching_ones() {
-        let spans = |pairs: &[(usize, usize)]| pairs.iter().map(|(a, b)| Span::new(*a, *b)).collect::<Vec<_>>();
-        assert_eq!(in_order(spans(&[(54, 58), (37, 41)])), spans(&[(37, 41), (54, 58)]));
-        assert_eq!(in_order(spans(&[(21, 35), (27, 35), (0, 3), (3, 5)])), spans(&[(0, 5), (21, 35)]));
-        assert_eq!(in_order(spans(&[(0, 9), (2, 4), (10, 11)])), spans(&[(0, 9), (10, 11)]));
+        let spans = |pairs: &[(usize, usize)]| {
+            pairs
+                .iter()
+                .map(|(a, b)| Span::new(*a, *b))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            in_order(spans(&[(54, 58), (37, 41)])),
+            spans(&[(37, 41), (54, 58)])
+        );
+        assert_eq!(
+            in_order(spans(&[(21, 35), (27, 35), (0, 3), (3, 5)])),
+            spans(&[(0, 5), (21, 35)])
+        );
+        assert_eq!(
+            in_order(spans(&[(0, 9), (2, 4), (10, 11)])),
+            spans(&[(0, 9), (10, 11)])
+        );
     }
 
     #[test]
     fn discontinuous_mention_is_the_text_of_its_fragments() {
         let text = "Severe lung and left heart injuries.";
-        let mention = Mention::cut_pieces(text, &[Span::new(7, 11), Span::new(27, 35)]).expect("it fits");
+        let mention =
+            Mention::cut_pieces(text, &[Span::new(7, 11), Span::new(27, 35)]).expect("it fits");
         assert_eq!(mention.text, "lung injuries");
         assert_eq!([mention.left, mention.right], ["Severe ", "."]);
         assert_eq!(mention.span, Span::new(7, 35));

@@ -11,7 +11,10 @@ pub fn by_length(lengths: &[usize], max_rows: usize, max_tokens: usize) -> Vec<V
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for at in order {
         match batches.last_mut() {
-            Some(batch) if batch.len() < max_rows && (batch.len() + 1) * lengths[batch[0]] <= max_tokens => {
+            Some(batch)
+                if batch.len() < max_rows
+                    && (batch.len() + 1) * lengths[batch[0]] <= max_tokens =>
+            {
                 batch.push(at)
             }
             _ => batches.push(vec![at]),
@@ -28,7 +31,10 @@ mod tests {
     #[test]
     fn by_length_respects_both_limits() {
         assert_eq!(by_length(&[3, 9, 3, 4], 2, 100), [vec![1, 3], vec![0, 2]]);
-        assert_eq!(by_length(&[3, 9, 3, 4], 8, 9), [vec![1], vec![3, 0], vec![2]]);
+        assert_eq!(
+            by_length(&[3, 9, 3, 4], 8, 9),
+            [vec![1], vec![3, 0], vec![2]]
+        );
         assert!(by_length(&[], 2, 100).is_empty());
     }
 

@@ -39,7 +39,12 @@ pub struct Encoded {
 impl Encoded {
     /// A sequence whose tokens all belong to the input itself.
     pub fn whole(ids: Vec<u32>, cut: Cut) -> Self {
-        Self { own: 0..ids.len(), second: ids.len(), ids, cut }
+        Self {
+            own: 0..ids.len(),
+            second: ids.len(),
+            ids,
+            cut,
+        }
     }
 
     /// Joins a mention and an entity for a cross-encoder (BLINK, section 4.2). The entity loses its
@@ -131,24 +136,39 @@ impl Tokens {
         // `Tokenizer::from_bytes` panics inside a decoder on some invalid JSON.
         serde_json::from_slice::<serde_json::Value>(json)
             .map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
-        let mut tokenizer =
-            Tokenizer::from_bytes(json).map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
+        let mut tokenizer = Tokenizer::from_bytes(json)
+            .map_err(|cause| Error::artifact("tokenizer.json").caused_by(cause))?;
         tokenizer.with_padding(None);
         tokenizer
             .with_truncation(None)
             .map_err(|cause| Error::artifact("tokenizer.json: truncation").caused_by(cause))?;
         // A damaged post-processor may refer to a sequence that does not exist.
-        tokenizer.with_post_processor(None::<PostProcessorWrapper>).with_decoder(None::<DecoderWrapper>);
+        tokenizer
+            .with_post_processor(None::<PostProcessorWrapper>)
+            .with_decoder(None::<DecoderWrapper>);
         let id = |token: &str| {
-            tokenizer
-                .token_to_id(token)
-                .ok_or_else(|| Error::artifact(format!("tokenizer.json: expected a token `{token}`, found none")))
+            tokenizer.token_to_id(token).ok_or_else(|| {
+                Error::artifact(format!(
+                    "tokenizer.json: expected a token `{token}`, found none"
+                ))
+            })
         };
-        let special = Special { cls: id("[CLS]")?, sep: id("[SEP]")?, pad: id("[PAD]")?, markers: markers(&tokenizer) };
+        let special = Special {
+            cls: id("[CLS]")?,
+            sep: id("[SEP]")?,
+            pad: id("[PAD]")?,
+            markers: markers(&tokenizer),
+        };
         let size = tokenizer.get_vocab_size(true);
-        let tokens = Self { tokenizer, special, size };
+        let tokens = Self {
+            tokenizer,
+            special,
+            size,
+        };
         // A vocabulary without its unknown token fails at the first unknown word.
-        tokens.pieces(PROBE).map_err(|error| Error::artifact("tokenizer.json cannot read a text").caused_by(error))?;
+        tokens.pieces(PROBE).map_err(|error| {
+            Error::artifact("tokenizer.json cannot read a text").caused_by(error)
+        })?;
         Ok(tokens)
     }
 
@@ -176,7 +196,9 @@ impl Tokens {
 
     /// The text of a token in the vocabulary, or `#id` if there is none.
     pub fn token(&self, id: u32) -> String {
-        self.tokenizer.id_to_token(id).unwrap_or_else(|| format!("#{id}"))
+        self.tokenizer
+            .id_to_token(id)
+            .unwrap_or_else(|| format!("#{id}"))
     }
 
     /// Splits a text into word pieces, without special tokens.
@@ -226,7 +248,9 @@ impl TokenBatch {
             let padding = seq - row.ids.len();
             batch.ids.extend(row.ids.iter().map(|id| *id as i32));
             batch.ids.extend(std::iter::repeat_n(pad as i32, padding));
-            batch.segments.extend(row.segments().map(|segment| segment as i32));
+            batch
+                .segments
+                .extend(row.segments().map(|segment| segment as i32));
             batch.segments.extend(std::iter::repeat_n(0, padding));
             batch.mask.extend(std::iter::repeat_n(true, row.ids.len()));
             batch.mask.extend(std::iter::repeat_n(false, padding));
@@ -239,7 +263,11 @@ impl TokenBatch {
 /// The first three `[unusedN]` tokens in ascending order of N.
 fn markers(tokenizer: &Tokenizer) -> Option<Markers> {
     let mut rows = (0..1000).filter_map(|n| tokenizer.token_to_id(&format!("[unused{n}]")));
-    Some(Markers { mention_start: rows.next()?, mention_end: rows.next()?, entity: rows.next()? })
+    Some(Markers {
+        mention_start: rows.next()?,
+        mention_end: rows.next()?,
+        entity: rows.next()?,
+    })
 }
 
 #[cfg(test)]
@@ -255,9 +283,15 @@ pub(crate) mod tests {
     #[test]
     fn invalid_json_is_an_error() {
         let whole = include_bytes!("../../tests/fixtures/tiny/tokenizer.json");
-        let decoder = whole.windows(9).position(|window| window == b"\"decoder\"").expect("it has one");
+        let decoder = whole
+            .windows(9)
+            .position(|window| window == b"\"decoder\"")
+            .expect("it has one");
         let check_error = |json: &[u8]| {
-            let message = Tokens::from_bytes(json).err().expect("invalid JSON").to_string();
+            let message = Tokens::from_bytes(json)
+                .err()
+                .expect("invalid JSON")
+                .to_string();
             assert!(message.contains("tokenizer.json"), "{message}");
         };
         (decoder..decoder + 80).for_each(|length| check_error(&whole[..length]));
@@ -283,8 +317,19 @@ pub(crate) mod tests {
 
     #[test]
     fn pair_joins_the_mention_and_the_entity_without_cls() {
-        let mention = Encoded { ids: vec![1, 7, 8, 2], own: 1..3, second: 4, cut: Cut::default() };
-        let entity = Encoded::whole(vec![1, 9, 2], Cut { context: true, mention: false });
+        let mention = Encoded {
+            ids: vec![1, 7, 8, 2],
+            own: 1..3,
+            second: 4,
+            cut: Cut::default(),
+        };
+        let entity = Encoded::whole(
+            vec![1, 9, 2],
+            Cut {
+                context: true,
+                mention: false,
+            },
+        );
         let pair = Encoded::pair(&mention, &entity);
         assert_eq!(pair.ids, [1, 7, 8, 2, 9, 2]);
         assert_eq!((pair.own.clone(), pair.second), (1..3, 4));
@@ -298,8 +343,15 @@ pub(crate) mod tests {
         let json = include_str!("../../tests/fixtures/tiny/tokenizer.json");
         let without = json.replace("\"unk_token\": \"[UNK]\"", "\"unk_token\": \"[UNKNOWN]\"");
         assert_ne!(json, without);
-        let error = Tokens::from_bytes(without.as_bytes()).err().expect("there is no such token");
-        assert!(error.to_string().starts_with("tokenizer.json cannot read a text"), "{error}");
+        let error = Tokens::from_bytes(without.as_bytes())
+            .err()
+            .expect("there is no such token");
+        assert!(
+            error
+                .to_string()
+                .starts_with("tokenizer.json cannot read a text"),
+            "{error}"
+        );
         assert_eq!(error.kind(), crate::error::Kind::Artifact);
     }
 
@@ -313,12 +365,17 @@ pub(crate) mod tests {
             "single": [{"Sequence": {"id": "B", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
         });
         let tokens = Tokens::from_bytes(value.to_string().as_bytes()).expect("whole");
-        assert_eq!(tokens.pieces("fever").expect("read"), tiny().pieces("fever").expect("read"));
+        assert_eq!(
+            tokens.pieces("fever").expect("read"),
+            tiny().pieces("fever").expect("read")
+        );
     }
 
     #[test]
     fn truncated_tokenizer_is_an_error() {
-        let error = Tokens::from_bytes(b"{\"version\": \"1.0\"").err().expect("it is no tokenizer");
+        let error = Tokens::from_bytes(b"{\"version\": \"1.0\"")
+            .err()
+            .expect("it is no tokenizer");
         assert!(error.to_string().starts_with("tokenizer.json"), "{error}");
     }
 }

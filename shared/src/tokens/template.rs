@@ -34,7 +34,12 @@ impl Tokens {
     ///
     /// # Errors
     /// If `max_len` is too small for the template, or the vocabulary has no marker tokens.
-    pub fn mention(&self, mention: &Mention<'_>, template: MentionTemplate, max_len: usize) -> Result<Option<Encoded>> {
+    pub fn mention(
+        &self,
+        mention: &Mention<'_>,
+        template: MentionTemplate,
+        max_len: usize,
+    ) -> Result<Option<Encoded>> {
         match template {
             MentionTemplate::Bare => self.name(&mention.text, max_len),
             MentionTemplate::Context => self.mention_in_context(mention, max_len),
@@ -53,7 +58,10 @@ impl Tokens {
         if pieces.is_empty() {
             return Ok(None);
         }
-        let cut = Cut { context: false, mention: pieces.len() > budget || !all };
+        let cut = Cut {
+            context: false,
+            mention: pieces.len() > budget || !all,
+        };
         pieces.truncate(budget);
         let ids = [&[self.special.cls], pieces.as_slice(), &[self.special.sep]].concat();
         Ok(Some(Encoded::whole(ids, cut)))
@@ -84,7 +92,12 @@ impl Tokens {
         ];
         let ids = ids.concat();
         let start = window.left + 2;
-        Ok(Some(Encoded { second: ids.len(), ids, own: start..start + window.mention, cut }))
+        Ok(Some(Encoded {
+            second: ids.len(),
+            ids,
+            own: start..start + window.mention,
+            cut,
+        }))
     }
 
     /// Encodes an entity in at most `max_len` tokens. With `synonyms`, they follow the title,
@@ -103,7 +116,11 @@ impl Tokens {
     ) -> Result<Encoded> {
         let cls = self.special.cls;
         let sep = self.special.sep;
-        let title = if synonyms { concept.names().collect::<Vec<_>>().join("; ") } else { concept.name.clone() };
+        let title = if synonyms {
+            concept.names().collect::<Vec<_>>().join("; ")
+        } else {
+            concept.name.clone()
+        };
         let description = concept.definition.as_deref().unwrap_or("");
         let special = match template {
             EntityTemplate::Description => 3,
@@ -131,12 +148,32 @@ impl Tokens {
         let cut_description = description.len() > rest || !all;
         description.truncate(rest);
         let ids = match template {
-            EntityTemplate::Description => {
-                [&[cls], &title[..], &[self.markers()?.entity], &description, &[sep]].concat()
-            }
-            EntityTemplate::Types => [&[cls], &title[..], &[sep], &types, &[sep], &description, &[sep]].concat(),
+            EntityTemplate::Description => [
+                &[cls],
+                &title[..],
+                &[self.markers()?.entity],
+                &description,
+                &[sep],
+            ]
+            .concat(),
+            EntityTemplate::Types => [
+                &[cls],
+                &title[..],
+                &[sep],
+                &types,
+                &[sep],
+                &description,
+                &[sep],
+            ]
+            .concat(),
         };
-        Ok(Encoded::whole(ids, Cut { context: cut_types || cut_description, mention: cut_title }))
+        Ok(Encoded::whole(
+            ids,
+            Cut {
+                context: cut_types || cut_description,
+                mention: cut_title,
+            },
+        ))
     }
 }
 
@@ -176,8 +213,10 @@ mod tests {
         let p = |text: &str| tokens.pieces(text).expect("it can be tokenized");
         let special = tokens.special;
         let markers = tokens.markers().expect("the fixture has marker tokens");
-        let encoded =
-            tokens.mention(&mention, MentionTemplate::Context, 128).expect("it fits").expect("it is not empty");
+        let encoded = tokens
+            .mention(&mention, MentionTemplate::Context, 128)
+            .expect("it fits")
+            .expect("it is not empty");
         let expected = [
             vec![special.cls],
             p("he has"),
@@ -191,24 +230,50 @@ mod tests {
         assert_eq!(encoded.cut, Cut::default());
         assert_eq!(encoded.ids[encoded.own.clone()], p("fever"));
 
-        let entity = |template, synonyms| tokens.entity(&concept(), template, synonyms, 128).expect("it fits").ids;
+        let entity = |template, synonyms| {
+            tokens
+                .entity(&concept(), template, synonyms, 128)
+                .expect("it fits")
+                .ids
+        };
         let cls = vec![special.cls];
         let sep = vec![special.sep];
         let ent = vec![markers.entity];
-        let expected = [cls.clone(), p("fever"), ent, p("a high temperature"), sep.clone()].concat();
+        let expected = [
+            cls.clone(),
+            p("fever"),
+            ent,
+            p("a high temperature"),
+            sep.clone(),
+        ]
+        .concat();
         assert_eq!(entity(EntityTemplate::Description, false), expected);
-        let with_types =
-            [cls, p("fever; pyrexia"), sep.clone(), p("finding"), sep.clone(), p("a high temperature"), sep];
+        let with_types = [
+            cls,
+            p("fever; pyrexia"),
+            sep.clone(),
+            p("finding"),
+            sep.clone(),
+            p("a high temperature"),
+            sep,
+        ];
         assert_eq!(entity(EntityTemplate::Types, true), with_types.concat());
     }
 
     #[test]
     fn truncation_is_reported() {
         let tokens = tiny();
-        let long = tokens.entity(&concept(), EntityTemplate::Description, false, 6).expect("it fits");
+        let long = tokens
+            .entity(&concept(), EntityTemplate::Description, false, 6)
+            .expect("it fits");
         assert_eq!(long.ids.len(), 6);
         assert!(long.cut.context || long.cut.mention);
-        assert_eq!(tokens.name("\u{200b} \u{7f}", 32).expect("the window is long enough"), None);
+        assert_eq!(
+            tokens
+                .name("\u{200b} \u{7f}", 32)
+                .expect("the window is long enough"),
+            None
+        );
         assert!(tokens.name("fever", 2).is_err());
     }
 

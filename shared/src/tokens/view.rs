@@ -68,7 +68,12 @@ impl ViewOptions {
     /// Mentions without context against names, for a sentence encoder without training on this
     /// task.
     pub fn names() -> Self {
-        Self { concepts: View::Names, mention_template: MentionTemplate::Bare, mention_tokens: 32, ..Self::template() }
+        Self {
+            concepts: View::Names,
+            mention_template: MentionTemplate::Bare,
+            mention_tokens: 32,
+            ..Self::template()
+        }
     }
 
     /// Mentions in context against entity templates, as in the papers (PEL, table 6: 128 tokens).
@@ -95,7 +100,12 @@ impl ViewOptions {
     pub fn rows(&self, tokens: &Tokens, concept: &Concept) -> Result<Vec<Encoded>> {
         let mut rows = Vec::new();
         if self.concepts != View::Names {
-            rows.push(tokens.entity(concept, self.entity_template, self.synonyms, self.entity_tokens)?);
+            rows.push(tokens.entity(
+                concept,
+                self.entity_template,
+                self.synonyms,
+                self.entity_tokens,
+            )?);
         }
         if self.concepts != View::Template {
             for name in concept.names() {
@@ -115,7 +125,10 @@ impl ViewOptions {
     /// # Errors
     /// If a window is 0 or longer than [`LONGEST_WINDOW`].
     pub fn check_lengths(&self) -> Result<()> {
-        self.check_each(|tokens| (1..=LONGEST_WINDOW).contains(&tokens), &format!("1 to {LONGEST_WINDOW} tokens"))
+        self.check_each(
+            |tokens| (1..=LONGEST_WINDOW).contains(&tokens),
+            &format!("1 to {LONGEST_WINDOW} tokens"),
+        )
     }
 
     /// Checks that the windows fit an encoder with `positions` position embeddings.
@@ -128,12 +141,22 @@ impl ViewOptions {
     }
 
     fn check_each(&self, fits: impl Fn(usize) -> bool, expected: &str) -> Result<()> {
-        let Self { mention_tokens, entity_tokens, name_tokens, .. } = *self;
-        let windows =
-            [("mention_tokens", mention_tokens), ("entity_tokens", entity_tokens), ("name_tokens", name_tokens)];
+        let Self {
+            mention_tokens,
+            entity_tokens,
+            name_tokens,
+            ..
+        } = *self;
+        let windows = [
+            ("mention_tokens", mention_tokens),
+            ("entity_tokens", entity_tokens),
+            ("name_tokens", name_tokens),
+        ];
         match windows.into_iter().find(|(_, tokens)| !fits(*tokens)) {
             None => Ok(()),
-            Some((field, found)) => Err(Error::artifact(format!("`view.{field}`: expected {expected}, found {found}"))),
+            Some((field, found)) => Err(Error::artifact(format!(
+                "`view.{field}`: expected {expected}, found {found}"
+            ))),
         }
     }
 
@@ -156,7 +179,9 @@ impl ViewOptions {
     /// # Errors
     /// If it is not from 0 to 1, or is above 0 for dot products, which have no fixed scale.
     pub fn check_spelling(&self, score: Similarity) -> Result<()> {
-        if (0.0..=1.0).contains(&self.spelling) && (self.spelling == 0.0 || score == Similarity::Cosine) {
+        if (0.0..=1.0).contains(&self.spelling)
+            && (self.spelling == 0.0 || score == Similarity::Cosine)
+        {
             return Ok(());
         }
         Err(Error::input(format!(

@@ -22,7 +22,11 @@ pub fn balance(left: usize, mention: usize, right: usize, budget: usize) -> Wind
     let rest = budget - mention;
     let half = rest.div_ceil(2);
     let left_pieces = left.min(half.max(rest.saturating_sub(right)));
-    Window { left: left_pieces, mention, right: right.min(rest - left_pieces) }
+    Window {
+        left: left_pieces,
+        mention,
+        right: right.min(rest - left_pieces),
+    }
 }
 
 /// The first estimate of bytes for a piece. If a chunk has too few pieces, its size is doubled.
@@ -44,7 +48,9 @@ pub fn head(tokens: &Tokens, text: &str, want: usize) -> Result<(Vec<u32>, bool)
     loop {
         let end = text.ceil_char_boundary(chunk.min(text.len()));
         let last = text.floor_char_boundary(end + MAX_WORD);
-        let end = text[end..last].find(char::is_whitespace).map_or(last, |gap| end + gap);
+        let end = text[end..last]
+            .find(char::is_whitespace)
+            .map_or(last, |gap| end + gap);
         let pieces = tokens.pieces(&text[..end])?;
         if pieces.len() >= want || end == text.len() || chunk >= MAX_CHUNK {
             return Ok((pieces, end == text.len()));
@@ -59,7 +65,9 @@ pub fn tail(tokens: &Tokens, text: &str, want: usize) -> Result<(Vec<u32>, bool)
     loop {
         let start = text.floor_char_boundary(text.len().saturating_sub(chunk));
         let first = text.ceil_char_boundary(start.saturating_sub(MAX_WORD));
-        let start = text[first..start].rfind(char::is_whitespace).map_or(first, |at| first + at);
+        let start = text[first..start]
+            .rfind(char::is_whitespace)
+            .map_or(first, |at| first + at);
         let pieces = tokens.pieces(&text[start..])?;
         if pieces.len() >= want || start == 0 || chunk >= MAX_CHUNK {
             return Ok((pieces, start == 0));
@@ -77,7 +85,11 @@ mod tests {
     #[test]
     fn balance_splits_the_context_evenly_and_reassigns_unused_pieces() {
         let window = |l, m, r, budget| {
-            let Window { left, mention, right } = balance(l, m, r, budget);
+            let Window {
+                left,
+                mention,
+                right,
+            } = balance(l, m, r, budget);
             (left, mention, right)
         };
         assert_eq!(window(50, 4, 50, 24), (10, 4, 10)); // 20 for both sides
@@ -134,7 +146,11 @@ mod tests {
             let ends = |text: &str| {
                 let (mut first, _) = head(&tokens, text, 64).expect("it is text");
                 let (mut last, _) = tail(&tokens, text, 64).expect("it is text");
-                assert!(first.len() + last.len() < 6000, "{}", first.len() + last.len());
+                assert!(
+                    first.len() + last.len() < 6000,
+                    "{}",
+                    first.len() + last.len()
+                );
                 first.truncate(64);
                 (first, last.split_off(last.len().saturating_sub(64)))
             };

@@ -12,7 +12,11 @@ fn main() {
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     };
     for (at, bundle) in SeedBundle::all().iter().enumerate() {
-        write("container", &format!("{at}.pel"), &bundle.parts.to_one_file().expect("it can be written"));
+        write(
+            "container",
+            &format!("{at}.pel"),
+            &bundle.parts.to_one_file().expect("it can be written"),
+        );
         for (file, bytes) in &bundle.parts.0 {
             let target = match file.as_str() {
                 names::DICTIONARY if at == 0 => "dictionary",
@@ -27,10 +31,18 @@ fn main() {
             write(target, &format!("{at}.{file}"), bytes);
         }
     }
-    let floats: Vec<u8> = (0..12).flat_map(|at| (at as f32 / 12.0).to_le_bytes()).collect();
+    let floats: Vec<u8> = (0..12)
+        .flat_map(|at| (at as f32 / 12.0).to_le_bytes())
+        .collect();
     let (weight, bias) = (&floats[..32], &floats[32..40]);
     let header = r#"{"bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"weight":{"dtype":"F32","shape":[2,4],"data_offsets":[8,40]}}"#;
-    let projection = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), bias, weight].concat();
+    let projection = [
+        &(header.len() as u64).to_le_bytes(),
+        header.as_bytes(),
+        bias,
+        weight,
+    ]
+    .concat();
     write("weights", "projection.safetensors", &projection);
     assert!(!small_encoder().weights.is_empty());
 }

@@ -20,8 +20,7 @@ use pel_shared::text::{Mention, Span};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
 
 /// A note with names, inflected names, an abbreviation and multi-byte characters.
-pub const TEXT: &str =
-    "Chest pains and Fever (38.5 °C), no diabetes mellitus (DM).\nDM\u{a0}type 2? naïve 😷 α-blocker ½";
+pub const TEXT: &str = "Chest pains and Fever (38.5 °C), no diabetes mellitus (DM).\nDM\u{a0}type 2? naïve 😷 α-blocker ½";
 
 /// The input as given, and with corrected checksums.
 fn both(data: &[u8]) -> [Bytes; 2] {
@@ -34,18 +33,27 @@ fn both(data: &[u8]) -> [Bytes; 2] {
 pub fn check_spans(text: &str, mentions: &[Detected]) {
     for mention in mentions {
         for span in std::iter::once(&mention.span).chain(&mention.fragments) {
-            span.of(text).unwrap_or_else(|error| panic!("{mention:?}: {error}"));
+            span.of(text)
+                .unwrap_or_else(|error| panic!("{mention:?}: {error}"));
         }
         let pieces = &mention.fragments;
-        assert!(pieces.is_sorted_by(|one, next| one.end <= next.start), "{mention:?}");
+        assert!(
+            pieces.is_sorted_by(|one, next| one.end <= next.start),
+            "{mention:?}"
+        );
     }
-    assert!(mentions.is_sorted_by_key(|mention| mention.span.start), "{mentions:?}");
+    assert!(
+        mentions.is_sorted_by_key(|mention| mention.span.start),
+        "{mentions:?}"
+    );
 }
 
 /// A packed bundle.
 pub fn container(data: &[u8]) {
     for bytes in both(data) {
-        let Ok(parts) = Parts::from_one_file(&bytes) else { continue };
+        let Ok(parts) = Parts::from_one_file(&bytes) else {
+            continue;
+        };
         let written = Bytes::from(parts.to_one_file().expect("what was read can be written"));
         let again = Parts::from_one_file(&written).expect("what was written can be read");
         assert_eq!(parts.0, again.0, "a written bundle reads back differently");
@@ -58,9 +66,17 @@ pub fn container(data: &[u8]) {
 /// A dictionary.
 pub fn dictionary(data: &[u8]) {
     for bytes in both(data) {
-        let Ok(dictionary) = Dictionary::from_bytes(bytes) else { continue };
+        let Ok(dictionary) = Dictionary::from_bytes(bytes) else {
+            continue;
+        };
         for overlapping in [false, true] {
-            let found = dictionary.detect(TEXT, &DetectOptions { overlapping, ..DetectOptions::default() });
+            let found = dictionary.detect(
+                TEXT,
+                &DetectOptions {
+                    overlapping,
+                    ..DetectOptions::default()
+                },
+            );
             check_spans(TEXT, &found);
             for mention in found {
                 let name = mention.span.of(TEXT).expect("checked");
@@ -105,9 +121,13 @@ fn search(index: &mut Index) {
         assert_eq!(index.vector(rows - 1).len(), dim);
     }
     // A bundle compares the last concept with its number of concepts.
-    let few = index.last_concept().is_none_or(|last| last.index() < 1 << 12);
+    let few = index
+        .last_concept()
+        .is_none_or(|last| last.index() < 1 << 12);
     for mix in [0.0, 0.5] {
-        let queries: Vec<f32> = (0..2 * dim).map(|at| if at % 3 == 0 { 0.5 } else { -0.25 }).collect();
+        let queries: Vec<f32> = (0..2 * dim)
+            .map(|at| if at % 3 == 0 { 0.5 } else { -0.25 })
+            .collect();
         for found in [index.search(&queries, 3), index.search_exact(&queries, 3)] {
             assert_eq!(found.len(), 2);
             assert!(found.iter().all(|found| found.len() <= 3));
@@ -121,7 +141,9 @@ fn search(index: &mut Index) {
 
 /// A tokenizer, used on a text, a concept and a mention.
 pub fn tokenizer(data: &[u8]) {
-    let Ok(tokens) = Tokens::from_bytes(data) else { return };
+    let Ok(tokens) = Tokens::from_bytes(data) else {
+        return;
+    };
     let _ = tokens.pieces(TEXT);
     let concept = crate::seeds::concepts().remove(0);
     for template in [EntityTemplate::Description, EntityTemplate::Types] {
@@ -132,31 +154,49 @@ pub fn tokenizer(data: &[u8]) {
     let mention = Mention::cut(TEXT, Span::new(16, 21)).expect("a word");
     for template in [MentionTemplate::Bare, MentionTemplate::Context] {
         if let Ok(Some(encoded)) = tokens.mention(&mention, template, 12) {
-            assert!(encoded.ids.len() <= 12 && encoded.own.end <= encoded.ids.len(), "{encoded:?}");
+            assert!(
+                encoded.ids.len() <= 12 && encoded.own.end <= encoded.ids.len(),
+                "{encoded:?}"
+            );
         }
     }
 }
 
 /// The configuration of an encoder.
 pub fn config(data: &[u8]) {
-    let Ok(config) = BertConfig::from_bytes(data) else { return };
+    let Ok(config) = BertConfig::from_bytes(data) else {
+        return;
+    };
     let written = serde_json::to_vec(&config).expect("memory does not run out");
-    assert_eq!(BertConfig::from_bytes(&written).expect("what was written can be read"), config);
+    assert_eq!(
+        BertConfig::from_bytes(&written).expect("what was written can be read"),
+        config
+    );
     // Weights of the wrong shape are an error, however large the expected shape is.
     let none = Bytes::from_static(&[2, 0, 0, 0, 0, 0, 0, 0, b'{', b'}']);
-    let tower = TowerBytes { config: data, weights: &none, projection: None };
+    let tower = TowerBytes {
+        config: data,
+        weights: &none,
+        projection: None,
+    };
     assert!(Tower::from_bytes(tower, &crate::seeds::small_encoder().tokens).is_err());
 }
 
 /// The manifest of a bundle.
 pub fn manifest(data: &[u8]) {
     for json in [data.to_vec(), checksums::fix_manifest(data.to_vec())] {
-        let Ok(manifest) = Manifest::from_bytes(&json) else { continue };
+        let Ok(manifest) = Manifest::from_bytes(&json) else {
+            continue;
+        };
         let (sealed, written) = manifest.clone().sealed().expect("memory does not run out");
         let again = Manifest::from_bytes(&written).expect("what was written can be read");
         // Compares as text, because NaN is not equal to itself.
         assert_eq!(format!("{sealed:?}"), format!("{again:?}"));
-        let fields = Manifest { format: sealed.format, digest: sealed.digest, ..manifest };
+        let fields = Manifest {
+            format: sealed.format,
+            digest: sealed.digest,
+            ..manifest
+        };
         assert_eq!(format!("{fields:?}"), format!("{again:?}"));
     }
 }
@@ -166,29 +206,50 @@ pub fn weights(data: &[u8]) {
     let weights = Bytes::copy_from_slice(data);
     let small = crate::seeds::small_encoder();
     for (weights, projection) in [(&weights, None), (&small.weights, Some(data))] {
-        let tower = TowerBytes { config: &small.config, weights, projection };
+        let tower = TowerBytes {
+            config: &small.config,
+            weights,
+            projection,
+        };
         let reduction = small.reduction;
-        let Ok(encoder) =
-            pel_shared::model::encode::Encoder::new(tower, None, &small.tokens, reduction, &Device::flex())
-        else {
+        let Ok(encoder) = pel_shared::model::encode::Encoder::new(
+            tower,
+            None,
+            &small.tokens,
+            reduction,
+            &Device::flex(),
+        ) else {
             continue;
         };
         let row = small.row();
-        let vectors = encoder.encode(pel_shared::model::tower::Side::Mention, &[&row]).expect("the row fits");
+        let vectors = encoder
+            .encode(pel_shared::model::tower::Side::Mention, &[&row])
+            .expect("the row fits");
         assert_eq!(vectors.len(), encoder.dim());
     }
 }
 
 /// A mutated bundle: the first byte chooses it, 8 bytes each a mutation (`mutations.rs`).
 pub fn bundle(data: &[u8]) {
-    let Some((which, changes)) = data.split_first() else { return };
+    let Some((which, changes)) = data.split_first() else {
+        return;
+    };
     let bundles = SeedBundle::all();
     let mut parts = bundles[usize::from(*which) % bundles.len()].parts.clone();
     mutations::mutate(changes, &mut parts.0);
     checksums::fix_bundle(&mut parts.0);
-    let (one, written) = (Bundle::read(parts.clone()), parts.to_one_file().map(Bytes::from));
-    let written = written.and_then(|written| Parts::from_one_file(&written)).and_then(Bundle::read);
-    assert_eq!(one.is_ok(), written.is_ok(), "folder and file have different outcomes");
+    let (one, written) = (
+        Bundle::read(parts.clone()),
+        parts.to_one_file().map(Bytes::from),
+    );
+    let written = written
+        .and_then(|written| Parts::from_one_file(&written))
+        .and_then(Bundle::read);
+    assert_eq!(
+        one.is_ok(),
+        written.is_ok(),
+        "folder and file have different outcomes"
+    );
     if let Ok(bundle) = one {
         link(bundle, TEXT);
     }
@@ -196,8 +257,12 @@ pub fn bundle(data: &[u8]) {
 
 /// Links a text with a bundle. Errors are allowed.
 fn link(bundle: Bundle, text: &str) {
-    let Ok(linker) = Linker::new(bundle, &Device::flex()) else { return };
-    let Some(records) = records(&linker, text) else { return };
+    let Ok(linker) = Linker::new(bundle, &Device::flex()) else {
+        return;
+    };
+    let Some(records) = records(&linker, text) else {
+        return;
+    };
     write(&linker, text, &records);
 }
 
@@ -212,28 +277,49 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     assert_eq!(links.len(), prepared.mentions());
     if let (Some(link), Some(sequence)) = (links.first(), prepared.sequences().first()) {
         let side = pel_shared::model::tower::Side::Entity;
-        let own =
-            linker.encoder().encode_for(linker.scorer(), pel_shared::model::tower::Side::Mention, &[sequence]).ok()?;
+        let own = linker
+            .encoder()
+            .encode_for(
+                linker.scorer(),
+                pel_shared::model::tower::Side::Mention,
+                &[sequence],
+            )
+            .ok()?;
         let texts = linker.candidate_texts(link).ok()?;
-        let vectors = linker.encoder().encode_for(linker.scorer(), side, &texts.rows()).ok()?;
+        let vectors = linker
+            .encoder()
+            .encode_for(linker.scorer(), side, &texts.rows())
+            .ok()?;
         linker.matched_texts(&texts, sequence, &own, &vectors);
     }
-    links.iter().map(|link| pel_shared::output::Record::new(linker, link).ok()).collect()
+    links
+        .iter()
+        .map(|link| pel_shared::output::Record::new(linker, link).ok())
+        .collect()
 }
 
 /// Writes every output format and parses the machine-readable ones.
 fn write(linker: &Linker, text: &str, records: &[Record]) {
-    let note = Note { name: "note", text, records, linker };
+    let note = Note {
+        name: "note",
+        text,
+        records,
+        linker,
+    };
     let lines = |form| note.write(form).ok();
     if let Some(json) = lines(Form::Json) {
         serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
     }
     if let Some(jsonl) = lines(Form::Jsonl) {
-        let read = jsonl.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        let read = jsonl
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
         assert_eq!(read.count(), records.len());
     }
     if let Some(csv) = lines(Form::Csv) {
-        let rows = csv::Reader::from_reader(csv.as_bytes()).into_records().map(|row| row.expect("as many fields"));
+        let rows = csv::Reader::from_reader(csv.as_bytes())
+            .into_records()
+            .map(|row| row.expect("as many fields"));
         assert_eq!(rows.count(), records.len());
     }
     if let Some(brat) = lines(Form::Brat) {
@@ -241,8 +327,14 @@ fn write(linker: &Linker, text: &str, records: &[Record]) {
         for line in brat.lines().filter(|line| line.starts_with('T')) {
             let fields: Vec<&str> = line.split('\t').collect();
             assert_eq!(fields.len(), 3, "{line:?}");
-            let mut places = fields[1].split([' ', ';']).skip(1).map(|number| number.parse::<usize>());
-            assert!(places.all(|place| place.is_ok_and(|place| place <= letters)), "{line:?}");
+            let mut places = fields[1]
+                .split([' ', ';'])
+                .skip(1)
+                .map(|number| number.parse::<usize>());
+            assert!(
+                places.all(|place| place.is_ok_and(|place| place <= letters)),
+                "{line:?}"
+            );
         }
     }
     lines(Form::Pubtator);

@@ -27,7 +27,9 @@ pub fn header_range(file: &[u8]) -> Option<std::ops::Range<usize>> {
 /// Repairs the checksums of a container's sections and header, zeroes the gaps and removes trailing bytes. Other files are
 /// left unchanged.
 pub fn fix_container(file: &mut Vec<u8>) {
-    let Some(range) = header_range(file) else { return };
+    let Some(range) = header_range(file) else {
+        return;
+    };
     if let Ok(mut fields) = serde_json::from_slice::<Value>(&file[range.clone()]) {
         fill_gaps(file, range.end, &fields);
         fix_sections(file, &mut fields);
@@ -39,15 +41,25 @@ pub fn fix_container(file: &mut Vec<u8>) {
 
 /// The range of a section.
 fn section_range(section: &Value) -> Option<std::ops::Range<usize>> {
-    let number = |field: &str| section.get(field)?.as_u64().and_then(|number| usize::try_from(number).ok());
+    let number = |field: &str| {
+        section
+            .get(field)?
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok())
+    };
     let at = number("at")?;
     Some(at..at.checked_add(number("bytes")?)?)
 }
 
 fn fill_gaps(file: &mut Vec<u8>, header: usize, fields: &Value) {
-    let Some(sections) = fields.get("sections").and_then(Value::as_object) else { return };
-    let mut places: Vec<_> =
-        sections.values().filter_map(section_range).filter(|place| place.start >= header).collect();
+    let Some(sections) = fields.get("sections").and_then(Value::as_object) else {
+        return;
+    };
+    let mut places: Vec<_> = sections
+        .values()
+        .filter_map(section_range)
+        .filter(|place| place.start >= header)
+        .collect();
     places.sort_by_key(|place| (place.start, place.end));
     let mut end = header;
     for place in places {
@@ -57,16 +69,23 @@ fn fill_gaps(file: &mut Vec<u8>, header: usize, fields: &Value) {
         end = end.max(place.end);
     }
     // Extends the file by at most 64 KiB.
-    if let Some(whole) = end.checked_next_multiple_of(ALIGN).filter(|whole| *whole <= file.len() + (1 << 16)) {
+    if let Some(whole) = end
+        .checked_next_multiple_of(ALIGN)
+        .filter(|whole| *whole <= file.len() + (1 << 16))
+    {
         file.resize(whole, 0);
         file[end.min(whole)..].fill(0);
     }
 }
 
 fn fix_sections(file: &mut [u8], header: &mut Value) {
-    let Some(sections) = header.get_mut("sections").and_then(Value::as_object_mut) else { return };
+    let Some(sections) = header.get_mut("sections").and_then(Value::as_object_mut) else {
+        return;
+    };
     for (name, section) in sections {
-        let Some(body) = section_range(section).and_then(|place| file.get_mut(place)) else { continue };
+        let Some(body) = section_range(section).and_then(|place| file.get_mut(place)) else {
+            continue;
+        };
         // Finite-state transducers have a checksum of their own.
         if ["names", "words"].contains(&name.as_str()) {
             fix_transducer(body);
@@ -77,7 +96,9 @@ fn fix_sections(file: &mut [u8], header: &mut Value) {
 
 /// Replaces the fields of a header if they fit.
 pub fn set_header(file: &mut [u8], fields: &Value) {
-    let Some(space) = header_range(file).and_then(|range| file.get_mut(range)) else { return };
+    let Some(space) = header_range(file).and_then(|range| file.get_mut(range)) else {
+        return;
+    };
     let text = fields.to_string();
     if text.len() <= space.len() {
         space.fill(b' ');
@@ -87,9 +108,13 @@ pub fn set_header(file: &mut [u8], fields: &Value) {
 
 /// The last 4 bytes of an `fst` are the masked CRC-32C of the rest.
 fn fix_transducer(bytes: &mut [u8]) {
-    let Some((body, sum)) = bytes.split_last_chunk_mut::<4>() else { return };
+    let Some((body, sum)) = bytes.split_last_chunk_mut::<4>() else {
+        return;
+    };
     let crc = !body.iter().fold(!0u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg())
+        })
     });
     *sum = crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes();
 }
@@ -101,7 +126,10 @@ pub fn fix_bundle(parts: &mut BTreeMap<String, Bytes>) {
         fix_container(&mut fixed);
         *bytes = fixed.into();
     }
-    let Some(Ok(mut manifest)) = parts.get(names::MANIFEST).map(|bytes| serde_json::from_slice::<Value>(bytes)) else {
+    let Some(Ok(mut manifest)) = parts
+        .get(names::MANIFEST)
+        .map(|bytes| serde_json::from_slice::<Value>(bytes))
+    else {
         return;
     };
     if let Some(files) = manifest.get_mut("files").and_then(Value::as_object_mut) {
@@ -118,8 +146,12 @@ pub fn fix_bundle(parts: &mut BTreeMap<String, Bytes>) {
 
 /// Repairs the digest of a manifest that has one and is otherwise readable.
 pub fn fix_manifest(json: Vec<u8>) -> Vec<u8> {
-    let sealed = Manifest::edited(&json).ok().filter(|manifest| manifest.digest.is_some());
-    sealed.and_then(|manifest| manifest.sealed().ok()).map_or(json, |(_, json)| json)
+    let sealed = Manifest::edited(&json)
+        .ok()
+        .filter(|manifest| manifest.digest.is_some());
+    sealed
+        .and_then(|manifest| manifest.sealed().ok())
+        .map_or(json, |(_, json)| json)
 }
 
 #[cfg(test)]
@@ -131,13 +163,23 @@ mod tests {
 
     #[test]
     fn container_checksums_are_repaired() {
-        const FORMAT: Format = Format { magic: b"PELTEST\0", version: 1, name: "test file" };
-        let mut file = write(FORMAT, &7, &[("a", b"hello"), ("b", b"")]).expect("it can be written");
-        let read = |file: &[u8]| {
-            let read = Container::<u32>::read(FORMAT, &Bytes::copy_from_slice(file), Check::Checksums);
-            read.and_then(|container| container.section("a")).map(|body| body.to_vec())
+        const FORMAT: Format = Format {
+            magic: b"PELTEST\0",
+            version: 1,
+            name: "test file",
         };
-        let at = file.windows(5).position(|window| window == b"hello").expect("there");
+        let mut file =
+            write(FORMAT, &7, &[("a", b"hello"), ("b", b"")]).expect("it can be written");
+        let read = |file: &[u8]| {
+            let read =
+                Container::<u32>::read(FORMAT, &Bytes::copy_from_slice(file), Check::Checksums);
+            read.and_then(|container| container.section("a"))
+                .map(|body| body.to_vec())
+        };
+        let at = file
+            .windows(5)
+            .position(|window| window == b"hello")
+            .expect("there");
         file[at] = b'j';
         assert!(read(&file).is_err());
         fix_container(&mut file);
@@ -146,12 +188,18 @@ mod tests {
 
     #[test]
     fn transducer_checksum_equals_that_of_the_writer() {
-        let concept = Concept { id: "D1".into(), name: "fever".into(), ..Concept::default() };
-        let written = Dictionary::build(std::iter::once((ConceptId(0), &concept))).expect("it can be built");
+        let concept = Concept {
+            id: "D1".into(),
+            name: "fever".into(),
+            ..Concept::default()
+        };
+        let written =
+            Dictionary::build(std::iter::once((ConceptId(0), &concept))).expect("it can be built");
         let mut fixed = written.clone();
         fix_container(&mut fixed);
         let names = |file: &[u8]| {
-            let fields: Value = serde_json::from_slice(&file[header_range(file).expect("there")]).expect("JSON");
+            let fields: Value =
+                serde_json::from_slice(&file[header_range(file).expect("there")]).expect("JSON");
             fields["sections"]["names"]["blake3"].clone()
         };
         assert_eq!(names(&fixed), names(&written));

@@ -13,7 +13,9 @@ mod native;
 pub mod seeds;
 mod tables;
 
-pub use artifacts::{bundle, config, container, dictionary, index, manifest, note, tokenizer, weights};
+pub use artifacts::{
+    bundle, config, container, dictionary, index, manifest, note, tokenizer, weights,
+};
 #[cfg(feature = "native")]
 pub use native::{brat, candidates, compressed, corpus, http, pubtator, settings, spans};
 pub use tables::{concepts, delimited, obo};

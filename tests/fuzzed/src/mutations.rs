@@ -10,10 +10,23 @@ use std::collections::BTreeMap;
 /// Applies mutations to files.
 pub fn mutate(mutations: &[u8], parts: &mut BTreeMap<String, Bytes>) {
     for mutation in mutations.chunks_exact(8).take(16) {
-        let [part, kind, a, b, c, x, y, z] = *mutation else { return };
-        let Some(name) = parts.keys().nth(usize::from(part) % parts.len().max(1)).cloned() else { return };
-        let Some(bytes) = parts.get(&name) else { return };
-        let (at, with) = (u32::from_le_bytes([a, b, c, 0]) as usize, u32::from_le_bytes([x, y, z, 0]));
+        let [part, kind, a, b, c, x, y, z] = *mutation else {
+            return;
+        };
+        let Some(name) = parts
+            .keys()
+            .nth(usize::from(part) % parts.len().max(1))
+            .cloned()
+        else {
+            return;
+        };
+        let Some(bytes) = parts.get(&name) else {
+            return;
+        };
+        let (at, with) = (
+            u32::from_le_bytes([a, b, c, 0]) as usize,
+            u32::from_le_bytes([x, y, z, 0]),
+        );
         match mutated(kind, bytes.to_vec(), at, with) {
             Some(mutated) => parts.insert(name, mutated.into()),
             None => parts.remove(&name),
@@ -33,8 +46,17 @@ fn mutated(kind: u8, mut bytes: Vec<u8>, at: usize, with: u32) -> Option<Vec<u8>
         0 => put(&[with as u8]),
         1 => put(&with.to_le_bytes()),
         // Extreme integers and floats.
-        2 => put(&[u64::MAX, 1 << 63, i64::MAX as u64, 1 << 53, 0][with as usize % 5].to_le_bytes()),
-        3 => put(&[f32::NAN, f32::INFINITY, f32::MAX, -f32::MAX, f32::MIN_POSITIVE][with as usize % 5].to_le_bytes()),
+        2 => {
+            put(&[u64::MAX, 1 << 63, i64::MAX as u64, 1 << 53, 0][with as usize % 5].to_le_bytes())
+        }
+        3 => put(&[
+            f32::NAN,
+            f32::INFINITY,
+            f32::MAX,
+            -f32::MAX,
+            f32::MIN_POSITIVE,
+        ][with as usize % 5]
+            .to_le_bytes()),
         4 => bytes.truncate(place),
         5 => bytes.extend(std::iter::repeat_n(with as u8, at % (1 << 12))),
         6 => {
@@ -51,16 +73,24 @@ fn mutated(kind: u8, mut bytes: Vec<u8>, at: usize, with: u32) -> Option<Vec<u8>
 fn set_value(bytes: &mut Vec<u8>, at: usize, with: u32, replace: bool) {
     let in_header = checksums::header_range(bytes).filter(|_| bytes.starts_with(b"PEL"));
     // safetensors: 8 bytes of header length, then the header.
-    let tensors = bytes.first_chunk::<8>().map(|length| u64::from_le_bytes(*length) as usize);
-    let tensors = tensors.and_then(|length| Some(8..length.checked_add(8)?)).filter(|range| range.end <= bytes.len());
+    let tensors = bytes
+        .first_chunk::<8>()
+        .map(|length| u64::from_le_bytes(*length) as usize);
+    let tensors = tensors
+        .and_then(|length| Some(8..length.checked_add(8)?))
+        .filter(|range| range.end <= bytes.len());
     let (range, tensors) = match (in_header, tensors) {
         (Some(range), _) => (range, false),
         (None, Some(range)) => (range, true),
         (None, None) => (0..bytes.len(), false),
     };
-    let Ok(mut json) = serde_json::from_slice::<Value>(&bytes[range.clone()]) else { return };
+    let Ok(mut json) = serde_json::from_slice::<Value>(&bytes[range.clone()]) else {
+        return;
+    };
     let count = count(&json);
-    let Some(value) = find(&mut json, &mut (at % count)) else { return };
+    let Some(value) = find(&mut json, &mut (at % count)) else {
+        return;
+    };
     *value = match (replace, &*value) {
         (true, _) => new_value(with),
         (false, Value::Number(number)) => match (number.as_u64(), with % 2) {
@@ -152,11 +182,23 @@ mod tests {
 
     #[test]
     fn mutations_have_the_described_effect() {
-        assert_eq!(one([0, 0, 1, 0, 0, b'x', 0, 0], b"abc").as_deref(), Some(&b"axc"[..]));
-        assert_eq!(one([0, 4, 2, 0, 0, 0, 0, 0], b"abc").as_deref(), Some(&b"ab"[..]));
+        assert_eq!(
+            one([0, 0, 1, 0, 0, b'x', 0, 0], b"abc").as_deref(),
+            Some(&b"axc"[..])
+        );
+        assert_eq!(
+            one([0, 4, 2, 0, 0, 0, 0, 0], b"abc").as_deref(),
+            Some(&b"ab"[..])
+        );
         assert_eq!(one([0, 7, 0, 0, 0, 0, 0, 0], b"abc"), None);
         // The second value of the object, `b`, is replaced by the second new value.
-        assert_eq!(one([0, 8, 2, 0, 0, 1, 0, 0], br#"{"a":7,"b":8}"#).as_deref(), Some(&br#"{"a":7,"b":1}"#[..]));
-        assert_eq!(one([0, 9, 1, 0, 0, 6, 0, 0], br#"{"a":7,"b":8}"#).as_deref(), Some(&br#"{"a":10,"b":8}"#[..]));
+        assert_eq!(
+            one([0, 8, 2, 0, 0, 1, 0, 0], br#"{"a":7,"b":8}"#).as_deref(),
+            Some(&br#"{"a":7,"b":1}"#[..])
+        );
+        assert_eq!(
+            one([0, 9, 1, 0, 0, 6, 0, 0], br#"{"a":7,"b":8}"#).as_deref(),
+            Some(&br#"{"a":10,"b":8}"#[..])
+        );
     }
 }

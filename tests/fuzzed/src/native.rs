@@ -32,7 +32,11 @@ thread_local! {
 
 fn new_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let made = if memory.is_dir() {
+        tempfile::tempdir_in(memory)
+    } else {
+        tempfile::tempdir()
+    };
     made.expect("a folder for temporary files")
 }
 
@@ -60,9 +64,15 @@ pub fn pubtator(data: &[u8]) {
     let input = file("corpus.txt", data);
     let out = FOLDER.with(|folder| folder.path().join("corpus"));
     let words = ["import", "pubtator", "--prefix", "UMLS:", "--out"].map(Path::new);
-    let import_args = Import::parse_from(words.iter().copied().chain([out.as_path(), input.as_path()]));
+    let import_args = Import::parse_from(
+        words
+            .iter()
+            .copied()
+            .chain([out.as_path(), input.as_path()]),
+    );
     if let Ok(report) = import(&import_args.args) {
-        let corpus = Corpus::read(&out, "all").unwrap_or_else(|error| panic!("what was written is refused: {error}"));
+        let corpus = Corpus::read(&out, "all")
+            .unwrap_or_else(|error| panic!("what was written is refused: {error}"));
         assert_eq!(corpus.report.skipped_in_all(), 0, "{:?}", corpus.report);
         assert_eq!(corpus.documents.len(), report.kept(reader::DOCUMENTS));
         assert_eq!(corpus.mentions.len(), report.kept("mentions (all)"));
@@ -72,8 +82,14 @@ pub fn pubtator(data: &[u8]) {
 
 fn read_spans(name: &str, data: &[u8]) {
     let (text, lines) = two(data);
-    let text = if text.is_empty() { TEXT.into() } else { String::from_utf8_lossy(text) };
-    let Ok(spans) = given::read(&file(name, lines), &TextEncoding::default(), &text) else { return };
+    let text = if text.is_empty() {
+        TEXT.into()
+    } else {
+        String::from_utf8_lossy(text)
+    };
+    let Ok(spans) = given::read(&file(name, lines), &TextEncoding::default(), &text) else {
+        return;
+    };
     check_spans(&text, &spans.mentions);
 }
 
@@ -106,9 +122,14 @@ pub fn corpus(data: &[u8]) {
     file("documents.jsonl", documents);
     let path = file("mentions.dev.jsonl", mentions);
     let folder = path.parent().expect("it is in a folder");
-    let Ok(corpus) = Corpus::read(folder, "dev") else { return };
+    let Ok(corpus) = Corpus::read(folder, "dev") else {
+        return;
+    };
     for placed in &corpus.mentions {
-        let found = placed.span.of(&corpus.documents[placed.document].text).expect("a span can be cut");
+        let found = placed
+            .span
+            .of(&corpus.documents[placed.document].text)
+            .expect("a span can be cut");
         assert_eq!(found, placed.mention.text);
     }
 }
@@ -117,17 +138,26 @@ pub fn corpus(data: &[u8]) {
 pub fn compressed(data: &[u8]) {
     let read = files::read_text(&file("note.txt", data));
     if let (Ok(read), Ok(text)) = (read, std::str::from_utf8(data)) {
-        assert_eq!(read.trim_start_matches('\u{feff}'), text.trim_start_matches('\u{feff}'));
+        assert_eq!(
+            read.trim_start_matches('\u{feff}'),
+            text.trim_start_matches('\u{feff}')
+        );
     }
 }
 
 /// A training configuration.
 pub fn settings(data: &[u8]) {
-    let Ok(config) = Config::default().read(Some(&file("config.toml", data)), &[]) else { return };
+    let Ok(config) = Config::default().read(Some(&file("config.toml", data)), &[]) else {
+        return;
+    };
     let written = config.to_toml().expect("what was read can be written");
     let again = Config::default().read(Some(&file("again.toml", written.as_bytes())), &[]);
-    let again = again.unwrap_or_else(|error| panic!("what was written is refused: {error}\n{written}"));
-    assert_eq!(again.to_toml().expect("what was read can be written"), written);
+    let again =
+        again.unwrap_or_else(|error| panic!("what was written is refused: {error}\n{written}"));
+    assert_eq!(
+        again.to_toml().expect("what was read can be written"),
+        written
+    );
 }
 
 /// Content of files that must never be served.
@@ -163,7 +193,11 @@ struct Connection<'a> {
 }
 
 impl hyper::rt::Read for Connection<'_> {
-    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
         let (now, later) = self.input.split_at(into.remaining().min(self.input.len()));
         into.put_slice(now);
         self.input = later;
@@ -172,8 +206,15 @@ impl hyper::rt::Read for Connection<'_> {
 }
 
 impl hyper::rt::Write for Connection<'_> {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.output.lock().expect("nobody panics with it").extend_from_slice(bytes);
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.output
+            .lock()
+            .expect("nobody panics with it")
+            .extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -192,12 +233,28 @@ pub fn http(data: &[u8]) {
         static RUNTIME: Runtime = Builder::new_current_thread().build().expect("it can be started");
     }
     let output = Arc::new(Mutex::new(Vec::new()));
-    let connection = Connection { input: data, output: Arc::clone(&output) };
-    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(site(), &request, true).await) });
+    let connection = Connection {
+        input: data,
+        output: Arc::clone(&output),
+    };
+    let service =
+        service_fn(
+            |request| async move { Ok::<_, Infallible>(answer(site(), &request, true).await) },
+        );
     // An invalid request ends the connection with an error.
-    let _ = RUNTIME.with(|runtime| runtime.block_on(http1::Builder::new().serve_connection(connection, service)));
+    let _ = RUNTIME.with(|runtime| {
+        runtime.block_on(http1::Builder::new().serve_connection(connection, service))
+    });
     let output = output.lock().expect("nobody panics with it");
-    assert!(output.is_empty() || output.starts_with(b"HTTP/1."), "{:?}", String::from_utf8_lossy(&output));
+    assert!(
+        output.is_empty() || output.starts_with(b"HTTP/1."),
+        "{:?}",
+        String::from_utf8_lossy(&output)
+    );
     let has = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET);
-    assert!(!has(&output) || has(data), "{:?}", String::from_utf8_lossy(&output));
+    assert!(
+        !has(&output) || has(data),
+        "{:?}",
+        String::from_utf8_lossy(&output)
+    );
 }

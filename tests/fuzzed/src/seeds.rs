@@ -25,21 +25,40 @@ const TOKENIZER: &[u8] = include_bytes!("../../../shared/tests/fixtures/tiny/tok
 
 /// The concepts of the seed bundles.
 pub fn concepts() -> Vec<Concept> {
-    let concept = |id: &str, name: &str, synonyms: &[&str], kind: &str, definition: Option<&str>| Concept {
-        id: id.into(),
-        name: name.into(),
-        synonyms: synonyms.iter().map(|synonym| (*synonym).into()).collect(),
-        types: vec![kind.into()],
-        definition: definition.map(Into::into),
-        xrefs: vec![format!("ICD10CM:{id}")],
-        sources: vec!["TEST".into()],
-        ..Concept::default()
-    };
+    let concept =
+        |id: &str, name: &str, synonyms: &[&str], kind: &str, definition: Option<&str>| Concept {
+            id: id.into(),
+            name: name.into(),
+            synonyms: synonyms.iter().map(|synonym| (*synonym).into()).collect(),
+            types: vec![kind.into()],
+            definition: definition.map(Into::into),
+            xrefs: vec![format!("ICD10CM:{id}")],
+            sources: vec!["TEST".into()],
+            ..Concept::default()
+        };
     vec![
-        concept("C1", "fever", &["pyrexia", "Fièvre"], "Sign", Some("A high temperature of the body.")),
+        concept(
+            "C1",
+            "fever",
+            &["pyrexia", "Fièvre"],
+            "Sign",
+            Some("A high temperature of the body."),
+        ),
         concept("C2", "chest pain", &[], "Sign", None),
-        concept("C3", "diabetes mellitus", &["DM", "diabetes"], "Disease", Some("Too much sugar in the blood.")),
-        concept("C4", "beta-blocker", &["α-blocker", "β adrenergic blocker"], "Drug", None),
+        concept(
+            "C3",
+            "diabetes mellitus",
+            &["DM", "diabetes"],
+            "Disease",
+            Some("Too much sugar in the blood."),
+        ),
+        concept(
+            "C4",
+            "beta-blocker",
+            &["α-blocker", "β adrenergic blocker"],
+            "Drug",
+            None,
+        ),
         concept("C5", "cold", &["common cold"], "Disease", None),
         concept("C6", "sensation of cold", &["cold"], "Sign", None),
     ]
@@ -70,7 +89,12 @@ impl SeedBundle {
     pub fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<SeedBundle>> = OnceLock::new();
         ALL.get_or_init(|| {
-            let view = ViewOptions { entity_tokens: 24, name_tokens: 12, mention_tokens: 24, ..ViewOptions::names() };
+            let view = ViewOptions {
+                entity_tokens: 24,
+                name_tokens: 12,
+                mention_tokens: 24,
+                ..ViewOptions::names()
+            };
             let both = ViewOptions {
                 concepts: pel_shared::tokens::View::Both,
                 synonyms: true,
@@ -115,8 +139,16 @@ impl SeedBundle {
 
     fn new(recipe: &Recipe) -> Self {
         let mut parts = Parts::default();
-        let SmallEncoder { config, weights, tokens, .. } = small_encoder();
-        for (name, bytes) in [(names::CONFIG, config), (names::TOKENIZER, &small_tokenizer())] {
+        let SmallEncoder {
+            config,
+            weights,
+            tokens,
+            ..
+        } = small_encoder();
+        for (name, bytes) in [
+            (names::CONFIG, config),
+            (names::TOKENIZER, &small_tokenizer()),
+        ] {
             parts.0.insert(name.into(), bytes.clone().into());
         }
         let weights = match recipe.encoder {
@@ -127,21 +159,36 @@ impl SeedBundle {
             _ => weights.clone(),
         };
         parts.0.insert(names::WEIGHTS.into(), weights);
-        let reduction = Reduction { pooling: recipe.pooling, score: Similarity::Cosine };
-        let info =
-            serde_json::from_value(json!({"name": "tiny", "licence": "MIT", "tied": true, "reduction": reduction,
-            "precision": recipe.encoder}))
-            .expect("what every manifest has");
-        let encoder = parts.encoder(tokens, &info, &Device::flex()).expect("it fits together");
+        let reduction = Reduction {
+            pooling: recipe.pooling,
+            score: Similarity::Cosine,
+        };
+        let info = serde_json::from_value(
+            json!({"name": "tiny", "licence": "MIT", "tied": true, "reduction": reduction,
+            "precision": recipe.encoder}),
+        )
+        .expect("what every manifest has");
+        let encoder = parts
+            .encoder(tokens, &info, &Device::flex())
+            .expect("it fits together");
         let (mut kb, mut rows, mut of) = (KnowledgeBase::new(), Vec::new(), Vec::new());
         for concept in concepts() {
             let id = kb.push(concept.clone()).expect("the ids are unique");
-            let encoded = recipe.view.rows(tokens, &concept).expect("the tokenizer has the markers");
+            let encoded = recipe
+                .view
+                .rows(tokens, &concept)
+                .expect("the tokenizer has the markers");
             of.extend(encoded.iter().map(|_| id));
             rows.extend(encoded);
         }
-        let scorer = if recipe.tokens { Scorer::SumOfMax } else { Scorer::Dual };
-        let vectors = encoder.encode_for(scorer, Side::Entity, &rows.iter().collect::<Vec<_>>()).expect("they fit");
+        let scorer = if recipe.tokens {
+            Scorer::SumOfMax
+        } else {
+            Scorer::Dual
+        };
+        let vectors = encoder
+            .encode_for(scorer, Side::Entity, &rows.iter().collect::<Vec<_>>())
+            .expect("they fit");
         let index = IndexInfo {
             rows: rows.len(),
             dim: encoder.dim(),
@@ -149,11 +196,31 @@ impl SeedBundle {
             score: Similarity::Cosine,
             hnsw: recipe.hnsw.then(HnswOptions::default),
         };
-        let token_vectors = vectors.tokens.as_ref().map(|tokens| store(&encoder, &of, tokens, &mut parts));
-        parts.0.insert(names::INDEX.into(), Index::build(&vectors.pooled, &of, &index).expect("they fit").into());
-        parts.0.insert(names::CONCEPTS.into(), ConceptTable::build(&kb).expect("they can be encoded").into());
-        parts.0.insert(names::DICTIONARY.into(), Dictionary::build(kb.iter()).expect("they can be encoded").into());
-        parts.0.insert(names::LICENCES.into(), Bytes::from_static(b"none"));
+        let token_vectors = vectors
+            .tokens
+            .as_ref()
+            .map(|tokens| store(&encoder, &of, tokens, &mut parts));
+        parts.0.insert(
+            names::INDEX.into(),
+            Index::build(&vectors.pooled, &of, &index)
+                .expect("they fit")
+                .into(),
+        );
+        parts.0.insert(
+            names::CONCEPTS.into(),
+            ConceptTable::build(&kb)
+                .expect("they can be encoded")
+                .into(),
+        );
+        parts.0.insert(
+            names::DICTIONARY.into(),
+            Dictionary::build(kb.iter())
+                .expect("they can be encoded")
+                .into(),
+        );
+        parts
+            .0
+            .insert(names::LICENCES.into(), Bytes::from_static(b"none"));
         let mut manifest = json!({
             "format": 1, "written_by": "pel-fuzzed", "encoder": info,
             "kb": {"name": "test", "concepts": kb.len(), "names": rows.len(), "blake3": "", "licences": []},
@@ -179,8 +246,12 @@ impl SeedBundle {
             json = manifest.sealed().expect("it can be encoded").1;
         }
         parts.0.insert(names::MANIFEST.into(), json.into());
-        let bundle = Bundle::read(parts.clone()).unwrap_or_else(|error| panic!("the bundle is not sound: {error}"));
-        Self { parts, linker: Linker::new(bundle, &Device::flex()).expect("its encoder fits") }
+        let bundle = Bundle::read(parts.clone())
+            .unwrap_or_else(|error| panic!("the bundle is not sound: {error}"));
+        Self {
+            parts,
+            linker: Linker::new(bundle, &Device::flex()).expect("its encoder fits"),
+        }
     }
 }
 
@@ -191,7 +262,11 @@ fn store(encoder: &Encoder, of: &[ConceptId], tokens: &[Vec<f32>], parts: &mut P
         store.push(*concept, tokens);
     }
     let bytes = Bytes::from(store.finish().expect("it can be written"));
-    let info = json!(TokenStore::from_bytes(&bytes, Check::Checksums).expect("it can be read").info());
+    let info = json!(
+        TokenStore::from_bytes(&bytes, Check::Checksums)
+            .expect("it can be read")
+            .info()
+    );
     parts.0.insert(names::TOKEN_VECTORS.into(), bytes);
     info
 }
@@ -256,7 +331,9 @@ impl SmallEncoder {
 pub fn small_tokenizer() -> Vec<u8> {
     let mut tokenizer: Value = serde_json::from_slice(TOKENIZER).expect("JSON");
     let numbered = WORDS.iter().enumerate();
-    tokenizer["model"]["vocab"] = numbered.map(|(id, word)| ((*word).to_owned(), json!(id))).collect();
+    tokenizer["model"]["vocab"] = numbered
+        .map(|(id, word)| ((*word).to_owned(), json!(id)))
+        .collect();
     if let Some(added) = tokenizer["added_tokens"].as_array_mut() {
         added.retain(|token| WORDS.iter().any(|word| token["content"] == *word));
         for token in added {
@@ -272,11 +349,22 @@ pub fn small_tokenizer() -> Vec<u8> {
 /// The weights file of the small encoder.
 fn small_weights() -> Vec<u8> {
     let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
-    for (table, rows) in [("word", WORDS.len()), ("position", POSITIONS), ("token_type", 2)] {
-        shapes.push((format!("embeddings.{table}_embeddings.weight"), vec![rows, HIDDEN]));
+    for (table, rows) in [
+        ("word", WORDS.len()),
+        ("position", POSITIONS),
+        ("token_type", 2),
+    ] {
+        shapes.push((
+            format!("embeddings.{table}_embeddings.weight"),
+            vec![rows, HIDDEN],
+        ));
     }
     let layer = "encoder.layer.0";
-    for norm in ["embeddings", &format!("{layer}.attention.output"), &format!("{layer}.output")] {
+    for norm in [
+        "embeddings",
+        &format!("{layer}.attention.output"),
+        &format!("{layer}.output"),
+    ] {
         for part in ["weight", "bias"] {
             shapes.push((format!("{norm}.LayerNorm.{part}"), vec![HIDDEN]));
         }
@@ -296,11 +384,16 @@ fn small_weights() -> Vec<u8> {
         .iter()
         .map(|(_, shape)| {
             let count = shape.iter().product::<usize>();
-            (0..count).flat_map(|at| ((at % 7) as f32 / 7.0 - 0.4).to_le_bytes()).collect()
+            (0..count)
+                .flat_map(|at| ((at % 7) as f32 / 7.0 - 0.4).to_le_bytes())
+                .collect()
         })
         .collect();
     let views = shapes.iter().zip(&bodies).map(|((name, shape), body)| {
-        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), body).expect("sizes agree"))
+        (
+            name.as_str(),
+            TensorView::new(Dtype::F32, shape.clone(), body).expect("sizes agree"),
+        )
     });
     serialize(views, None).expect("it can be written")
 }

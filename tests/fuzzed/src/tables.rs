@@ -21,12 +21,18 @@ fn taken(read: impl FnOnce(&mut Concepts<'_>) -> Result<()>) -> (Result<()>, Vec
         concepts.push(concept);
         Ok(())
     };
-    let read = read(&mut Concepts::new(&mut take, Defaults::default(), &mut report));
+    let read = read(&mut Concepts::new(
+        &mut take,
+        Defaults::default(),
+        &mut report,
+    ));
     (read, concepts, report)
 }
 
 /// As [`taken`], for readers of rows that are merged by concept.
-fn joined(read: impl FnOnce(&mut ConceptTable, &mut Report) -> Result<()>) -> (Result<()>, Vec<Concept>, Report) {
+fn joined(
+    read: impl FnOnce(&mut ConceptTable, &mut Report) -> Result<()>,
+) -> (Result<()>, Vec<Concept>, Report) {
     taken(|concepts| {
         let mut table = ConceptTable::default();
         read(&mut table, concepts.report)?;
@@ -35,14 +41,23 @@ fn joined(read: impl FnOnce(&mut ConceptTable, &mut Report) -> Result<()>) -> (R
 }
 
 /// Runs a reader on bytes.
-fn from_bytes(name: &str, mut bytes: &[u8], read: impl FnOnce(Input<'_>) -> Result<()>) -> Result<()> {
+fn from_bytes(
+    name: &str,
+    mut bytes: &[u8],
+    read: impl FnOnce(Input<'_>) -> Result<()>,
+) -> Result<()> {
     let mut ticks = 0;
     let mut tick = || {
         ticks += 1;
         assert!(ticks < TICKS, "too many steps");
         Ok(())
     };
-    read(Input { name, reader: &mut bytes, tick: &mut tick, longest: Longest::default() })
+    read(Input {
+        name,
+        reader: &mut bytes,
+        tick: &mut tick,
+        longest: Longest::default(),
+    })
 }
 
 /// Checks the concepts of a reader and that they read back equal as JSON Lines.
@@ -57,10 +72,14 @@ fn check(concepts: &[Concept], report: &Report) {
         assert!(!name.trim().is_empty(), "{id} has no name");
         serde_json::to_writer(&mut lines, concept).expect("memory does not run out");
         lines.push(b'\n');
-        kb.push(concept.clone()).unwrap_or_else(|error| panic!("{concept:?}: {error}"));
+        kb.push(concept.clone())
+            .unwrap_or_else(|error| panic!("{concept:?}: {error}"));
     }
-    let (read, again, _) =
-        joined(|table, report| from_bytes("again.jsonl", &lines, |input| jsonl::read(input, false, table, report)));
+    let (read, again, _) = joined(|table, report| {
+        from_bytes("again.jsonl", &lines, |input| {
+            jsonl::read(input, false, table, report)
+        })
+    });
     read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
     assert_eq!(concepts, again, "written concepts read back differently");
 }
@@ -75,7 +94,9 @@ pub fn obo(data: &[u8]) {
         let (_, concepts, report) = taken(|concepts| {
             let mut ontology = Ontology::default();
             for (at, file) in files.iter().enumerate() {
-                from_bytes(&format!("{at}.obo"), file, |input| ontology.read(input, &choice, concepts.report))?;
+                from_bytes(&format!("{at}.obo"), file, |input| {
+                    ontology.read(input, &choice, concepts.report)
+                })?;
             }
             ontology.finish(concepts)
         });
@@ -85,12 +106,22 @@ pub fn obo(data: &[u8]) {
 
 /// A delimited table. Bits of the first byte: 0 for tabs, 2 for skipping bad rows, 4 and 5 for the quoting.
 pub fn delimited(data: &[u8]) {
-    let Some((how, table)) = data.split_first() else { return };
+    let Some((how, table)) = data.split_first() else {
+        return;
+    };
     let mut layout = Layout::lenient(if how & 1 == 0 { b',' } else { b'\t' });
     layout.skip_bad = how & 4 != 0;
-    layout.quoting = [None, Some(Quoting::Csv), Some(Quoting::Cells), Some(Quoting::None)][usize::from(how >> 4 & 3)];
-    let (read, concepts, report) =
-        joined(|rows, report| from_bytes("table", table, |input| delimited::read(input, &layout, rows, report)));
+    layout.quoting = [
+        None,
+        Some(Quoting::Csv),
+        Some(Quoting::Cells),
+        Some(Quoting::None),
+    ][usize::from(how >> 4 & 3)];
+    let (read, concepts, report) = joined(|rows, report| {
+        from_bytes("table", table, |input| {
+            delimited::read(input, &layout, rows, report)
+        })
+    });
     check(&concepts, &report);
     if read.is_ok() && !concepts.is_empty() {
         rows_read_back(&concepts);
@@ -100,25 +131,58 @@ pub fn delimited(data: &[u8]) {
 /// A quoted table can contain any text, so concepts can be written as one.
 fn rows_read_back(concepts: &[Concept]) {
     let mut rows = csv::Writer::from_writer(Vec::new());
-    let head = ["id", "name", "synonyms", "types", "type_ids", "definition", "xrefs", "sources"];
+    let head = [
+        "id",
+        "name",
+        "synonyms",
+        "types",
+        "type_ids",
+        "definition",
+        "xrefs",
+        "sources",
+    ];
     rows.write_record(head).expect("memory does not run out");
     for concept in concepts {
-        let Concept { id, name, synonyms, types, type_ids, definition, xrefs, sources } = concept;
+        let Concept {
+            id,
+            name,
+            synonyms,
+            types,
+            type_ids,
+            definition,
+            xrefs,
+            sources,
+        } = concept;
         let lists = [synonyms, types, type_ids, xrefs, sources];
         // The separator cannot be escaped within a field.
-        if lists.iter().any(|list| list.iter().any(|value| value.contains('|'))) {
+        if lists
+            .iter()
+            .any(|list| list.iter().any(|value| value.contains('|')))
+        {
             return;
         }
         let [synonyms, types, type_ids, xrefs, sources] = lists.map(|list| list.join("|"));
         let definition = definition.clone().unwrap_or_default();
-        let row = [id, name, &synonyms, &types, &type_ids, &definition, &xrefs, &sources];
+        let row = [
+            id,
+            name,
+            &synonyms,
+            &types,
+            &type_ids,
+            &definition,
+            &xrefs,
+            &sources,
+        ];
         rows.write_record(row).expect("as many fields as the head");
     }
     let bytes = rows.into_inner().expect("memory does not run out");
     let mut layout = Layout::lenient(b',');
     layout.skip_bad = false;
-    let (read, again, _) =
-        joined(|table, report| from_bytes("again.csv", &bytes, |input| delimited::read(input, &layout, table, report)));
+    let (read, again, _) = joined(|table, report| {
+        from_bytes("again.csv", &bytes, |input| {
+            delimited::read(input, &layout, table, report)
+        })
+    });
     read.unwrap_or_else(|error| panic!("what was written is refused: {error}"));
     assert_eq!(concepts, again, "written concepts read back differently");
 }
@@ -127,12 +191,17 @@ fn rows_read_back(concepts: &[Concept]) {
 pub fn concepts(data: &[u8]) {
     for skip_bad in [false, true] {
         let (read, concepts, report) = joined(|table, report| {
-            from_bytes("table.jsonl", data, |input| jsonl::read(input, skip_bad, table, report))
+            from_bytes("table.jsonl", data, |input| {
+                jsonl::read(input, skip_bad, table, report)
+            })
         });
         check(&concepts, &report);
         if skip_bad {
             // Only invalid UTF-8 is an error.
-            assert!(read.is_ok() || std::str::from_utf8(data).is_err(), "{read:?}");
+            assert!(
+                read.is_ok() || std::str::from_utf8(data).is_err(),
+                "{read:?}"
+            );
         }
     }
 }

@@ -8,11 +8,22 @@ use std::path::{Path, PathBuf};
 const COPIES: u64 = 100;
 
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("seeds")
+        .join(target);
+    let entries =
+        std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("listed").path()).collect();
     paths.sort();
-    paths.into_iter().map(|path| (path.clone(), std::fs::read(&path).expect("a seed can be read"))).collect()
+    paths
+        .into_iter()
+        .map(|path| {
+            (
+                path.clone(),
+                std::fs::read(&path).expect("a seed can be read"),
+            )
+        })
+        .collect()
 }
 
 /// A deterministic random generator.
@@ -59,23 +70,33 @@ fn damaged(seed: &[u8], other: &[u8], number: u64) -> Vec<u8> {
 fn run(name: &str, body: Body, input: &[u8], what: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(input))) {
         let kept = std::env::temp_dir().join(format!("pel-fuzzed-{name}"));
-        let kept = std::fs::write(&kept, input).map_or_else(|error| error.to_string(), |()| kept.display().to_string());
+        let kept = std::fs::write(&kept, input)
+            .map_or_else(|error| error.to_string(), |()| kept.display().to_string());
         let message = panic.downcast_ref::<String>().cloned();
-        let message =
-            message.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
+        let message = message
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            .unwrap_or_default();
         panic!("{name}: {what}: {message} (the input: {kept})");
     }
 }
 
 fn replay(name: &str) {
-    let (_, body) = targets().into_iter().find(|(target, _)| *target == name).expect("a target of that name");
+    let (_, body) = targets()
+        .into_iter()
+        .find(|(target, _)| *target == name)
+        .expect("a target of that name");
     let seeds = seeds(name);
     for (at, (path, seed)) in seeds.iter().enumerate() {
         run(name, body, seed, &path.display().to_string());
         let other = &seeds[(at + 1) % seeds.len()].1;
         for number in 0..COPIES {
             let what = || format!("copy {number} of {}", path.display());
-            run(name, body, &damaged(seed, other, number * 1_000 + at as u64), &what());
+            run(
+                name,
+                body,
+                &damaged(seed, other, number * 1_000 + at as u64),
+                &what(),
+            );
         }
     }
 }

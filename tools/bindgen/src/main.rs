@@ -9,7 +9,10 @@ use wasm_bindgen_cli_support::Bindgen;
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let [module, folder] = arguments.as_slice() else {
-        bail!("expected two arguments, the module and the folder of the glue, found {}", arguments.len());
+        bail!(
+            "expected two arguments, the module and the folder of the glue, found {}",
+            arguments.len()
+        );
     };
     Bindgen::new()
         .input_path(module)

@@ -31,7 +31,11 @@ impl EncodeRow {
 }
 
 /// Measures the bundle's encoder, and that of a second bundle if one is given.
-pub(crate) fn encode(options: &Options, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
+pub(crate) fn encode(
+    options: &Options,
+    bundle: &Bundle,
+    device: &OpenDevice,
+) -> Result<Vec<EncodeRow>> {
     let mut rows = one(options, &options.bundle, bundle, device)?;
     if let Some(path) = &options.int8_bundle {
         rows.extend(one(options, path, &bundles::open(path)?, device)?);
@@ -39,8 +43,15 @@ pub(crate) fn encode(options: &Options, bundle: &Bundle, device: &OpenDevice) ->
     Ok(rows)
 }
 
-fn one(options: &Options, path: &Path, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<EncodeRow>> {
-    let encoder = bundle.encoder(&device.device).context(|| path.display().to_string())?;
+fn one(
+    options: &Options,
+    path: &Path,
+    bundle: &Bundle,
+    device: &OpenDevice,
+) -> Result<Vec<EncodeRow>> {
+    let encoder = bundle
+        .encoder(&device.device)
+        .context(|| path.display().to_string())?;
     let precision = format!("{:?}", bundle.manifest.encoder.precision).to_lowercase();
     let mut rows = Vec::new();
     for (batch, seq) in SHAPES {
@@ -52,8 +63,16 @@ fn one(options: &Options, path: &Path, bundle: &Bundle, device: &OpenDevice) -> 
         let sequence = |_| Encoded::whole((0..seq).map(|_| id()).collect(), Cut::default());
         let sequences: Vec<Encoded> = (0..batch).map(sequence).collect();
         let sequences: Vec<&Encoded> = sequences.iter().collect();
-        let (median_ms, runs) = timed(options.seconds, || encoder.encode(Side::Mention, &sequences).map(drop))?;
-        rows.push(EncodeRow { precision: precision.clone(), batch, seq, median_ms, runs });
+        let (median_ms, runs) = timed(options.seconds, || {
+            encoder.encode(Side::Mention, &sequences).map(drop)
+        })?;
+        rows.push(EncodeRow {
+            precision: precision.clone(),
+            batch,
+            seq,
+            median_ms,
+            runs,
+        });
     }
     Ok(rows)
 }

@@ -22,7 +22,10 @@ use std::time::{Duration, Instant};
 /// The median time of a run in milliseconds, and the number of runs: at least three, for at least `seconds`, after one to warm up.
 pub(crate) fn timed(seconds: f64, mut run: impl FnMut() -> Result<()>) -> Result<(f64, usize)> {
     run()?;
-    let (mut times, end) = (Vec::new(), Instant::now() + Duration::from_secs_f64(seconds));
+    let (mut times, end) = (
+        Vec::new(),
+        Instant::now() + Duration::from_secs_f64(seconds),
+    );
     while times.len() < 3 || Instant::now() < end {
         interrupt::check()?;
         let began = Instant::now();
@@ -47,7 +50,9 @@ pub(crate) fn read_rows(path: &Path, width: usize, of: &str) -> Result<Vec<[u8; 
     let bytes = std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?;
     if bytes.is_empty() || !bytes.len().is_multiple_of(4 * width) {
         let (path, size) = (path.display(), bytes.len());
-        return Err(Error::input(format!("{path}: expected rows of {width} {of}, found {size} bytes")));
+        return Err(Error::input(format!(
+            "{path}: expected rows of {width} {of}, found {size} bytes"
+        )));
     }
     Ok(bytes.as_chunks::<4>().0.to_vec())
 }

@@ -53,7 +53,10 @@ impl Counts {
             sequences.extend(bundle.manifest.view.mention(&bundle.tokens, &mention)?);
         }
         self.sequences += sequences.len();
-        self.tokens += sequences.iter().map(|encoded| encoded.ids.len()).sum::<usize>();
+        self.tokens += sequences
+            .iter()
+            .map(|encoded| encoded.ids.len())
+            .sum::<usize>();
         Ok(())
     }
 }
@@ -62,37 +65,67 @@ impl Counts {
 ///
 /// # Errors
 /// If it has no notes, one cannot be read, or `pel link` fails.
-pub(crate) fn notes(options: &Options, folder: &Path, bundle: &Bundle, encode: &[EncodeRow]) -> Result<NotesRow> {
+pub(crate) fn notes(
+    options: &Options,
+    folder: &Path,
+    bundle: &Bundle,
+    encode: &[EncodeRow],
+) -> Result<NotesRow> {
     let mut counts = Counts::default();
     for path in texts(folder)? {
         interrupt::check()?;
         counts.add(&read_text(&path)?, bundle)?;
     }
-    let out = tempfile::tempdir().map_err(|cause| Error::io("making a folder for linked notes").caused_by(cause))?;
-    let arguments =
-        [folder.as_os_str(), "--format".as_ref(), "jsonl".as_ref(), "--out".as_ref(), out.path().as_os_str()];
+    let out = tempfile::tempdir()
+        .map_err(|cause| Error::io("making a folder for linked notes").caused_by(cause))?;
+    let arguments = [
+        folder.as_os_str(),
+        "--format".as_ref(),
+        "jsonl".as_ref(),
+        "--out".as_ref(),
+        out.path().as_os_str(),
+    ];
     let (link_ms, link_peak_bytes) = start::link(&options.bundle, &arguments)?;
     // The rows of a second bundle follow, in another precision.
-    let own = encode.iter().take_while(|row| row.precision == encode[0].precision);
+    let own = encode
+        .iter()
+        .take_while(|row| row.precision == encode[0].precision);
     let best = own.map(EncodeRow::tokens_per_s).fold(f64::NAN, f64::max);
     let promised_ms = 1000.0 * counts.tokens as f64 / best;
-    Ok(NotesRow { counts, link_ms, link_peak_bytes, promised_ms, overhead: link_ms / promised_ms - 1.0 })
+    Ok(NotesRow {
+        counts,
+        link_ms,
+        link_peak_bytes,
+        promised_ms,
+        overhead: link_ms / promised_ms - 1.0,
+    })
 }
 
 /// The .txt files below a folder.
 fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
-        return Err(Error::input(format!("{}: expected a folder of notes", folder.display())));
+        return Err(Error::input(format!(
+            "{}: expected a folder of notes",
+            folder.display()
+        )));
     }
     let mut found = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         let entry = entry.map_err(|cause| walk_error(folder, cause))?;
-        if entry.file_type().is_file() && entry.path().extension().is_some_and(|extension| extension == "txt") {
+        if entry.file_type().is_file()
+            && entry
+                .path()
+                .extension()
+                .is_some_and(|extension| extension == "txt")
+        {
             found.push(entry.into_path());
         }
     }
     match found.is_empty() {
-        true => Err(Error::input(format!("{}: expected .txt files, found none", folder.display()))),
+        true => Err(Error::input(format!(
+            "{}: expected .txt files, found none",
+            folder.display()
+        ))),
         false => Ok(found),
     }
 }
@@ -110,7 +143,10 @@ mod tests {
             std::fs::write(folder.path().join(name), "text").expect("written");
         }
         let found = texts(folder.path()).expect("found");
-        let names: Vec<_> = found.iter().filter_map(|path| path.strip_prefix(folder.path()).ok()).collect();
+        let names: Vec<_> = found
+            .iter()
+            .filter_map(|path| path.strip_prefix(folder.path()).ok())
+            .collect();
         assert_eq!(names, [Path::new("b/a.txt"), Path::new("c.txt")]);
         assert!(texts(&folder.path().join("c.txt")).is_err());
     }

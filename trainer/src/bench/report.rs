@@ -38,7 +38,11 @@ impl Report {
     /// Prints tables.
     pub fn print(&self) {
         println!("{}, bundle {}", self.device, megabytes(self.bundle_bytes));
-        println!("cold start of `pel link` {:.0} ms, peak memory {}", self.cold_start_ms, peak(self.link_peak_bytes));
+        println!(
+            "cold start of `pel link` {:.0} ms, peak memory {}",
+            self.cold_start_ms,
+            peak(self.link_peak_bytes)
+        );
         print_passes("Encode", "Texts/s", &self.encode);
         print_passes("Rank", "Pairs/s", self.rank.iter().map(|row| &row.time));
         if !self.kernels.is_empty() {
@@ -51,13 +55,19 @@ impl Report {
         }
         for row in &self.train {
             let what = match row.kind {
-                TrainKind::Backward => format!("forward and backward of {} x {}", row.batch, row.seq),
-                TrainKind::Step => format!("training step of {} pairs of {} tokens", row.batch, row.seq),
+                TrainKind::Backward => {
+                    format!("forward and backward of {} x {}", row.batch, row.seq)
+                }
+                TrainKind::Step => {
+                    format!("training step of {} pairs of {} tokens", row.batch, row.seq)
+                }
             };
-            let rate = row.pairs_per_s.map_or(String::new(), |rate| format!(", {rate:.1} pairs/s"));
-            let share = row
-                .peak_share
-                .map_or(String::new(), |share| format!(", {:.0} % of the processor's peak in floats", 100.0 * share));
+            let rate = row
+                .pairs_per_s
+                .map_or(String::new(), |rate| format!(", {rate:.1} pairs/s"));
+            let share = row.peak_share.map_or(String::new(), |share| {
+                format!(", {:.0} % of the processor's peak in floats", 100.0 * share)
+            });
             let precision = format!("{:?}", row.precision).to_lowercase();
             println!(
                 "{what}, {precision}: {:.0} ms{rate}{share}, {:.1} buffers allocated a step",
@@ -78,10 +88,21 @@ impl Report {
         if self.search.is_empty() {
             return;
         }
-        let mut table = table(["Search", "Vectors", "Batch", "Queries/s", "Recall", "Index", "Built in"]);
+        let mut table = table([
+            "Search",
+            "Vectors",
+            "Batch",
+            "Queries/s",
+            "Recall",
+            "Index",
+            "Built in",
+        ]);
         for row in &self.search {
             table.add_row([
-                row.ef.map_or_else(|| row.kind.to_owned(), |ef| format!("{}, ef {ef}", row.kind)),
+                row.ef.map_or_else(
+                    || row.kind.to_owned(),
+                    |ef| format!("{}, ef {ef}", row.kind),
+                ),
                 format!("{} x {}", row.rows, row.dim),
                 row.batch.to_string(),
                 format!("{:.0}", row.queries_per_s),

@@ -71,7 +71,10 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
     if options.no_search {
         return Ok(Vec::new());
     }
-    let queries = QueryVectors { values: queries(options, &vectors, dim)?, dim };
+    let queries = QueryVectors {
+        values: queries(options, &vectors, dim)?,
+        dim,
+    };
     let mut found = Vec::new();
     // The bundle's own index, unless options give other vectors or queries.
     if options.rows.is_none() && options.queries_from.is_none() && options.export_found.is_none() {
@@ -79,23 +82,39 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
     }
 
     let exact = |kind, vectors: &[f32], precision, k| -> Result<Subject> {
-        let info = IndexInfo { rows: vectors.len() / dim, dim, precision, score, hnsw: None };
+        let info = IndexInfo {
+            rows: vectors.len() / dim,
+            dim,
+            precision,
+            score,
+            hnsw: None,
+        };
         Ok(Subject::build(kind, vectors, &info, k)?.0)
     };
     let subject = exact(EXACT[0], &vectors, Precision::F32, options.k)?;
     let expected = subject.index.search(&queries.values, options.k);
     subject.measure(options, &queries, &expected, &mut found)?;
     drop(subject);
-    exact(EXACT[1], &vectors, Precision::Int8, options.k)?.measure(options, &queries, &expected, &mut found)?;
+    exact(EXACT[1], &vectors, Precision::Int8, options.k)?
+        .measure(options, &queries, &expected, &mut found)?;
 
     if !options.hnsw.is_empty() {
-        let rows = options.hnsw_rows.unwrap_or(usize::MAX).min(vectors.len() / dim);
+        let rows = options
+            .hnsw_rows
+            .unwrap_or(usize::MAX)
+            .min(vectors.len() / dim);
         let vectors = &vectors[..rows * dim];
         let oracle = exact(EXACT[0], vectors, Precision::F32, options.hnsw_k)?;
         let expected = oracle.index.search(&queries.values, options.hnsw_k);
         drop(oracle);
         let hnsw = Some(HnswOptions::default());
-        let info = IndexInfo { rows, dim, precision: Precision::Int8, score, hnsw };
+        let info = IndexInfo {
+            rows,
+            dim,
+            precision: Precision::Int8,
+            score,
+            hnsw,
+        };
         let mut subject = Subject::graph(options, vectors, &info)?;
         for ef_search in &options.hnsw {
             subject.index.set_ef_search(*ef_search);
@@ -115,28 +134,53 @@ fn own(options: &Options, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<
     if mix > 0.0 {
         index.set_mix(mix);
     }
-    let queries = QueryVectors { values: against.queries().to_vec(), dim: index.info().dim };
-    let subject = Subject { kind: "bundle", bytes: bytes.len(), index, build_s: None, k: options.k };
+    let queries = QueryVectors {
+        values: against.queries().to_vec(),
+        dim: index.info().dim,
+    };
+    let subject = Subject {
+        kind: "bundle",
+        bytes: bytes.len(),
+        index,
+        build_s: None,
+        k: options.k,
+    };
     subject.measure(options, &queries, &exact, rows)
 }
 
 impl Subject {
     /// Builds an index in which each row is a concept of its own.
-    fn build(kind: &'static str, vectors: &[f32], info: &IndexInfo, k: usize) -> Result<(Self, Bytes)> {
+    fn build(
+        kind: &'static str,
+        vectors: &[f32],
+        info: &IndexInfo,
+        k: usize,
+    ) -> Result<(Self, Bytes)> {
         interrupt::check()?;
         let began = Instant::now();
         let concepts: Vec<ConceptId> = (0..info.rows as u32).map(ConceptId).collect();
         let bytes = Bytes::from(Index::build(vectors, &concepts, info)?);
         let build_s = Some(milliseconds(began) / 1000.0);
         let index = Index::from_bytes(&bytes, Check::Trusted)?;
-        Ok((Self { kind, bytes: bytes.len(), index, build_s, k }, bytes))
+        Ok((
+            Self {
+                kind,
+                bytes: bytes.len(),
+                index,
+                build_s,
+                k,
+            },
+            bytes,
+        ))
     }
 
     /// Reads a graph from the cache, or builds and caches it.
     fn graph(options: &Options, vectors: &[f32], info: &IndexInfo) -> Result<Self> {
-        let described = serde_json::to_vec(info).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let described = serde_json::to_vec(info)
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         let mut name = blake3::Hasher::new();
-        name.update(&described).update(bytemuck::cast_slice(vectors));
+        name.update(&described)
+            .update(bytemuck::cast_slice(vectors));
         let name = format!("{}.hnsw", &name.finalize().to_hex()[..16]);
         let cached = options.cache.as_ref().map(|folder| folder.join(name));
         let k = options.hnsw_k;
@@ -144,7 +188,13 @@ impl Subject {
             let read = |bytes: Bytes| Ok((Index::from_bytes(&bytes, Check::Trusted)?, bytes.len()));
             // A file that cannot be read is of an earlier version, and is replaced.
             if let Ok((index, bytes)) = bundles::map(path).and_then(read) {
-                return Ok(Self { kind: HNSW, bytes, index, build_s: None, k });
+                return Ok(Self {
+                    kind: HNSW,
+                    bytes,
+                    index,
+                    build_s: None,
+                    k,
+                });
             }
         }
         let (subject, bytes) = Self::build(HNSW, vectors, info, k)?;
@@ -175,7 +225,11 @@ impl Subject {
         };
         for batch in BATCHES {
             let batches: Vec<&[f32]> = queries.values.chunks(batch * queries.dim).collect();
-            let whole = batches.iter().filter(|part| part.len() == batch * queries.dim).count().max(1);
+            let whole = batches
+                .iter()
+                .filter(|part| part.len() == batch * queries.dim)
+                .count()
+                .max(1);
             let searched = batches[0].len() / queries.dim;
             let mut at = 0;
             let (median_ms, _) = timed(options.seconds, || {
@@ -213,7 +267,9 @@ fn found_name(kind: &str, ef: Option<usize>) -> String {
 /// The files of the rows that all kinds of search find.
 pub(crate) fn found_names(efs: &[usize]) -> Vec<String> {
     let exact = EXACT.iter().map(|kind| found_name(kind, None));
-    let mut names: Vec<String> = exact.chain(efs.iter().map(|ef| found_name(HNSW, Some(*ef)))).collect();
+    let mut names: Vec<String> = exact
+        .chain(efs.iter().map(|ef| found_name(HNSW, Some(*ef))))
+        .collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -222,7 +278,11 @@ pub(crate) fn found_names(efs: &[usize]) -> Vec<String> {
 /// Little-endian row numbers, `[queries, k]`, padded with the highest number.
 fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
     let padded = |list: &Vec<Candidate>| {
-        let rows = list.iter().map(|candidate| candidate.concept.0).chain(std::iter::repeat(u32::MAX)).take(k);
+        let rows = list
+            .iter()
+            .map(|candidate| candidate.concept.0)
+            .chain(std::iter::repeat(u32::MAX))
+            .take(k);
         rows.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()
     };
     lists.iter().flat_map(padded).collect()
@@ -232,12 +292,19 @@ fn found_rows(lists: &Lists, k: usize) -> Vec<u8> {
 fn vectors(options: &Options, index: &Index) -> Vec<f32> {
     let own = index.info().rows;
     let rows = options.rows.map_or(own, |rows| rows as usize);
-    let mut vectors: Vec<f32> = (0..own.min(rows)).flat_map(|row| index.vector(row)).collect();
+    let mut vectors: Vec<f32> = (0..own.min(rows))
+        .flat_map(|row| index.vector(row))
+        .collect();
     let mut random = Random(1);
     for _ in own..rows {
         let mut pick = || index.vector((random.next() % own as u64) as usize);
         let mixed: Vec<f32> = pick().iter().zip(pick()).map(|(a, b)| a + b).collect();
-        let length = mixed.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-12);
+        let length = mixed
+            .iter()
+            .map(|value| value * value)
+            .sum::<f32>()
+            .sqrt()
+            .max(1e-12);
         vectors.extend(mixed.iter().map(|value| value / length));
     }
     vectors
@@ -248,14 +315,21 @@ fn queries(options: &Options, vectors: &[f32], dim: usize) -> Result<Vec<f32>> {
     let Some(path) = &options.queries_from else {
         return Ok(spaced(vectors, dim, options.queries));
     };
-    Ok(read_rows(path, dim, "f32 values")?.into_iter().map(f32::from_le_bytes).collect())
+    Ok(read_rows(path, dim, "f32 values")?
+        .into_iter()
+        .map(f32::from_le_bytes)
+        .collect())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|cause| io_error("making the folder", folder, cause))?;
     }
-    write_atomic(path, |file| file.write_all(bytes).map_err(|cause| io_error("writing", path, cause)))
+    write_atomic(path, |file| {
+        file.write_all(bytes)
+            .map_err(|cause| io_error("writing", path, cause))
+    })
 }
 
 #[cfg(test)]
@@ -263,12 +337,21 @@ mod tests {
     use super::*;
 
     fn list(concepts: &[u32]) -> Vec<Candidate> {
-        concepts.iter().map(|concept| Candidate { concept: ConceptId(*concept), score: 1.0 }).collect()
+        concepts
+            .iter()
+            .map(|concept| Candidate {
+                concept: ConceptId(*concept),
+                score: 1.0,
+            })
+            .collect()
     }
 
     #[test]
     fn found_rows_are_padded() {
         let bytes = found_rows(&[list(&[1]), list(&[2, 258])], 2);
-        assert_eq!(bytes, [1, 0, 0, 0, 255, 255, 255, 255, 2, 0, 0, 0, 2, 1, 0, 0]);
+        assert_eq!(
+            bytes,
+            [1, 0, 0, 0, 255, 255, 255, 255, 2, 0, 0, 0, 2, 1, 0, 0]
+        );
     }
 }

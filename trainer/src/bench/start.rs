@@ -10,11 +10,15 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// The note of a cold start.
-const NOTE: &str = "Known hypertension. Presents with chest pain and shortness of breath since this morning.";
+const NOTE: &str =
+    "Known hypertension. Presents with chest pain and shortness of breath since this morning.";
 
 /// The median time of five runs of `pel link` on a short note, in milliseconds, and the peak memory in bytes.
 pub(crate) fn cold_start(options: &Options) -> Result<(f64, Option<u64>)> {
-    let note = tempfile::Builder::new().suffix(".txt").tempfile().map_err(failed)?;
+    let note = tempfile::Builder::new()
+        .suffix(".txt")
+        .tempfile()
+        .map_err(failed)?;
     std::fs::write(note.path(), NOTE).map_err(|cause| io_error("writing", note.path(), cause))?;
     let (mut times, mut peak) = (Vec::new(), None);
     for _ in 0..5 {
@@ -31,14 +35,29 @@ pub(super) fn link(bundle: &Path, arguments: &[&OsStr]) -> Result<(f64, Option<u
     let program = std::env::current_exe().map_err(failed)?;
     let began = Instant::now();
     let mut command = Command::new(&program);
-    command.arg("link").arg("--bundle").arg(bundle).arg("--memory").args(arguments);
-    let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output().map_err(failed)?;
+    command
+        .arg("link")
+        .arg("--bundle")
+        .arg(bundle)
+        .arg("--memory")
+        .args(arguments);
+    let done = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(failed)?;
     let time = milliseconds(began);
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     if !done.status.success() {
         return Err(Error::artifact("`pel link` failed").caused_by(said));
     }
-    let peak = said.lines().find_map(|line| line.strip_prefix("peak memory ")?.strip_suffix(" bytes")?.parse().ok());
+    let peak = said.lines().find_map(|line| {
+        line.strip_prefix("peak memory ")?
+            .strip_suffix(" bytes")?
+            .parse()
+            .ok()
+    });
     Ok((time, peak))
 }
 

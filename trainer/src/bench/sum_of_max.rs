@@ -44,10 +44,13 @@ pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Optio
     if options.no_search || bundle.token_vectors.is_none() {
         return Ok(None);
     }
-    let mut linker = Linker::new(bundle, &device.device).context(|| options.bundle.display().to_string())?;
+    let mut linker =
+        Linker::new(bundle, &device.device).context(|| options.bundle.display().to_string())?;
     let (queries, tokens) = queries(options, &linker)?;
     if queries.is_empty() {
-        return Err(Error::artifact("expected a concept whose name can be read, found none"));
+        return Err(Error::artifact(
+            "expected a concept whose name can be read, found none",
+        ));
     }
     let mut at = 0;
     let (median_ms, _) = timed(options.seconds, || {
@@ -60,7 +63,8 @@ pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Optio
     for query in queries.iter().step_by(step) {
         interrupt::check()?;
         let best = |found: Vec<Vec<_>>| found.into_iter().flatten().next();
-        same += usize::from(best(linker.search(1, query, 1)) == best(linker.search_exact(1, query, 1)));
+        same +=
+            usize::from(best(linker.search(1, query, 1)) == best(linker.search_exact(1, query, 1)));
         asked += 1;
     }
     // The first pass is a search by whole vectors for as many candidates.
@@ -74,8 +78,14 @@ pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Optio
     Ok(Some(SumOfMaxRow {
         mentions: queries.len(),
         tokens: tokens as f64 / queries.len() as f64,
-        token_vectors: manifest.token_vectors.as_ref().map_or(0, |info| info.tokens),
-        bytes: manifest.files.get(names::TOKEN_VECTORS).map_or(0, |file| file.bytes),
+        token_vectors: manifest
+            .token_vectors
+            .as_ref()
+            .map_or(0, |info| info.tokens),
+        bytes: manifest
+            .files
+            .get(names::TOKEN_VECTORS)
+            .map_or(0, |file| file.bytes),
         first_pass: FIRST_PASS.max(options.k),
         first_pass_ms,
         median_ms,
@@ -89,10 +99,17 @@ fn queries(options: &Options, linker: &Linker) -> Result<(Vec<Queries>, usize)> 
     let concepts = &linker.bundle().concepts;
     let step = (concepts.len() / options.queries).max(1);
     let (mut queries, mut tokens) = (Vec::new(), 0);
-    for at in (0..concepts.len() as u32).step_by(step).take(options.queries) {
+    for at in (0..concepts.len() as u32)
+        .step_by(step)
+        .take(options.queries)
+    {
         interrupt::check()?;
         let concept = concepts.get(ConceptId(at))?;
-        let text = format!("{} {}", concept.name, concept.definition.unwrap_or_default());
+        let text = format!(
+            "{} {}",
+            concept.name,
+            concept.definition.unwrap_or_default()
+        );
         let given = Detected::new(Span::new(0, concept.name.len()), Origin::Given);
         let prepared = linker.prepare(&text, vec![given])?;
         if let [sequence] = prepared.sequences() {

@@ -57,13 +57,28 @@ pub(crate) struct TrainRow {
 }
 
 /// Measures training in floats, and in bfloat16 if the device supports it.
-pub(crate) fn train(options: &Options, bundle: &Bundle, device: &OpenDevice) -> Result<Vec<TrainRow>> {
+pub(crate) fn train(
+    options: &Options,
+    bundle: &Bundle,
+    device: &OpenDevice,
+) -> Result<Vec<TrainRow>> {
     let config = BertConfig::from_bytes(bundle.parts().get(names::CONFIG)?)?;
     if SHAPE.1 > config.max_position_embeddings {
         return Ok(Vec::new());
     }
-    let peak = if device.device == Device::flex() { Some(peak(options.seconds)?) } else { None };
-    let mut bench = TrainBench { options, bundle, device: &device.device, config, peak, rows: Vec::new() };
+    let peak = if device.device == Device::flex() {
+        Some(peak(options.seconds)?)
+    } else {
+        None
+    };
+    let mut bench = TrainBench {
+        options,
+        bundle,
+        device: &device.device,
+        config,
+        peak,
+        rows: Vec::new(),
+    };
     for precision in [Precision::F32, Precision::Bf16] {
         if multiplies_in(precision, &device.device) {
             bench.backward(precision)?;
@@ -78,10 +93,15 @@ fn peak(seconds: f64) -> Result<f64> {
     let rounds = 1 << 20;
     let threads = vec![(); kernels::threads()];
     let (median_ms, _) = timed(seconds, || {
-        std::hint::black_box(kernels::for_each_chunk(&threads, 1, |_, _| multiply_add(Isa::best(), rounds)));
+        std::hint::black_box(kernels::for_each_chunk(&threads, 1, |_, _| {
+            multiply_add(Isa::best(), rounds)
+        }));
         Ok(())
     })?;
-    Ok(multiply_add(Isa::best(), 1).0 * rounds as f64 * threads.len() as f64 / (median_ms / 1000.0))
+    Ok(
+        multiply_add(Isa::best(), 1).0 * rounds as f64 * threads.len() as f64
+            / (median_ms / 1000.0),
+    )
 }
 
 struct TrainBench<'a> {
@@ -101,7 +121,8 @@ impl TrainBench<'_> {
             weights: parts.get(names::WEIGHTS)?,
             projection: parts.0.get(names::PROJECTION).map(|bytes| &bytes[..]),
         };
-        Tower::from_bytes(bytes, &self.bundle.tokens, device).context(|| self.options.bundle.display().to_string())
+        Tower::from_bytes(bytes, &self.bundle.tokens, device)
+            .context(|| self.options.bundle.display().to_string())
     }
 
     fn tokens(&self, seed: u64) -> TokenBatch {
@@ -115,7 +136,10 @@ impl TrainBench<'_> {
     fn backward(&mut self, precision: Precision) -> Result<()> {
         let device = self.device.clone().autodiff();
         let (tower, tokens) = (self.tower(&device)?, self.tokens(2));
-        let pass = Pass { precision, ..Pass::default() };
+        let pass = Pass {
+            precision,
+            ..Pass::default()
+        };
         self.measure(TrainKind::Backward, precision, || {
             let input = BertInput::new(&tokens, &device);
             let pooled = pool(tower.bert().forward(&input, &pass), &input, Pooling::Mean);
@@ -131,20 +155,40 @@ impl TrainBench<'_> {
         let (mentions, entities) = (self.tokens(2), self.tokens(3));
         let (batch, _) = SHAPE;
         let one = |wanted: bool| {
-            let places = (0..batch * batch).map(|at| f32::from(u8::from((at / batch == at % batch) == wanted)));
-            Tensor::<2>::from_data(TensorData::new(places.collect::<Vec<_>>(), [batch, batch]), &device)
+            let places = (0..batch * batch)
+                .map(|at| f32::from(u8::from((at / batch == at % batch) == wanted)));
+            Tensor::<2>::from_data(
+                TensorData::new(places.collect::<Vec<_>>(), [batch, batch]),
+                &device,
+            )
         };
-        let targets = Targets { positive: one(true), negative: one(false) };
-        let options = config::Optimiser { schedule: config::Schedule::Constant, warmup: 0.0, ..Default::default() };
+        let targets = Targets {
+            positive: one(true),
+            negative: one(false),
+        };
+        let options = config::Optimiser {
+            schedule: config::Schedule::Constant,
+            warmup: 0.0,
+            ..Default::default()
+        };
         let mut optimiser = Optimiser::new(&options, &towers, &device);
-        let pass = Pass { precision, ..Pass::default() };
-        let reduction = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
+        let pass = Pass {
+            precision,
+            ..Pass::default()
+        };
+        let reduction = Reduction {
+            pooling: Pooling::Mean,
+            score: Similarity::Cosine,
+        };
         let mut steps = 0;
         self.measure(TrainKind::Step, precision, || {
             let encode = |side: Side, tokens: &TokenBatch| {
-                towers.tower(side).forward_pass(&BertInput::new(tokens, &device), reduction, &pass)
+                towers
+                    .tower(side)
+                    .forward_pass(&BertInput::new(tokens, &device), reduction, &pass)
             };
-            let scores = encode(Side::Mention, &mentions).matmul(encode(Side::Entity, &entities).transpose());
+            let scores = encode(Side::Mention, &mentions)
+                .matmul(encode(Side::Entity, &entities).transpose());
             let mut gradients = cross_entropy(scores * SCALE, &targets).sum().backward();
             optimiser.add(&towers, &mut gradients)?;
             drop(gradients);
@@ -153,19 +197,30 @@ impl TrainBench<'_> {
             if stepped.gradient_norm.is_finite() {
                 Ok(())
             } else {
-                Err(Error::device("the gradients of a training step are NaN or infinite"))
+                Err(Error::device(
+                    "the gradients of a training step are NaN or infinite",
+                ))
             }
         })
     }
 
-    fn measure(&mut self, kind: TrainKind, precision: Precision, mut run: impl FnMut() -> Result<()>) -> Result<()> {
+    fn measure(
+        &mut self,
+        kind: TrainKind,
+        precision: Precision,
+        mut run: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
         run()?;
         run()?;
         let before = allocated();
         let (median_ms, runs) = timed(self.options.seconds, run)?;
         let allocations = (allocated() - before) as f64 / (runs + 1) as f64;
         let (batch, seq) = SHAPE;
-        let sequences = if kind == TrainKind::Step { 2 * batch } else { batch };
+        let sequences = if kind == TrainKind::Step {
+            2 * batch
+        } else {
+            batch
+        };
         let operations = self.operations(sequences, seq);
         let seconds = median_ms / 1000.0;
         self.rows.push(TrainRow {
@@ -186,7 +241,12 @@ impl TrainBench<'_> {
 
     /// Floating-point operations, two for each multiply-add: linear layers and attention forward, and twice as many backward.
     fn operations(&self, sequences: usize, seq: usize) -> f64 {
-        let BertConfig { hidden_size, intermediate_size, num_hidden_layers, .. } = self.config;
+        let BertConfig {
+            hidden_size,
+            intermediate_size,
+            num_hidden_layers,
+            ..
+        } = self.config;
         let linear = 4 * hidden_size * hidden_size + 2 * hidden_size * intermediate_size;
         let attention = 2 * seq * hidden_size;
         6.0 * (sequences * seq * num_hidden_layers * (linear + attention)) as f64

@@ -32,16 +32,30 @@ pub struct BenchArgs {
 pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let options = &args.options;
     if options.k == 0 || options.hnsw_k == 0 || options.queries == 0 {
-        return Err(Error::input("expected at least 1 neighbour (--k, --hnsw-k) and 1 query, found 0"));
+        return Err(Error::input(
+            "expected at least 1 neighbour (--k, --hnsw-k) and 1 query, found 0",
+        ));
     }
     check_outputs(options)?;
     let (cold_start_ms, link_peak_bytes) = start::cold_start(options)?;
     let bundle = bundles::open(&options.bundle)?;
     let opened = device.open(Work::Long)?;
-    let encode = if options.no_encode { Vec::new() } else { encode::encode(options, &bundle, &opened)? };
+    let encode = if options.no_encode {
+        Vec::new()
+    } else {
+        encode::encode(options, &bundle, &opened)?
+    };
     let rank = rank::rank(options, &opened)?;
-    let kernels = if options.kernels { kernels::kernels(options.seconds)? } else { Vec::new() };
-    let train = if options.train { train::train(options, &bundle, &opened)? } else { Vec::new() };
+    let kernels = if options.kernels {
+        kernels::kernels(options.seconds)?
+    } else {
+        Vec::new()
+    };
+    let train = if options.train {
+        train::train(options, &bundle, &opened)?
+    } else {
+        Vec::new()
+    };
     let notes = match &options.notes {
         Some(folder) => Some(notes::notes(options, folder, &bundle, &encode)?),
         None => None,
@@ -74,19 +88,35 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 
 /// Refuses outputs that overwrite inputs.
 fn check_outputs(options: &Options) -> Result<()> {
-    let artifacts = [Some(&options.bundle), options.int8_bundle.as_ref(), options.ranker.as_ref()];
+    let artifacts = [
+        Some(&options.bundle),
+        options.int8_bundle.as_ref(),
+        options.ranker.as_ref(),
+    ];
     let files = [&options.pairs_from, &options.queries_from, &options.notes];
     let found: Vec<PathBuf> = match &options.export_found {
-        Some(folder) => search::found_names(&options.hnsw).iter().map(|name| folder.join(name)).collect(),
+        Some(folder) => search::found_names(&options.hnsw)
+            .iter()
+            .map(|name| folder.join(name))
+            .collect(),
         None => Vec::new(),
     };
-    let outputs = options.export_vectors.iter().chain(&found).map(|file| Output::File(file));
-    let folders = [&options.cache, &options.export_found].into_iter().flatten().map(|folder| Output::Into(folder));
+    let outputs = options
+        .export_vectors
+        .iter()
+        .chain(&found)
+        .map(|file| Output::File(file));
+    let folders = [&options.cache, &options.export_found]
+        .into_iter()
+        .flatten()
+        .map(|folder| Output::Into(folder));
     let inputs = Inputs::new()
         .artifacts(artifacts.into_iter().flatten().map(PathBuf::as_path))
         .files(files.into_iter().flatten().map(PathBuf::as_path));
     // Cached graphs may be written beside the results.
-    folders.into_iter().try_for_each(|folder| inputs.check([folder]))?;
+    folders
+        .into_iter()
+        .try_for_each(|folder| inputs.check([folder]))?;
     inputs.check(outputs)
 }
 
@@ -96,7 +126,8 @@ mod tests {
 
     #[test]
     fn burn_version_equals_lock_file() {
-        let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock")).expect("committed");
+        let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock"))
+            .expect("committed");
         assert!(lock.contains(&format!("name = \"burn\"\nversion = \"{BURN_VERSION}\"\n")));
     }
 }

@@ -82,7 +82,9 @@ enum By {
 fn share(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err(format!("expected a share above 0 and at most 1, found {text:?}")),
+        _ => Err(format!(
+            "expected a share above 0 and at most 1, found {text:?}"
+        )),
     }
 }
 
@@ -97,18 +99,36 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         (None, Some(corpus)) => corpus,
         (None, None) => return Err(Error::input("expected --corpus or --from")),
     };
-    let outputs = [&args.out, &args.curve].into_iter().flatten().map(|out| Output::File(out));
-    Inputs::new().corpora([corpus.as_path()]).artifacts([args.bundle.as_path()]).check(outputs)?;
+    let outputs = [&args.out, &args.curve]
+        .into_iter()
+        .flatten()
+        .map(|out| Output::File(out));
+    Inputs::new()
+        .corpora([corpus.as_path()])
+        .artifacts([args.bundle.as_path()])
+        .check(outputs)?;
     // The bundle may be overwritten by itself: only its manifest changes.
-    Inputs::new().corpora([corpus.as_path()]).check([bundles::writes(&args.bundle)])?;
+    Inputs::new()
+        .corpora([corpus.as_path()])
+        .check([bundles::writes(&args.bundle)])?;
     let mut trial = Trial::open(&args.bundle, device)?;
-    let split = Split::read(corpus, &args.split, args.every as usize, &trial.concepts()?.kb, None)?.not_empty()?;
+    let split = Split::read(
+        corpus,
+        &args.split,
+        args.every as usize,
+        &trial.concepts()?.kb,
+        None,
+    )?
+    .not_empty()?;
     Calibration::check(&split, args.nil)?;
     let context = || args.bundle.display().to_string();
     if args.mix {
         // Fails before all mentions are encoded.
         let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
-        trial.set_mix(MIXES[1]).map_err(|cause| Error::input(expected).caused_by(cause)).context(context)?;
+        trial
+            .set_mix(MIXES[1])
+            .map_err(|cause| Error::input(expected).caused_by(cause))
+            .context(context)?;
     }
     if args.spelling {
         trial.set_spelling(SPELLINGS[1]).context(context)?;
@@ -118,11 +138,26 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     let spelled = trial.spelling();
     if args.mix {
         trial.set_spelling(if args.spelling { 0.0 } else { spelled })?;
-        chosen[0] = Some(choose(&mut trial, &split, "the template", &MIXES, Trial::set_mix, best_mix, json)?);
+        chosen[0] = Some(choose(
+            &mut trial,
+            &split,
+            "the template",
+            &MIXES,
+            Trial::set_mix,
+            best_mix,
+            json,
+        )?);
     }
     if args.spelling {
-        chosen[1] =
-            Some(choose(&mut trial, &split, "spelling", &SPELLINGS, Trial::set_spelling, widest_spelling, json)?);
+        chosen[1] = Some(choose(
+            &mut trial,
+            &split,
+            "spelling",
+            &SPELLINGS,
+            Trial::set_spelling,
+            widest_spelling,
+            json,
+        )?);
     }
     let (mut ranked, features) = trial.found(TOP)?;
     let wanted = args.by.map(|by| by == By::NilModel);
@@ -132,18 +167,31 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     }
     let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
     let found = Calibration::choose(&ranked, corpus, &split, args.nil, rule)?;
-    let found = Calibration { protocol: trial.protocol(model.as_ref()), nil_model: model, ..found };
+    let found = Calibration {
+        protocol: trial.protocol(model.as_ref()),
+        nil_model: model,
+        ..found
+    };
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
     }
     let record = json::pretty(&found)?;
     if let Some(path) = &args.out {
-        write_atomic(path, |file| writeln!(file, "{record}").map_err(|cause| io_error("writing", path, cause)))?;
+        write_atomic(path, |file| {
+            writeln!(file, "{record}").map_err(|cause| io_error("writing", path, cause))
+        })?;
     }
     if !args.dry_run {
         // The old files are still mapped, so they are replaced and not overwritten.
         let [mix, spelling] = chosen;
-        put(&args.bundle, BundleSettings { nil: found.policy(), mix, spelling })?;
+        put(
+            &args.bundle,
+            BundleSettings {
+                nil: found.policy(),
+                mix,
+                spelling,
+            },
+        )?;
     }
     if found.figures.rejects_all {
         eprintln!(
@@ -184,23 +232,45 @@ fn choose(
 
 /// Copies the NIL policy, mix and spelling weight of one bundle to another.
 fn take_over(from: &Path, into: &Path, json: bool) -> Result<()> {
-    Inputs::new().artifacts([from]).check([bundles::writes(into)])?;
+    Inputs::new()
+        .artifacts([from])
+        .check([bundles::writes(into)])?;
     let threshold = copy_settings(from, into)?;
     match (json, threshold) {
         (true, threshold) => println!("{}", serde_json::json!({"threshold": threshold})),
-        (false, Some(threshold)) => println!("Threshold {threshold}, written to the manifest of {}.", into.display()),
-        (false, None) => println!("No threshold, written to the manifest of {}.", into.display()),
+        (false, Some(threshold)) => println!(
+            "Threshold {threshold}, written to the manifest of {}.",
+            into.display()
+        ),
+        (false, None) => println!(
+            "No threshold, written to the manifest of {}.",
+            into.display()
+        ),
     }
     Ok(())
 }
 
 fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> String {
-    let Calibration { split, figures, blake3, rule, protocol, nil_model, .. } = found;
-    let kind = if figures.nil == NilOf::All { String::new() } else { format!(" ({} only)", figures.nil.words()) };
+    let Calibration {
+        split,
+        figures,
+        blake3,
+        rule,
+        protocol,
+        nil_model,
+        ..
+    } = found;
+    let kind = if figures.nil == NilOf::All {
+        String::new()
+    } else {
+        format!(" ({} only)", figures.nil.words())
+    };
     let nils = figures.counts.found + figures.counts.missed;
     let rule = match rule {
         Rule::BestF1 => "best NIL F1".to_owned(),
-        Rule::LinkPrecision(wished) => format!("most links at a link precision of {:.1} %", 100.0 * wished),
+        Rule::LinkPrecision(wished) => {
+            format!("most links at a link precision of {:.1} %", 100.0 * wished)
+        }
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
     let offsets = nil_model.as_ref().map_or(String::new(), |model| {
@@ -220,12 +290,20 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         true => "The bundle was not changed.".to_owned(),
         false => format!("Written to the manifest of {}.", args.bundle.display()),
     };
-    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
+    let percent =
+        |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
     let with = |value, interval: Option<Interval>| {
-        let interval = interval.map_or(String::new(), |i| format!(" [{:.1}..{:.1}]", 100.0 * i.low, 100.0 * i.high));
+        let interval = interval.map_or(String::new(), |i| {
+            format!(" [{:.1}..{:.1}]", 100.0 * i.low, 100.0 * i.high)
+        });
         format!("{:>5}{interval}", percent(value))
     };
-    let all = |at: usize| figures.all_classes.get(at).map_or("-".to_owned(), |at| with(at.recall, at.interval));
+    let all = |at: usize| {
+        figures
+            .all_classes
+            .get(at)
+            .map_or("-".to_owned(), |at| with(at.recall, at.interval))
+    };
     format!(
         "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
          Threshold {} ({rule}; before: {before}){offsets}\n\n\
@@ -254,14 +332,23 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
 fn write_curve(path: &Path, curve: &[CurvePoint]) -> Result<()> {
     let failed = |cause| io_error("writing", path, cause);
     write_atomic(path, |file| {
-        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+        if path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+        {
             writeln!(file, "threshold,precision,recall").map_err(failed)?;
-            for CurvePoint { threshold, precision, recall } in curve {
+            for CurvePoint {
+                threshold,
+                precision,
+                recall,
+            } in curve
+            {
                 writeln!(file, "{threshold},{precision},{recall}").map_err(failed)?;
             }
             return Ok(());
         }
-        serde_json::to_writer(&mut *file, curve).map_err(|cause| io_error("writing", path, cause.into()))?;
+        serde_json::to_writer(&mut *file, curve)
+            .map_err(|cause| io_error("writing", path, cause.into()))?;
         writeln!(file).map_err(failed)
     })
 }

@@ -77,13 +77,16 @@ pub struct CandidatesArgs {
 
 impl CandidatesArgs {
     fn top(&self) -> u32 {
-        self.top.unwrap_or(if self.from.is_some() { u32::MAX } else { 16 })
+        self.top
+            .unwrap_or(if self.from.is_some() { u32::MAX } else { 16 })
     }
 }
 
 /// Parses the systems that need no bundle.
 fn without_model() -> impl TypedValueParser<Value = System> {
-    let systems = System::value_variants().iter().filter(|system| !system.needs_bundle());
+    let systems = System::value_variants()
+        .iter()
+        .filter(|system| !system.needs_bundle());
     PossibleValuesParser::new(systems.filter_map(ValueEnum::to_possible_value))
         .try_map(|name| System::from_str(&name, false))
 }
@@ -99,7 +102,9 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
         .artifacts(args.bundle.iter().chain(&args.ranker).map(PathBuf::as_path));
     let of_run = match &args.run {
         Some(run) => {
-            inputs = inputs.artifacts([run.join(MODEL).as_path()]).files([run.join("config.toml").as_path()]);
+            inputs = inputs
+                .artifacts([run.join(MODEL).as_path()])
+                .files([run.join("config.toml").as_path()]);
             let mut config = Config::default().read(Some(&run.join("config.toml")), &[])?;
             config.data.kb = args.kb.clone().unwrap_or(config.data.kb);
             Some((run, config))
@@ -112,8 +117,15 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
     let device = device.open(Work::Long)?;
     if let Some((run, config)) = of_run {
         if !config.data.kb.is_file() {
-            let named = || format!("the concept table of {} (--kb names another)", run.join("config.toml").display());
-            return concept_table::read(&config.data.kb).map(drop).context(named);
+            let named = || {
+                format!(
+                    "the concept table of {} (--kb names another)",
+                    run.join("config.toml").display()
+                )
+            };
+            return concept_table::read(&config.data.kb)
+                .map(drop)
+                .context(named);
         }
         let snapshot = Snapshot::open(&config, Some(&run.join(MODEL)), "run", &device)?;
         let found = search(args, &snapshot, snapshot.kb())?;
@@ -124,15 +136,26 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
         let found = search(args, opened.link.as_ref(), &opened.concepts.kb)?;
         return finish(args, &opened.concepts.kb, found, &device, json);
     }
-    let without = || Error::input("expected --run, --bundle, --system with --kb, or --from with --kb, found none");
+    let without = || {
+        Error::input(
+            "expected --run, --bundle, --system with --kb, or --from with --kb, found none",
+        )
+    };
     let kb = concept_table::read(args.kb.as_ref().ok_or_else(without)?)?.kb;
     if let Some(system) = args.system {
-        let training = (system == System::Majority).then(|| TrainingSplit::read(&args.corpus, "train")).transpose()?;
+        let training = (system == System::Majority)
+            .then(|| TrainingSplit::read(&args.corpus, "train"))
+            .transpose()?;
         let retriever = lexical(system, &kb, training.as_ref(), !args.keep_abbreviations)?;
         let found = search(args, &retriever, &kb)?;
         return finish(args, &kb, found, &device, json);
     }
-    let found = Found::listed(args.from.as_ref().ok_or_else(without)?, mentions(args, &kb)?, args.top(), &kb)?;
+    let found = Found::listed(
+        args.from.as_ref().ok_or_else(without)?,
+        mentions(args, &kb)?,
+        args.top(),
+        &kb,
+    )?;
     finish(args, &kb, found, &device, json)
 }
 
@@ -141,24 +164,52 @@ fn mentions(args: &CandidatesArgs, kb: &KnowledgeBase) -> Result<Split> {
 }
 
 fn search(args: &CandidatesArgs, retriever: &dyn Retriever, kb: &KnowledgeBase) -> Result<Found> {
-    Found::search(retriever, mentions(args, kb)?, args.top() as usize, args.within_domain.map(|own| (own, kb)))
+    Found::search(
+        retriever,
+        mentions(args, kb)?,
+        args.top() as usize,
+        args.within_domain.map(|own| (own, kb)),
+    )
 }
 
-fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &OpenDevice, json: bool) -> Result<()> {
-    let Found { split, ranked, missing } = &found;
+fn finish(
+    args: &CandidatesArgs,
+    kb: &KnowledgeBase,
+    found: Found,
+    device: &OpenDevice,
+    json: bool,
+) -> Result<()> {
+    let Found {
+        split,
+        ranked,
+        missing,
+    } = &found;
     let teacher = match &args.ranker {
         None => {
             found.write(&args.out, kb, None)?;
             None
         }
         Some(folder) => {
-            let precision = if args.bf16 { Precision::Bf16 } else { Precision::F32 };
-            Some(Teacher::open(folder, precision, device)?.write(&found, kb, args.top() as usize, &args.out)?)
+            let precision = if args.bf16 {
+                Precision::Bf16
+            } else {
+                Precision::F32
+            };
+            Some(Teacher::open(folder, precision, device)?.write(
+                &found,
+                kb,
+                args.top() as usize,
+                &args.out,
+            )?)
         }
     };
     let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
     let hits = |ranked: &CandidateLists, k: usize| {
-        let ranks = split.mentions.iter().zip(ranked).map(|(gold, ranked)| rank_of(gold.concept?, ranked));
+        let ranks = split
+            .mentions
+            .iter()
+            .zip(ranked)
+            .map(|(gold, ranked)| rank_of(gold.concept?, ranked));
         recall_at(ranks, k).hits
     };
     let (right, listed) = (hits(ranked, 1), hits(ranked, usize::MAX));
@@ -173,12 +224,27 @@ fn finish(args: &CandidatesArgs, kb: &KnowledgeBase, found: Found, device: &Open
         println!("{summary}");
         return Ok(());
     }
-    let lacking = if *missing > 0 { format!("; {missing} more have no list and were skipped") } else { String::new() };
-    println!("{}: {} mentions{lacking}", args.out.display(), split.mentions.len());
-    println!("recall@1 {:.1} %, recall@{most} {:.1} %", share(right), share(listed));
+    let lacking = if *missing > 0 {
+        format!("; {missing} more have no list and were skipped")
+    } else {
+        String::new()
+    };
+    println!(
+        "{}: {} mentions{lacking}",
+        args.out.display(),
+        split.mentions.len()
+    );
+    println!(
+        "recall@1 {:.1} %, recall@{most} {:.1} %",
+        share(right),
+        share(listed)
+    );
     if let Some(ordered) = ordered {
         let normalised = 100.0 * ordered as f64 / listed.max(1) as f64;
-        println!("accuracy of the cross-encoder {:.1} %, normalised {normalised:.1} %", share(ordered));
+        println!(
+            "accuracy of the cross-encoder {:.1} %, normalised {normalised:.1} %",
+            share(ordered)
+        );
     }
     Ok(())
 }
@@ -198,7 +264,10 @@ mod tests {
     fn existing_lists_keep_their_length_by_default() {
         let top = |line: &str| {
             let words = line.split_whitespace();
-            Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).args.top()
+            Line::try_parse_from(words)
+                .unwrap_or_else(|error| panic!("{error}"))
+                .args
+                .top()
         };
         let from = "pel --from a.jsonl --kb kb.jsonl --ranker rank --corpus corpus --out b.jsonl";
         assert_eq!((top(from), top(&format!("{from} --top 4"))), (u32::MAX, 4));

@@ -9,8 +9,10 @@ use std::path::PathBuf;
 
 /// Make a model smaller: drop unused vocabulary, project vectors to fewer dimensions
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  pel compact run/model --kb kb.jsonl --corpus corpus --dim 64 --out small\n  \
-    pel index --encoder small --kb kb.jsonl --encoder-precision int8 --precision int4 --out bundle")]
+#[command(
+    after_help = "Example:\n  pel compact run/model --kb kb.jsonl --corpus corpus --dim 64 --out small\n  \
+    pel index --encoder small --kb kb.jsonl --encoder-precision int8 --precision int4 --out bundle"
+)]
 pub struct CompactArgs {
     #[command(flatten)]
     options: Options,
@@ -40,14 +42,24 @@ pub fn run(args: &CompactArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         return Ok(());
     };
     check_new_folder(out)?;
-    let Compacted { vocabulary, of, kept } = compaction.write(device, out)?;
+    let Compacted {
+        vocabulary,
+        of,
+        kept,
+    } = compaction.write(device, out)?;
     if json {
-        println!("{}", serde_json::json!({"out": out, "vocabulary": vocabulary, "of": of, "kept": kept}));
+        println!(
+            "{}",
+            serde_json::json!({"out": out, "vocabulary": vocabulary, "of": of, "kept": kept})
+        );
         return Ok(());
     }
     println!("{}: {vocabulary} of {of} vocabulary tokens", out.display());
     if let (Some(kept), Some(dim)) = (kept, options.dim) {
-        println!("{dim} dimensions explain {:.1} % of the vectors' squared norm", 100.0 * kept);
+        println!(
+            "{dim} dimensions explain {:.1} % of the vectors' squared norm",
+            100.0 * kept
+        );
     }
     Ok(())
 }

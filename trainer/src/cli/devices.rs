@@ -43,13 +43,34 @@ pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
         println!("--device vulkan   no adapter found");
         return Ok(());
     }
-    println!("--device vulkan   {} found; select one with --gpu N:", adapters.len());
-    let mut table = table(["N", "Adapter", "Kind", "Interface", "Driver", "Largest buffer", "Largest binding", "f16"]);
+    println!(
+        "--device vulkan   {} found; select one with --gpu N:",
+        adapters.len()
+    );
+    let mut table = table([
+        "N",
+        "Adapter",
+        "Kind",
+        "Interface",
+        "Driver",
+        "Largest buffer",
+        "Largest binding",
+        "f16",
+    ]);
     let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
     for a in adapters {
         let f16 = if a.f16 { "yes" } else { "no" };
         let (buffer, binding) = (mebibytes(a.max_buffer), mebibytes(a.max_binding));
-        table.add_row([a.number.to_string(), a.name, a.kind, a.backend, a.driver, buffer, binding, f16.into()]);
+        table.add_row([
+            a.number.to_string(),
+            a.name,
+            a.kind,
+            a.backend,
+            a.driver,
+            buffer,
+            binding,
+            f16.into(),
+        ]);
     }
     println!("{table}");
     Ok(())

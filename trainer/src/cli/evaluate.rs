@@ -40,21 +40,40 @@ pub fn run(args: &EvaluateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     Inputs::new()
         .corpora([options.corpus.as_path()])
         .files(options.kb.as_deref())
-        .artifacts(options.bundle.iter().chain(&options.ranker).map(PathBuf::as_path))
+        .artifacts(
+            options
+                .bundle
+                .iter()
+                .chain(&options.ranker)
+                .map(PathBuf::as_path),
+        )
         .check(args.out.as_deref().map(Output::File))?;
-    let second = options.ranker.as_deref().map(|folder| ranker(folder, &options.rerank, device)).transpose()?;
-    let evaluation = evaluate::evaluate(options, |path| bundle::open(path, device), second.as_ref())?;
+    let second = options
+        .ranker
+        .as_deref()
+        .map(|folder| ranker(folder, &options.rerank, device))
+        .transpose()?;
+    let evaluation =
+        evaluate::evaluate(options, |path| bundle::open(path, device), second.as_ref())?;
     if let Some(out) = &args.out {
         evaluation.save(out)?;
     }
-    let text = if json { json::pretty(&evaluation)? } else { evaluation.tables() };
+    let text = if json {
+        json::pretty(&evaluation)?
+    } else {
+        evaluation.tables()
+    };
     print(&escaped(&format!("{text}\n")))
 }
 
 /// Opens the cross-encoder. Each number of candidates is evaluated once, in the given order.
 fn ranker(folder: &Path, counts: &[u32], device: &DeviceArgs) -> Result<Second> {
     let mut seen = HashSet::new();
-    let ks = counts.iter().filter(|k| seen.insert(**k)).map(|k| *k as usize).collect();
+    let ks = counts
+        .iter()
+        .filter(|k| seen.insert(**k))
+        .map(|k| *k as usize)
+        .collect();
     let ranker = open_ranker(folder, &device.open(Work::Long)?.device)?;
     Ok(Second { ranker, ks })
 }

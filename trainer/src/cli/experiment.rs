@@ -30,23 +30,52 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
     options.pair_of_counts()?;
     check_outputs(options)?;
     experiment::check_folder(&options.out)?;
-    experiment::run(options, &device.open(Work::Long)?, |table, file, text| match json {
-        true => println!("{}", serde_json::json!({"table": table.slug(), "file": file})),
-        false => println!("{text}"),
-    })
+    experiment::run(
+        options,
+        &device.open(Work::Long)?,
+        |table, file, text| match json {
+            true => println!(
+                "{}",
+                serde_json::json!({"table": table.slug(), "file": file})
+            ),
+            false => println!("{text}"),
+        },
+    )
 }
 
 /// Refuses outputs that overwrite inputs or lie in a model.
 fn check_outputs(options: &Options) -> Result<()> {
-    let models = [Some(&options.encoder), options.pretrained.as_ref(), options.pretrained_ranker.as_ref()];
-    let files = [Some(&options.kb), options.other_kb.as_ref(), options.config.as_ref(), options.ranker_config.as_ref()];
-    let tables: Vec<_> = options.table.iter().map(|table| options.out.join(format!("{}.md", table.slug()))).collect();
+    let models = [
+        Some(&options.encoder),
+        options.pretrained.as_ref(),
+        options.pretrained_ranker.as_ref(),
+    ];
+    let files = [
+        Some(&options.kb),
+        options.other_kb.as_ref(),
+        options.config.as_ref(),
+        options.ranker_config.as_ref(),
+    ];
+    let tables: Vec<_> = options
+        .table
+        .iter()
+        .map(|table| options.out.join(format!("{}.md", table.slug())))
+        .collect();
     // The run of an earlier call may be a row's model. Training itself refuses to overwrite its own model.
     let owned = ["results", "plots"].map(|name| options.out.join(name));
     let mut written = vec![Output::Into(&options.out)];
     written.extend(owned.iter().map(|folder| Output::Folder(folder)));
-    let settings = ["settings", "settings-t-biencoder", "settings-blink", "settings-ranker", "settings-blink-ranker"];
-    let settings: Vec<_> = settings.iter().map(|name| options.out.join(format!("{name}.json"))).collect();
+    let settings = [
+        "settings",
+        "settings-t-biencoder",
+        "settings-blink",
+        "settings-ranker",
+        "settings-blink-ranker",
+    ];
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|name| options.out.join(format!("{name}.json")))
+        .collect();
     let mut seen = tables.iter().chain(&settings).collect::<Vec<_>>();
     seen.sort_unstable();
     seen.dedup();

@@ -106,7 +106,10 @@ struct Explained<'a> {
 /// If the bundle or text cannot be read, or the mention is not in the text.
 pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let models = std::iter::once(args.bundle.as_path()).chain(args.second.model());
-    Inputs::new().files(args.file.as_deref()).artifacts(models).check([])?;
+    Inputs::new()
+        .files(args.file.as_deref())
+        .artifacts(models)
+        .check([])?;
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),
         (None, Some(file)) => read_text_in(file, &args.encoding.get())?,
@@ -114,7 +117,12 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     };
     let given = mention(args, &text)?;
     let opened = device.open(Work::Short)?;
-    let linker = open_linker(&args.bundle, bundles::open(&args.bundle)?, args.scorer.map(Into::into), &opened)?;
+    let linker = open_linker(
+        &args.bundle,
+        bundles::open(&args.bundle)?,
+        args.scorer.map(Into::into),
+        &opened,
+    )?;
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
     let options = LinkOptions::default().k(k).threshold(args.threshold);
@@ -124,22 +132,38 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(second) = &second {
         second.rerank(&linker, &text, &mut links)?;
     }
-    let (link, before) = links.first_mut().zip(before).ok_or_else(|| Error::input("no mention"))?;
+    let (link, before) = links
+        .first_mut()
+        .zip(before)
+        .ok_or_else(|| Error::input("no mention"))?;
     // Computed before the list is shortened, since the cross-encoder has scored all of it.
     let first_stage = first_stage(&linker, link, &before)?;
     link.truncate(usize::from(args.k));
     let prepared = linker.prepare(&text, vec![given.clone()])?;
-    let ids = prepared.sequences().first().map_or(Vec::new(), |encoded| encoded.ids.clone());
-    let tokens: Vec<String> = ids.iter().map(|id| linker.bundle().tokens.token(*id)).collect();
+    let ids = prepared
+        .sequences()
+        .first()
+        .map_or(Vec::new(), |encoded| encoded.ids.clone());
+    let tokens: Vec<String> = ids
+        .iter()
+        .map(|id| linker.bundle().tokens.token(*id))
+        .collect();
     let met = met(&linker, &prepared, link)?;
-    let spelling: Option<Vec<f32>> =
-        link.candidates.iter().map(|candidate| linker.spelling_score(&prepared, 0, candidate.concept)).collect();
+    let spelling: Option<Vec<f32>> = link
+        .candidates
+        .iter()
+        .map(|candidate| linker.spelling_score(&prepared, 0, candidate.concept))
+        .collect();
     let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
     if json {
         let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
         let shown = met.into_iter().enumerate().map(|(at, matched)| Shown {
             matched,
-            ranker_score: link.ranker_scores.get(at).copied().filter(|score| score.is_finite()),
+            ranker_score: link
+                .ranker_scores
+                .get(at)
+                .copied()
+                .filter(|score| score.is_finite()),
             first_stage_rank: place(at),
             spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
         });
@@ -157,7 +181,11 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         println!("{}", json::compact(&explained)?);
         return Ok(());
     }
-    let places: Vec<String> = given.pieces().iter().map(|piece| format!("{}..{}", piece.start, piece.end)).collect();
+    let places: Vec<String> = given
+        .pieces()
+        .iter()
+        .map(|piece| format!("{}..{}", piece.start, piece.end))
+        .collect();
     println!("Mention   {words:?}, bytes {}", places.join(" and "));
     println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
     if let Some(cut) = cut_words(link.cut) {
@@ -165,33 +193,82 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     print_candidates(&met, link, first_stage.as_ref(), spelling.as_deref());
     print_tokens(&met);
-    println!("Decision  {}", decision(link, &met, first_stage.as_ref(), threshold));
+    println!(
+        "Decision  {}",
+        decision(link, &met, first_stage.as_ref(), threshold)
+    );
     Ok(())
 }
 
 /// The result of the first stage; `None` without a cross-encoder.
 fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<FirstStage>> {
-    let Some(nearest) = before.candidates.first().filter(|_| !link.ranker_scores.is_empty()) else { return Ok(None) };
-    let place = |concept| before.candidates.iter().position(|one| one.concept == concept).map_or(0, |at| at + 1);
-    let places = link.candidates.iter().map(|candidate| place(candidate.concept)).collect();
-    Ok(Some(FirstStage { nearest: Named::new(linker, nearest)?, places, seen: link.ranker_scores.len() }))
+    let Some(nearest) = before
+        .candidates
+        .first()
+        .filter(|_| !link.ranker_scores.is_empty())
+    else {
+        return Ok(None);
+    };
+    let place = |concept| {
+        before
+            .candidates
+            .iter()
+            .position(|one| one.concept == concept)
+            .map_or(0, |at| at + 1)
+    };
+    let places = link
+        .candidates
+        .iter()
+        .map(|candidate| place(candidate.concept))
+        .collect();
+    Ok(Some(FirstStage {
+        nearest: Named::new(linker, nearest)?,
+        places,
+        seen: link.ranker_scores.len(),
+    }))
 }
 
-fn print_candidates(met: &[MatchedText], link: &Link, first_stage: Option<&FirstStage>, spelling: Option<&[f32]>) {
+fn print_candidates(
+    met: &[MatchedText],
+    link: &Link,
+    first_stage: Option<&FirstStage>,
+    spelling: Option<&[f32]>,
+) {
     let own = ["", "Concept", "Id", "Score", "Through", "Similarity"];
     let (added, second) = (spelling.map(|_| "Spelling adds"), ["Ranker", "Before"]);
     let heads = own.into_iter().chain(added);
     let mut table = table(heads.chain(second.into_iter().filter(|_| first_stage.is_some())));
     for (rank, met) in met.iter().enumerate() {
-        let (score, exact) = (format!("{:.4}", met.score), format!("{:.4}", met.best_text_score));
-        let own = [(rank + 1).to_string(), met.name.clone(), met.id.clone(), score, met.best_text.clone(), exact];
+        let (score, exact) = (
+            format!("{:.4}", met.score),
+            format!("{:.4}", met.best_text_score),
+        );
+        let own = [
+            (rank + 1).to_string(),
+            met.name.clone(),
+            met.id.clone(),
+            score,
+            met.best_text.clone(),
+            exact,
+        ];
         let second = first_stage.map(|before| {
-            let score = link.ranker_scores.get(rank).filter(|score| score.is_finite());
+            let score = link
+                .ranker_scores
+                .get(rank)
+                .filter(|score| score.is_finite());
             let score = score.map_or("-".to_owned(), |score| format!("{score:.4}"));
             [score, before.places[rank].to_string()]
         });
-        let added = spelling.map(|parts| parts.get(rank).map_or("-".to_owned(), |part| format!("{part:.4}")));
-        table.add_row(own.into_iter().chain(added).chain(second.into_iter().flatten()));
+        let added = spelling.map(|parts| {
+            parts
+                .get(rank)
+                .map_or("-".to_owned(), |part| format!("{part:.4}"))
+        });
+        table.add_row(
+            own.into_iter()
+                .chain(added)
+                .chain(second.into_iter().flatten()),
+        );
     }
     println!("{table}");
 }
@@ -199,48 +276,73 @@ fn print_candidates(met: &[MatchedText], link: &Link, first_stage: Option<&First
 /// The requested mention.
 fn mention(args: &ExplainArgs, text: &str) -> Result<Detected> {
     if let Some(mention) = &args.mention {
-        let start = text
-            .find(mention)
-            .ok_or_else(|| Error::input(format!("--mention: expected a part of the text, found {mention:?}")))?;
+        let start = text.find(mention).ok_or_else(|| {
+            Error::input(format!(
+                "--mention: expected a part of the text, found {mention:?}"
+            ))
+        })?;
         let span = Span::new(start, start + mention.len());
         span.of(text)?;
         return Ok(Detected::new(span, Origin::Given));
     }
     let given = args.span.as_deref().unwrap_or_default();
     let piece = |piece: &str| {
-        let numbers = piece.split_once(':').and_then(|(start, end)| Some((start.parse().ok()?, end.parse().ok()?)));
-        let (start, end) =
-            numbers.ok_or_else(|| Error::input(format!("--span: expected START:END, found {piece:?}")))?;
+        let numbers = piece
+            .split_once(':')
+            .and_then(|(start, end)| Some((start.parse().ok()?, end.parse().ok()?)));
+        let (start, end) = numbers
+            .ok_or_else(|| Error::input(format!("--span: expected START:END, found {piece:?}")))?;
         let span = Span::new(start, end);
         span.of(text)?;
         Ok(span)
     };
     let pieces = given.split(';').map(piece).collect::<Result<Vec<Span>>>()?;
-    Detected::of_pieces(pieces, Origin::Given).ok_or_else(|| Error::input("--span: expected START:END, found none"))
+    Detected::of_pieces(pieces, Origin::Given)
+        .ok_or_else(|| Error::input("--span: expected START:END, found none"))
 }
 
 /// Encodes the mention and the texts of each candidate again, to say which of them met it.
 fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<MatchedText>> {
-    let Some(mention) = prepared.sequences().first() else { return Ok(Vec::new()) };
-    let own = linker.encoder().encode_for(linker.scorer(), Side::Mention, &[mention])?;
+    let Some(mention) = prepared.sequences().first() else {
+        return Ok(Vec::new());
+    };
+    let own = linker
+        .encoder()
+        .encode_for(linker.scorer(), Side::Mention, &[mention])?;
     let texts = linker.candidate_texts(link)?;
-    let vectors = linker.encoder().encode_for(linker.scorer(), Side::Entity, &texts.rows())?;
+    let vectors = linker
+        .encoder()
+        .encode_for(linker.scorer(), Side::Entity, &texts.rows())?;
     Ok(linker.matched_texts(&texts, mention, &own, &vectors))
 }
 
 /// Which tokens met, of the best candidate that has any.
 fn print_tokens(met: &[MatchedText]) {
-    let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else { return };
+    let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else {
+        return;
+    };
     let mut shown = table(["Token", "Met", "Similarity"]);
     for met in &best.tokens {
-        shown.add_row([met.mention.clone(), met.text.clone(), format!("{:.4}", met.similarity)]);
+        shown.add_row([
+            met.mention.clone(),
+            met.text.clone(),
+            format!("{:.4}", met.similarity),
+        ]);
     }
     println!("{shown}");
     let (name, sum) = (&best.name, best.best_text_score);
-    println!("Sum       {sum:.4}, of each mention token's best match in {name} ({})", best.best_text);
+    println!(
+        "Sum       {sum:.4}, of each mention token's best match in {name} ({})",
+        best.best_text
+    );
 }
 
-fn decision(link: &Link, met: &[MatchedText], first_stage: Option<&FirstStage>, threshold: Option<f32>) -> String {
+fn decision(
+    link: &Link,
+    met: &[MatchedText],
+    first_stage: Option<&FirstStage>,
+    threshold: Option<f32>,
+) -> String {
     let limit = match (threshold, link.nil_offset) {
         (None, _) => "no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
@@ -253,10 +355,17 @@ fn decision(link: &Link, met: &[MatchedText], first_stage: Option<&FirstStage>, 
         let nearest = format!("the first stage's best is {name} with {score:.4}, {limit}");
         return match link.decision {
             Decision::Linked { .. } => {
-                format!("linked to {} ({}), first of {seen} by the cross-encoder; {nearest}", first.name, first.id)
+                format!(
+                    "linked to {} ({}), first of {seen} by the cross-encoder; {nearest}",
+                    first.name, first.id
+                )
             }
             Decision::Nil { reason, .. } => {
-                format!("NIL, {}: {nearest}; first of {seen} by the cross-encoder is {}", reason.words(), first.name)
+                format!(
+                    "NIL, {}: {nearest}; first of {seen} by the cross-encoder is {}",
+                    reason.words(),
+                    first.name
+                )
             }
         };
     }
@@ -266,10 +375,24 @@ fn decision(link: &Link, met: &[MatchedText], first_stage: Option<&FirstStage>, 
     };
     match (link.decision, met.first()) {
         (Decision::Linked { best }, Some(first)) => {
-            format!("linked to {} ({}): score {:.4}, {limit}{margin}", first.name, first.id, best.score)
+            format!(
+                "linked to {} ({}): score {:.4}, {limit}{margin}",
+                first.name, first.id, best.score
+            )
         }
-        (Decision::Nil { reason, best: Some(best) }, Some(first)) => {
-            format!("NIL, {}: the best is {} with {:.4}, {limit}", reason.words(), first.name, best.score)
+        (
+            Decision::Nil {
+                reason,
+                best: Some(best),
+            },
+            Some(first),
+        ) => {
+            format!(
+                "NIL, {}: the best is {} with {:.4}, {limit}",
+                reason.words(),
+                first.name,
+                best.score
+            )
         }
         (Decision::Nil { reason, .. }, _) => format!("NIL: {}", reason.words()),
         (Decision::Linked { .. }, None) => "linked".to_owned(),

@@ -33,7 +33,11 @@ pub struct ExportArgs {
 /// The files of each tower in a bundle.
 const TOWER_FILES: [[&str; 3]; 2] = [
     [names::CONFIG, names::WEIGHTS, names::PROJECTION],
-    [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION],
+    [
+        names::ENTITY_CONFIG,
+        names::ENTITY_WEIGHTS,
+        names::ENTITY_PROJECTION,
+    ],
 ];
 
 /// Runs `pel export`.
@@ -41,7 +45,9 @@ const TOWER_FILES: [[&str; 3]; 2] = [
 /// # Errors
 /// If the bundle cannot be read, or the folder cannot be written.
 pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
-    Inputs::new().artifacts([args.bundle.as_path()]).check([Output::Folder(&args.out)])?;
+    Inputs::new()
+        .artifacts([args.bundle.as_path()])
+        .check([Output::Folder(&args.out)])?;
     check_new_folder(&args.out)?;
     let bundle = bundles::open(&args.bundle)?;
     let (parts, manifest) = (bundle.parts(), &bundle.manifest);
@@ -51,17 +57,36 @@ pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
     let tied = manifest.encoder.tied;
     let mut written = Vec::new();
     write_folder(&args.out, |folder| {
-        for (files, name) in TOWER_FILES.iter().zip(TOWERS).take(if tied { 1 } else { 2 }) {
+        for (files, name) in TOWER_FILES
+            .iter()
+            .zip(TOWERS)
+            .take(if tied { 1 } else { 2 })
+        {
             let [config, weights, projection] = *files;
             let bytes = TowerBytes {
                 config: parts.get(config)?,
                 weights: parts.get(weights)?,
                 projection: parts.0.get(projection).map(|bytes| &bytes[..]),
             };
-            let tower = Tower::from_bytes(bytes, &tokens, &device).context(|| weights.to_owned())?;
-            let place = if tied { folder.to_owned() } else { folder.join(name) };
-            sentence_transformers::write(&place, &tower, bytes.config, tokenizer, manifest.encoder.reduction)?;
-            written.push(if tied { args.out.clone() } else { args.out.join(name) });
+            let tower =
+                Tower::from_bytes(bytes, &tokens, &device).context(|| weights.to_owned())?;
+            let place = if tied {
+                folder.to_owned()
+            } else {
+                folder.join(name)
+            };
+            sentence_transformers::write(
+                &place,
+                &tower,
+                bytes.config,
+                tokenizer,
+                manifest.encoder.reduction,
+            )?;
+            written.push(if tied {
+                args.out.clone()
+            } else {
+                args.out.join(name)
+            });
         }
         Ok(())
     })?;
@@ -74,7 +99,9 @@ pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
     if json {
         println!("{}", json!({ "folders": written }));
     } else {
-        written.iter().for_each(|folder| println!("{}", folder.display()));
+        written
+            .iter()
+            .for_each(|folder| println!("{}", folder.display()));
     }
     Ok(())
 }

@@ -50,15 +50,23 @@ pub fn run(args: &ExportCorpusArgs, json: bool) -> Result<()> {
 /// # Errors
 /// As [`export::export`].
 fn export(args: &ExportCorpusArgs) -> Result<Report> {
-    let kb = args.kb.clone().unwrap_or_else(|| args.corpus.join("kb.jsonl"));
-    Inputs::new().corpora([args.corpus.as_path()]).files([kb.as_path()]).check([Output::Folder(&args.out)])?;
+    let kb = args
+        .kb
+        .clone()
+        .unwrap_or_else(|| args.corpus.join("kb.jsonl"));
+    Inputs::new()
+        .corpora([args.corpus.as_path()])
+        .files([kb.as_path()])
+        .check([Output::Folder(&args.out)])?;
     // Removes the files of an interrupted export.
     roll_back(&args.out, RECORD)?;
     // Worlds or documents of an earlier export would be read with the new ones.
     check_new_folder(&args.out)?;
     if args.kb.is_none() && !kb.is_file() {
         let corpus = args.corpus.display();
-        return Err(Error::io(format!("{corpus}: expected kb.jsonl, found none; give the concept table with --kb")));
+        return Err(Error::io(format!(
+            "{corpus}: expected kb.jsonl, found none; give the concept table with --kb"
+        )));
     }
     export::export(args.format, &args.corpus, &kb, &args.out)
 }

@@ -17,9 +17,11 @@ use std::path::{Path, PathBuf};
 
 /// Import concepts or annotated texts from other formats
 #[derive(Args, Clone, Debug)]
-#[command(long_about = "Import concepts or annotated texts from other formats.\n\n\
+#[command(
+    long_about = "Import concepts or annotated texts from other formats.\n\n\
     Each format has its own command. All read plain, .gz, .bz2, .xz and .zst files, write to the folder given by --out, and \
-    report what was kept, changed and skipped, with reasons. After an error nothing is written.")]
+    report what was kept, changed and skipped, with reasons. After an error nothing is written."
+)]
 #[command(after_help = "Example:\n  pel import obo doid.obo --out diseases\n  \
     pel index --kb diseases/kb.jsonl --encoder all-MiniLM-L6-v2 --out diseases.pel")]
 pub struct ImportArgs {
@@ -96,22 +98,43 @@ impl ImportArgs {
         Ok(match &self.format {
             Format::Obo(args) => {
                 let (texts, defaults) = (args.common.texts(), args.fill.defaults());
-                Source::Obo { texts, defaults, synonyms: args.choice() }
+                Source::Obo {
+                    texts,
+                    defaults,
+                    synonyms: args.choice(),
+                }
             }
             Format::Jsonl(args) => {
                 let (texts, defaults) = (args.common.texts(), args.fill.defaults());
-                Source::Jsonl { texts, defaults, skip_bad: args.skip_bad }
+                Source::Jsonl {
+                    texts,
+                    defaults,
+                    skip_bad: args.skip_bad,
+                }
             }
             Format::Csv(args) => {
                 let (texts, defaults) = (args.common.texts(), args.fill.defaults());
-                Source::Csv { texts, defaults, layout: Box::new(args.layout()) }
+                Source::Csv {
+                    texts,
+                    defaults,
+                    layout: Box::new(args.layout()),
+                }
             }
-            Format::Pubtator(args) => {
-                Source::Pubtator { texts: args.common.texts(), lists: args.lists(), prefix: args.prefix.clone() }
-            }
-            Format::Zeshel(args) => Source::Zeshel { folder: args.folder.clone() },
-            Format::Blink(args) => Source::Blink { entities: args.entities.clone(), mentions: args.mentions.files() },
-            Format::Wikilinks(args) => Source::Wikilinks { mentions: args.mentions.files() },
+            Format::Pubtator(args) => Source::Pubtator {
+                texts: args.common.texts(),
+                lists: args.lists(),
+                prefix: args.prefix.clone(),
+            },
+            Format::Zeshel(args) => Source::Zeshel {
+                folder: args.folder.clone(),
+            },
+            Format::Blink(args) => Source::Blink {
+                entities: args.entities.clone(),
+                mentions: args.mentions.files(),
+            },
+            Format::Wikilinks(args) => Source::Wikilinks {
+                mentions: args.mentions.files(),
+            },
             Format::Tac(args) => Source::Tac(args.files()?),
         })
     }
@@ -147,7 +170,9 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
     let source = args.source()?;
     let inputs = source.inputs();
     if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-        return Err(Error::input("expected `-` (standard input) at most once, found it several times"));
+        return Err(Error::input(
+            "expected `-` (standard input) at most once, found it several times",
+        ));
     }
     check_outputs(&source, &inputs, args.out())?;
     import::import(&source, args.out())
@@ -155,7 +180,8 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
 
 /// Refuses an output folder that is an input or inside an input folder.
 fn check_outputs(source: &Source, inputs: &[PathBuf], out: &Path) -> Result<()> {
-    let (folders, files): (Vec<&PathBuf>, Vec<&PathBuf>) = inputs.iter().partition(|input| input.is_dir());
+    let (folders, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        inputs.iter().partition(|input| input.is_dir());
     let lists = match source {
         Source::Pubtator { lists, .. } => lists.given().map(|(_, list)| list).collect(),
         _ => Vec::new(),

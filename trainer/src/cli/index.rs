@@ -1,7 +1,8 @@
 //! `pel index`: encodes every concept and writes the bundle.
 
 use super::choices::{
-    MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice, ViewChoice, WeightsChoice,
+    MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice,
+    ViewChoice, WeightsChoice,
 };
 use crate::data::concept_table;
 use crate::indexing::recall::{Floor, K, QUERIES};
@@ -24,8 +25,10 @@ use std::path::{Path, PathBuf};
 
 /// Encode every concept of a knowledge base and write a bundle for `pel link`
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
-    After an interruption the same command resumes.")]
+#[command(
+    after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
+    After an interruption the same command resumes."
+)]
 pub struct IndexArgs {
     /// The concept table that `pel import` writes (JSONL; may be gz, bz2, xz or zst)
     #[arg(long)]
@@ -140,12 +143,24 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 
 impl IndexArgs {
     fn view(&self, trained: Option<ViewOptions>) -> ViewOptions {
-        let concepts = self.view.map_or(trained.map_or(View::Names, |view| view.concepts), View::from);
-        let by_view = if concepts == View::Names { MentionTemplate::Bare } else { MentionTemplate::Context };
-        let mention_template =
-            self.mention.map_or(trained.map_or(by_view, |view| view.mention_template), MentionTemplate::from);
-        let untrained =
-            if mention_template == MentionTemplate::Bare { ViewOptions::names() } else { ViewOptions::template() };
+        let concepts = self.view.map_or(
+            trained.map_or(View::Names, |view| view.concepts),
+            View::from,
+        );
+        let by_view = if concepts == View::Names {
+            MentionTemplate::Bare
+        } else {
+            MentionTemplate::Context
+        };
+        let mention_template = self.mention.map_or(
+            trained.map_or(by_view, |view| view.mention_template),
+            MentionTemplate::from,
+        );
+        let untrained = if mention_template == MentionTemplate::Bare {
+            ViewOptions::names()
+        } else {
+            ViewOptions::template()
+        };
         let defaults = trained.unwrap_or(untrained);
         ViewOptions {
             concepts,
@@ -156,7 +171,11 @@ impl IndexArgs {
             name_tokens: self.name_tokens.unwrap_or(defaults.name_tokens),
             mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
             abbreviations: !self.keep_abbreviations && defaults.abbreviations,
-            mix: self.mix.unwrap_or(if concepts == View::Both { defaults.mix } else { 0.0 }),
+            mix: self.mix.unwrap_or(if concepts == View::Both {
+                defaults.mix
+            } else {
+                0.0
+            }),
             spelling: self.spelling.unwrap_or(defaults.spelling),
         }
     }
@@ -167,17 +186,30 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let encoders = std::iter::once(&args.encoder).chain(&args.entity_encoder).map(PathBuf::as_path);
-    let (licences, work) = (concept_table::licence_file(&args.kb), WorkFolder::place(&args.out));
+    let encoders = std::iter::once(&args.encoder)
+        .chain(&args.entity_encoder)
+        .map(PathBuf::as_path);
+    let (licences, work) = (
+        concept_table::licence_file(&args.kb),
+        WorkFolder::place(&args.out),
+    );
     Inputs::new()
         .files([args.kb.as_path(), licences.as_path()])
         .artifacts(encoders)
         .check([bundles::writes(&args.out), Output::Folder(&work)])?;
     bundles::check_output(&args.out)?;
-    let Source { files, tied, settings, bundle } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
+    let Source {
+        files,
+        tied,
+        settings,
+        bundle,
+    } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
     let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
-    let untrained = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
+    let untrained = Reduction {
+        pooling: Pooling::Mean,
+        score: Similarity::Cosine,
+    };
     let reduction = settings.map_or(untrained, |settings| settings.reduction);
     let before = bundle.as_ref().map(|manifest| &manifest.encoder);
     let reduction = Reduction {
@@ -190,13 +222,17 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let nil = match (args.nil_threshold, &bundle) {
         // A threshold holds only for the views and scores that it was chosen for.
         (None, Some(manifest))
-            if view == manifest.view && reduction == manifest.encoder.reduction && scorer == trained =>
+            if view == manifest.view
+                && reduction == manifest.encoder.reduction
+                && scorer == trained =>
         {
             manifest.nil.clone()
         }
-        (threshold, _) => {
-            NilPolicy { threshold, calibrated_on: args.nil_calibrated_on.clone(), ..NilPolicy::default() }
-        }
+        (threshold, _) => NilPolicy {
+            threshold,
+            calibrated_on: args.nil_calibrated_on.clone(),
+            ..NilPolicy::default()
+        },
     };
     let recipe = Recipe {
         encoder: EncoderInfo {
@@ -222,7 +258,11 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         kb_info: KbInfo {
             name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),
             concepts: kb_file.kb.len(),
-            names: kb_file.kb.iter().map(|(_, concept)| concept.names().count()).sum(),
+            names: kb_file
+                .kb
+                .iter()
+                .map(|(_, concept)| concept.names().count())
+                .sum(),
             blake3: kb_file.blake3,
             licences: licences.unwrap_or_default(),
         },
@@ -234,24 +274,34 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         scorer,
         hnsw: args.hnsw.then_some(HnswOptions {
             ef_construction: args.ef_construction as usize,
-            ef_search: args.ef_search.map_or(HnswOptions::default().ef_search, |ef| ef as usize),
+            ef_search: args
+                .ef_search
+                .map_or(HnswOptions::default().ef_search, |ef| ef as usize),
             seed: args.seed,
         }),
-        floor: Floor { least: args.recall_floor, raise: args.ef_search.is_none() },
+        floor: Floor {
+            least: args.recall_floor,
+            raise: args.ef_search.is_none(),
+        },
         nil,
         batch_tokens: args.batch_tokens,
         bf16: args.bf16,
     };
     let device = device.open(Work::Long)?;
     let work = WorkFolder::beside(&args.out);
-    let built = build(recipe, &device, &work).context(|| format!("with the encoder {}", args.encoder.display()))?;
+    let built = build(recipe, &device, &work)
+        .context(|| format!("with the encoder {}", args.encoder.display()))?;
     bundles::save(&args.out, &built.parts)?;
     work.remove()?;
     report(args, &built, json)
 }
 
 fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     match path.is_dir() {
         true => name,
         false => name.split('.').next().unwrap_or_default().to_owned(),
@@ -259,7 +309,13 @@ fn stem(path: &Path) -> String {
 }
 
 fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
-    let Built { manifest, without_rows, cut, found, .. } = built;
+    let Built {
+        manifest,
+        without_rows,
+        cut,
+        found,
+        ..
+    } = built;
     let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
     if json {
         let said = serde_json::json!({
@@ -273,10 +329,24 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         println!("{said}");
         return Ok(());
     }
-    let (concepts, all, megabytes) = (manifest.kb.concepts, manifest.index.rows, bytes as f64 / 1e6);
-    println!("{}: {concepts} concepts, {all} vectors, {megabytes:.1} MB", args.out.display());
-    if let (Some(info), Some(file)) = (&manifest.token_vectors, manifest.files.get(names::TOKEN_VECTORS)) {
-        println!("{} token vectors for Sum-of-Max: {:.1} MB of these", info.tokens, file.bytes as f64 / 1e6);
+    let (concepts, all, megabytes) = (
+        manifest.kb.concepts,
+        manifest.index.rows,
+        bytes as f64 / 1e6,
+    );
+    println!(
+        "{}: {concepts} concepts, {all} vectors, {megabytes:.1} MB",
+        args.out.display()
+    );
+    if let (Some(info), Some(file)) = (
+        &manifest.token_vectors,
+        manifest.files.get(names::TOKEN_VECTORS),
+    ) {
+        println!(
+            "{} token vectors for Sum-of-Max: {:.1} MB of these",
+            info.tokens,
+            file.bytes as f64 / 1e6
+        );
     }
     if let Some(found) = found {
         let queries = all.min(QUERIES);
@@ -291,12 +361,31 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         }
     }
     if !without_rows.is_empty() {
-        println!("{} concepts are not indexed: all their names are empty after normalisation", without_rows.len());
+        println!(
+            "{} concepts are not indexed: all their names are empty after normalisation",
+            without_rows.len()
+        );
     }
-    let ViewOptions { entity_tokens, name_tokens, .. } = manifest.view;
+    let ViewOptions {
+        entity_tokens,
+        name_tokens,
+        ..
+    } = manifest.view;
     for (cut, of, what, tokens, option) in [
-        (cut.templates_cut, cut.templates, "templates", entity_tokens, "--entity-tokens"),
-        (cut.names_cut, cut.names, "names", name_tokens, "--name-tokens"),
+        (
+            cut.templates_cut,
+            cut.templates,
+            "templates",
+            entity_tokens,
+            "--entity-tokens",
+        ),
+        (
+            cut.names_cut,
+            cut.names,
+            "names",
+            name_tokens,
+            "--name-tokens",
+        ),
     ] {
         if cut > 0 {
             let share = 100.0 * cut as f64 / of as f64;

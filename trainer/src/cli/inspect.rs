@@ -37,18 +37,29 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
     Inputs::new().artifacts([args.bundle.as_path()]).check([])?;
     let bundle = bundles::open(&args.bundle)?;
     // Refuses what `pel link` would refuse: weights of wrong shape or with non-finite values.
-    bundle.encoder(&Device::flex()).context(|| args.bundle.display().to_string())?;
+    bundle
+        .encoder(&Device::flex())
+        .context(|| args.bundle.display().to_string())?;
     let concepts = match (&args.concept, &args.name) {
         (Some(id), _) => match bundle.concepts.find(id)? {
             Some(at) => vec![bundle.concepts.get(at)?],
-            None => return Err(Error::input(format!("expected a concept of the bundle, found the id {id}"))),
+            None => {
+                return Err(Error::input(format!(
+                    "expected a concept of the bundle, found the id {id}"
+                )));
+            }
         },
         (None, Some(name)) => {
             let found = bundle.dictionary.lookup(name);
             if found.is_empty() {
-                return Err(Error::input(format!("expected a name of a concept of the bundle, found {name:?}")));
+                return Err(Error::input(format!(
+                    "expected a name of a concept of the bundle, found {name:?}"
+                )));
             }
-            found.into_iter().map(|at| bundle.concepts.get(at)).collect::<Result<_>>()?
+            found
+                .into_iter()
+                .map(|at| bundle.concepts.get(at))
+                .collect::<Result<_>>()?
         }
         (None, None) => {
             if json {
@@ -68,37 +79,80 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
 }
 
 fn print_manifest(bundle: &Bundle) {
-    let Manifest { written_by, encoder, kb, view, index, token_vectors, nil, files, format, digest } = &bundle.manifest;
-    let towers = if encoder.tied { "one tower for both sides" } else { "two towers" };
+    let Manifest {
+        written_by,
+        encoder,
+        kb,
+        view,
+        index,
+        token_vectors,
+        nil,
+        files,
+        format,
+        digest,
+    } = &bundle.manifest;
+    let towers = if encoder.tied {
+        "one tower for both sides"
+    } else {
+        "two towers"
+    };
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     let mut row = |name: &str, value: String| {
         table.add_row([name.to_owned(), value]);
     };
-    row("Written by", format!("{written_by}, bundle format {format}"));
-    row("Encoder", format!("{} ({towers}, {:?}; licence: {})", encoder.name, encoder.precision, encoder.licence));
+    row(
+        "Written by",
+        format!("{written_by}, bundle format {format}"),
+    );
+    row(
+        "Encoder",
+        format!(
+            "{} ({towers}, {:?}; licence: {})",
+            encoder.name, encoder.precision, encoder.licence
+        ),
+    );
     row(
         "Vectors",
         format!(
             "{} of {} values, {:?}, {:?} pooling, {:?} score",
-            index.rows, index.dim, index.precision, encoder.reduction.pooling, encoder.reduction.score
+            index.rows,
+            index.dim,
+            index.precision,
+            encoder.reduction.pooling,
+            encoder.reduction.score
         ),
     );
     row(
         "Search",
         index.hnsw.map_or("exact".into(), |hnsw| {
-            format!("HNSW, ef {} (built with {}, seed {})", hnsw.ef_search, hnsw.ef_construction, hnsw.seed)
+            format!(
+                "HNSW, ef {} (built with {}, seed {})",
+                hnsw.ef_search, hnsw.ef_construction, hnsw.seed
+            )
         }),
     );
     if let Some(info) = token_vectors {
         row(
             "Token vectors",
-            format!("{} of {} values, Int8: Sum-of-Max on the best {FIRST_PASS}", info.tokens, info.dim),
+            format!(
+                "{} of {} values, Int8: Sum-of-Max on the best {FIRST_PASS}",
+                info.tokens, info.dim
+            ),
         );
     }
-    row("Knowledge base", format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names));
+    row(
+        "Knowledge base",
+        format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names),
+    );
     row("Dictionary", format!("{} names", bundle.dictionary.len()));
-    let mix = if view.mix > 0.0 { format!(", weight {} in the score", view.mix) } else { String::new() };
+    let mix = if view.mix > 0.0 {
+        format!(", weight {} in the score", view.mix)
+    } else {
+        String::new()
+    };
     let spelling = if view.spelling > 0.0 {
         format!("; spelling has weight {} in the score", view.spelling)
     } else {
@@ -111,14 +165,26 @@ fn print_manifest(bundle: &Bundle) {
             view.concepts, view.entity_template, view.entity_tokens
         ),
     );
-    let forms = if view.abbreviations { ", abbreviations expanded" } else { "" };
-    row("Mentions", format!("{:?}, at most {} tokens{forms}", view.mention_template, view.mention_tokens));
+    let forms = if view.abbreviations {
+        ", abbreviations expanded"
+    } else {
+        ""
+    };
+    row(
+        "Mentions",
+        format!(
+            "{:?}, at most {} tokens{forms}",
+            view.mention_template, view.mention_tokens
+        ),
+    );
     row(
         "NIL",
         match nil.threshold {
             Some(threshold) => format!(
                 "below {threshold}{}",
-                nil.calibrated_on.as_ref().map_or(String::new(), |on| format!(", chosen on {on}"))
+                nil.calibrated_on
+                    .as_ref()
+                    .map_or(String::new(), |on| format!(", chosen on {on}"))
             ),
             None => "never (no threshold)".into(),
         },
@@ -130,7 +196,14 @@ fn print_manifest(bundle: &Bundle) {
             None => "no digest (written by an earlier version, so damage goes unnoticed); `pel pack` adds one".into(),
         },
     );
-    row("Licences", if kb.licences.is_empty() { "not stated".into() } else { kb.licences.join("\n") });
+    row(
+        "Licences",
+        if kb.licences.is_empty() {
+            "not stated".into()
+        } else {
+            kb.licences.join("\n")
+        },
+    );
     println!("{table}\n");
     let mut table = text_tables::table(["File", "Bytes", "blake3 (checked)"]);
     for (name, info) in files {

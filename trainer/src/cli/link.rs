@@ -93,7 +93,10 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }
         (_, format) => format.unwrap_or(Format::Table),
     };
-    let Found { mut notes, unread: folders } = notes::notes(&args.inputs)?;
+    let Found {
+        mut notes,
+        unread: folders,
+    } = notes::notes(&args.inputs)?;
     let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
     if let Some(spans) = &args.spans {
         notes::find_spans(&mut notes, spans, several)?;
@@ -101,7 +104,11 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     // `-` is standard output.
     match args.out.as_ref().filter(|out| out.as_os_str() != "-") {
         Some(out) => {
-            let named_as_folder = out.is_dir() || out.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
+            let named_as_folder = out.is_dir()
+                || out
+                    .as_os_str()
+                    .to_string_lossy()
+                    .ends_with(std::path::is_separator);
             notes::place(&mut notes, out, several || named_as_folder, format)?;
         }
         None if several && matches!(format, Format::Html | Format::Brat) => {
@@ -119,7 +126,10 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let options = LinkOptions::default()
         .k(usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)))
         .threshold(args.threshold)
-        .detect(DetectOptions { unknown_terms: !args.names_only, overlapping: args.overlapping });
+        .detect(DetectOptions {
+            unknown_terms: !args.names_only,
+            overlapping: args.overlapping,
+        });
     if let Some(prefixes) = &args.xrefs {
         warn_of_unknown(&linker, prefixes)?;
     }
@@ -135,8 +145,15 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     };
     let outcome = linking.run(&notes)?;
     for (what, count) in &outcome.noted.noted {
-        let example = outcome.noted.examples.get(what).and_then(|examples| examples.first());
-        eprintln!("--spans: {count} x {what}, first at {}", example.map_or("", String::as_str));
+        let example = outcome
+            .noted
+            .examples
+            .get(what)
+            .and_then(|examples| examples.first());
+        eprintln!(
+            "--spans: {count} x {what}, first at {}",
+            example.map_or("", String::as_str)
+        );
     }
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
@@ -146,11 +163,19 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 
 /// Refuses outputs that overwrite a note, its spans, the bundle or the cross-encoder.
 fn check_outputs(args: &LinkArgs, notes: &[Note]) -> Result<()> {
-    let read = notes.iter().flat_map(|note| note.spans.iter().chain([&note.path]));
+    let read = notes
+        .iter()
+        .flat_map(|note| note.spans.iter().chain([&note.path]));
     let ranker = args.second.model();
-    let inputs =
-        Inputs::new().files(read.map(PathBuf::as_path)).artifacts(std::iter::once(args.bundle.as_path()).chain(ranker));
-    inputs.check(notes.iter().filter_map(|note| note.out.as_deref()).map(Output::File))
+    let inputs = Inputs::new()
+        .files(read.map(PathBuf::as_path))
+        .artifacts(std::iter::once(args.bundle.as_path()).chain(ranker));
+    inputs.check(
+        notes
+            .iter()
+            .filter_map(|note| note.out.as_deref())
+            .map(Output::File),
+    )
 }
 
 /// Warns of prefixes that no cross-reference of the bundle has.
@@ -180,7 +205,9 @@ fn warn_of_unknown(linker: &Linker, prefixes: &[String]) -> Result<()> {
 fn unread(notes: Vec<Error>, folders: Vec<Error>, all: usize) -> Result<()> {
     let (bad, closed) = (notes.len(), folders.len());
     let mut failed = notes.into_iter().chain(folders);
-    let Some(first) = failed.next() else { return Ok(()) };
+    let Some(first) = failed.next() else {
+        return Ok(());
+    };
     failed.for_each(|error| eprintln!("{}", escaped(&error.to_string())));
     if all == 1 && closed == 0 {
         return Err(first);
@@ -188,7 +215,10 @@ fn unread(notes: Vec<Error>, folders: Vec<Error>, all: usize) -> Result<()> {
     let what = match (bad, closed) {
         (bad, 0) => format!("{bad} of {all} notes"),
         (0, closed) => format!("{closed} folder{}", if closed == 1 { "" } else { "s" }),
-        (bad, closed) => format!("{bad} of {all} notes and {closed} folder{}", if closed == 1 { "" } else { "s" }),
+        (bad, closed) => format!(
+            "{bad} of {all} notes and {closed} folder{}",
+            if closed == 1 { "" } else { "s" }
+        ),
     };
     Err(first).context(|| format!("{what} cannot be read; the others are linked"))
 }

@@ -27,7 +27,9 @@ pub struct PackArgs {
 /// # Errors
 /// If the bundle cannot be read or written.
 pub fn run(args: &PackArgs, json: bool) -> Result<()> {
-    Inputs::new().artifacts([args.bundle.as_path()]).check([bundles::writes(&args.out)])?;
+    Inputs::new()
+        .artifacts([args.bundle.as_path()])
+        .check([bundles::writes(&args.out)])?;
     bundles::check_output(&args.out)?;
     let bundle = match args.edited {
         true => edited(&args.bundle).context(|| args.bundle.display().to_string())?,
@@ -46,10 +48,13 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
 
 /// A bundle with an edited manifest and a new digest. All other files are checked.
 fn edited(folder: &Path) -> Result<Bundle> {
-    let (manifest, json) = Manifest::edited(&bundles::map(&folder.join(names::MANIFEST))?)?.sealed()?;
+    let (manifest, json) =
+        Manifest::edited(&bundles::map(&folder.join(names::MANIFEST))?)?.sealed()?;
     let mut parts = Parts::default();
     for name in manifest.files.keys() {
-        parts.0.insert(name.clone(), bundles::map(&folder.join(name))?);
+        parts
+            .0
+            .insert(name.clone(), bundles::map(&folder.join(name))?);
     }
     parts.0.insert(names::MANIFEST.into(), json.into());
     Bundle::read(parts)

@@ -29,9 +29,19 @@ pub struct PretrainArgs {
 /// # Errors
 /// As [`train`](crate::train::train).
 pub fn run(args: &PretrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let corpus = args.corpus.as_ref().map(|path| toml::Value::String(path.display().to_string()));
-    let more = args.more_kb.iter().map(|path| toml::Value::String(path.display().to_string())).collect::<Vec<_>>();
+    let corpus = args
+        .corpus
+        .as_ref()
+        .map(|path| toml::Value::String(path.display().to_string()));
+    let more = args
+        .more_kb
+        .iter()
+        .map(|path| toml::Value::String(path.display().to_string()))
+        .collect::<Vec<_>>();
     let more = (!more.is_empty()).then_some(toml::Value::Array(more));
-    let config = args.run.config(Config::alignment(), vec![("data.corpus", corpus), ("data.more_kbs", more)])?;
+    let config = args.run.config(
+        Config::alignment(),
+        vec![("data.corpus", corpus), ("data.more_kbs", more)],
+    )?;
     args.run.run(&config, device, json)
 }

@@ -91,7 +91,10 @@ fn announce(at: SocketAddr, files: usize, json: bool) {
     };
     let at = SocketAddr::new(ip, at.port());
     if json {
-        println!("{}", serde_json::json!({"address": format!("http://{at}/"), "port": at.port(), "files": files}));
+        println!(
+            "{}",
+            serde_json::json!({"address": format!("http://{at}/"), "port": at.port(), "files": files})
+        );
     } else {
         println!("PEL at http://{at}/ (Ctrl-C stops it)");
     }
@@ -100,14 +103,19 @@ fn announce(at: SocketAddr, files: usize, json: bool) {
 /// Binds the given port, or the first free one.
 fn listen(host: &str, port: Option<u16>) -> Result<TcpListener> {
     // URLs have brackets around IPv6 addresses.
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
     let bind = |port| TcpListener::bind((host, port)).map_err(|cause| (port, cause));
     let bound = match port {
         Some(port) => bind(port),
         None => {
             let taken = |(_, cause): &(u16, std::io::Error)| cause.kind() == ErrorKind::AddrInUse;
             let mut ports = (PORT..PORT + PORTS).map(bind);
-            ports.find(|bound| !bound.as_ref().is_err_and(taken)).unwrap_or_else(|| bind(0))
+            ports
+                .find(|bound| !bound.as_ref().is_err_and(taken))
+                .unwrap_or_else(|| bind(0))
         }
     };
     bound.map_err(|(port, cause)| match cause.kind() {

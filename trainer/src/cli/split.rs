@@ -69,7 +69,12 @@ struct OkbArgs {
     #[arg(long, value_name = "FILE")]
     kb: PathBuf,
     /// Types to hold out, by identifier or name, separated by commas; without it types are only proposed
-    #[arg(long, value_name = "TYPES", requires = "out", conflicts_with = "suggest")]
+    #[arg(
+        long,
+        value_name = "TYPES",
+        requires = "out",
+        conflicts_with = "suggest"
+    )]
     types: Vec<String>,
     /// Output folder
     #[arg(long, value_name = "DIR", requires = "types")]
@@ -106,23 +111,36 @@ pub fn run(args: &SplitArgs, json: bool) -> Result<()> {
     match &args.out {
         None => {
             let suggestion = suggest(&material, args.target)?;
-            let splits: Vec<String> = material.splits.iter().map(|split| split.name.clone()).collect();
+            let splits: Vec<String> = material
+                .splits
+                .iter()
+                .map(|split| split.name.clone())
+                .collect();
             print(json, &suggestion, || suggestion.text(&splits))
         }
         Some(out) => {
-            let okb =
-                Okb { corpus: args.corpus.clone(), kb: args.kb.clone(), types: args.types.clone(), out: out.clone() };
+            let okb = Okb {
+                corpus: args.corpus.clone(),
+                kb: args.kb.clone(),
+                types: args.types.clone(),
+                out: out.clone(),
+            };
             let report = hold_out(&material, &okb)?;
-            print(json, &report, || format!("{}\n\nwritten to {}", report.text(), out.display()))
+            print(json, &report, || {
+                format!("{}\n\nwritten to {}", report.text(), out.display())
+            })
         }
     }
 }
 
 /// Refuses outputs that overwrite the corpus or the concept table.
 fn check_outputs(corpus: &Path, kb: &Path, out: Option<&Path>) -> Result<()> {
-    let Some(out) = out else { return Inputs::new().corpora([corpus]).files([kb]).check([]) };
+    let Some(out) = out else {
+        return Inputs::new().corpora([corpus]).files([kb]).check([]);
+    };
     let tables = ["kb.jsonl", "held_out.jsonl"].map(|name| out.join(name));
-    let written = std::iter::once(Output::Into(out)).chain(tables.iter().map(|table| Output::File(table)));
+    let written =
+        std::iter::once(Output::Into(out)).chain(tables.iter().map(|table| Output::File(table)));
     Inputs::new().corpora([corpus]).files([kb]).check(written)
 }
 
@@ -131,9 +149,18 @@ fn domains(args: &DomainsArgs, json: bool) -> Result<()> {
     let material = Material::read(&args.corpus, &args.kb, "train")?;
     let (dev, test, out) = (args.dev.clone(), args.test.clone(), args.out.clone());
     let (corpus, kb) = (args.corpus.clone(), args.kb.clone());
-    let worlds = Worlds { corpus, kb, by: args.by, dev, test, out: out.clone().unwrap_or_default() };
+    let worlds = Worlds {
+        corpus,
+        kb,
+        by: args.by,
+        dev,
+        test,
+        out: out.clone().unwrap_or_default(),
+    };
     let report = by_domain(&material, &worlds)?;
-    let written = out.map_or(String::new(), |out| format!("\n\nwritten to {}", out.display()));
+    let written = out.map_or(String::new(), |out| {
+        format!("\n\nwritten to {}", out.display())
+    });
     print(json, &report, || format!("{}{written}", report.text()))
 }
 

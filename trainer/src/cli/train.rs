@@ -67,7 +67,10 @@ enum Paper {
 /// # Errors
 /// As [`train`](crate::train::train).
 pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| toml::Value::String(path.display().to_string()));
+    let path = |path: &Option<PathBuf>| {
+        path.as_ref()
+            .map(|path| toml::Value::String(path.display().to_string()))
+    };
     let mut defaults = match (args.stage, args.paper) {
         (Stage::Link, Paper::Pel) => Config::default(),
         (Stage::Link, Paper::Blink) => Config::blink(),
@@ -87,15 +90,23 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     let flags = vec![
         ("data.corpus", path(&args.corpus)),
-        ("data.candidates", path(&args.candidates).or(path(&args.distil))),
+        (
+            "data.candidates",
+            path(&args.candidates).or(path(&args.distil)),
+        ),
         ("validation.candidates", path(&args.dev_candidates)),
     ];
     let mut config = args.run.config(defaults.clone(), flags.clone())?;
     if args.paper == Paper::TBiencoder {
         // Table 3 has a bound for each scorer and kind of negatives. Its layers count from an encoder of 12.
         let epsilon = Transformation::best_epsilon(config.model.scorer, config.negatives.kind);
-        let layer = depth(&config.model.encoder).map_or(1, |depth| Transformation::scaled_layer(1, depth));
-        defaults.transformation = Transformation { epsilon, layer, ..defaults.transformation };
+        let layer =
+            depth(&config.model.encoder).map_or(1, |depth| Transformation::scaled_layer(1, depth));
+        defaults.transformation = Transformation {
+            epsilon,
+            layer,
+            ..defaults.transformation
+        };
         config = args.run.config(defaults, flags)?;
     }
     if args.distil.is_some() && config.distillation.own_share >= 1.0 {
@@ -108,9 +119,16 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             "--dev-candidates: expected --stage rank, found a bi-encoder, which is validated by its own search",
         ));
     }
-    if args.stage == Stage::Rank && args.dev_candidates.is_none() && config.validation.candidates.as_os_str().is_empty()
+    if args.stage == Stage::Rank
+        && args.dev_candidates.is_none()
+        && config.validation.candidates.as_os_str().is_empty()
     {
-        for key in args.run.settings.iter().map(|setting| setting.split('=').next().unwrap_or_default().trim()) {
+        for key in args
+            .run
+            .settings
+            .iter()
+            .map(|setting| setting.split('=').next().unwrap_or_default().trim())
+        {
             if key.starts_with("validation.") && config.validation.mentions > 0 {
                 eprintln!(
                     "warning: --set {key} has no effect: a cross-encoder is validated on --dev-candidates, which are missing"
@@ -123,7 +141,10 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 
 /// Number of layers of an encoder; `None` if it cannot be read, which training reports.
 fn depth(encoder: &Path) -> Option<usize> {
-    let files = [encoder.join("config.json"), encoder.join("mention/config.json")];
+    let files = [
+        encoder.join("config.json"),
+        encoder.join("mention/config.json"),
+    ];
     let config = std::fs::read(files.iter().find(|file| file.is_file())?).ok()?;
     Some(BertConfig::from_bytes(&config).ok()?.num_hidden_layers)
 }

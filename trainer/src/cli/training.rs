@@ -46,37 +46,73 @@ impl RunArgs {
     ///
     /// # Errors
     /// If the file cannot be read, or an option is unknown or out of range.
-    pub(super) fn config(&self, defaults: Config, more: Vec<(&str, Option<toml::Value>)>) -> Result<Config> {
+    pub(super) fn config(
+        &self,
+        defaults: Config,
+        more: Vec<(&str, Option<toml::Value>)>,
+    ) -> Result<Config> {
         let path = |path: &PathBuf| toml::Value::String(path.display().to_string());
         let number = |number: u64| toml::Value::Integer(number as i64);
-        let name = |keep: Keep| Some(toml::Value::String(keep.to_possible_value()?.get_name().to_owned()));
+        let name = |keep: Keep| {
+            Some(toml::Value::String(
+                keep.to_possible_value()?.get_name().to_owned(),
+            ))
+        };
         let flags = [
             ("model.encoder", self.encoder.as_ref().map(path)),
             ("data.kb", self.kb.as_ref().map(path)),
             ("validation.keep", self.keep.and_then(name)),
             ("seed", self.seed.map(number)),
-            ("optimiser.steps", self.steps.map(|steps| number(steps as u64))),
+            (
+                "optimiser.steps",
+                self.steps.map(|steps| number(steps as u64)),
+            ),
         ];
-        let flags = flags.into_iter().chain(more).filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+        let flags = flags
+            .into_iter()
+            .chain(more)
+            .filter_map(|(key, value)| Some(format!("{key}={}", value?)));
         let settings: Vec<String> = flags.chain(self.settings.iter().cloned()).collect();
         defaults.read(self.config.as_deref(), &settings)
     }
 
     /// Refuses a run folder that is an input, contains one or lies in one.
     fn check_outputs(&self, config: &Config, out: &Path, toml: &str) -> Result<()> {
-        let Config { data, model, validation, .. } = config;
+        let Config {
+            data,
+            model,
+            validation,
+            ..
+        } = config;
         let given = |path: &&PathBuf| !path.as_os_str().is_empty();
-        let files = std::iter::once(&data.kb).chain(&data.more_kbs).chain([&data.candidates, &validation.candidates]);
+        let files = std::iter::once(&data.kb)
+            .chain(&data.more_kbs)
+            .chain([&data.candidates, &validation.candidates]);
         // A resumed run may be given its own configuration file.
         let own = out.join("config.toml");
         let is_own = |path: &&PathBuf| {
-            is_same(path, &own) && (out.join(METRICS).exists() || read_text(path).is_ok_and(|text| text == toml))
+            is_same(path, &own)
+                && (out.join(METRICS).exists() || read_text(path).is_ok_and(|text| text == toml))
         };
         let inputs = Inputs::new()
             .files(files.filter(given).map(PathBuf::as_path))
-            .files(self.config.iter().filter(|path| !is_own(path)).map(PathBuf::as_path))
-            .artifacts(std::iter::once(&model.encoder).chain(&model.entity_encoder).filter(given).map(PathBuf::as_path))
-            .corpora(std::iter::once(&data.corpus).filter(given).map(PathBuf::as_path));
+            .files(
+                self.config
+                    .iter()
+                    .filter(|path| !is_own(path))
+                    .map(PathBuf::as_path),
+            )
+            .artifacts(
+                std::iter::once(&model.encoder)
+                    .chain(&model.entity_encoder)
+                    .filter(given)
+                    .map(PathBuf::as_path),
+            )
+            .corpora(
+                std::iter::once(&data.corpus)
+                    .filter(given)
+                    .map(PathBuf::as_path),
+            );
         inputs.check([Output::Folder(out)])
     }
 
@@ -87,7 +123,11 @@ impl RunArgs {
     pub(super) fn run(&self, config: &Config, device: &DeviceArgs, json: bool) -> Result<()> {
         let toml = config.to_toml()?;
         let Some(out) = self.out.as_ref().filter(|_| !self.print) else {
-            let shown = if json { json::pretty(config)? + "\n" } else { toml };
+            let shown = if json {
+                json::pretty(config)? + "\n"
+            } else {
+                toml
+            };
             print!("{shown}");
             return Ok(());
         };
@@ -96,11 +136,17 @@ impl RunArgs {
         eprintln!("{toml}\ndevice: {}", device.name);
         if config.negatives.in_batch && config.optimiser.micro() < config.optimiser.batch {
             let micro = config.optimiser.micro();
-            eprintln!("warning: in-batch negatives come from micro-batches of {micro} (optimiser.micro_batch)");
+            eprintln!(
+                "warning: in-batch negatives come from micro-batches of {micro} (optimiser.micro_batch)"
+            );
         }
-        let given = self.settings.iter().filter_map(|setting| setting.split_once('='));
+        let given = self
+            .settings
+            .iter()
+            .filter_map(|setting| setting.split_once('='));
         let given = given.map(|(key, _)| (format!("--set {}", key.trim()), key.trim()));
-        for (flag, key) in given.chain(self.keep.map(|_| ("--keep".to_owned(), "validation.keep"))) {
+        for (flag, key) in given.chain(self.keep.map(|_| ("--keep".to_owned(), "validation.keep")))
+        {
             if let Some(reason) = idle(config, key) {
                 eprintln!("warning: {flag} has no effect: {reason}");
             }
@@ -111,7 +157,16 @@ impl RunArgs {
 }
 
 fn report(trained: &Trained, json: bool) {
-    let Trained { model, steps, examples, report, validated, kept, step_seconds, mining_seconds } = trained;
+    let Trained {
+        model,
+        steps,
+        examples,
+        report,
+        validated,
+        kept,
+        step_seconds,
+        mining_seconds,
+    } = trained;
     if json {
         let summary = serde_json::json!({
             "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated, "kept": kept,
@@ -120,6 +175,12 @@ fn report(trained: &Trained, json: bool) {
         println!("{summary}");
         return;
     }
-    println!("{}: {steps} steps over {examples} examples; {}", model.display(), kept.words());
-    println!("{step_seconds:.0} s in steps, {mining_seconds:.0} s in hard-negative mining (this call)");
+    println!(
+        "{}: {steps} steps over {examples} examples; {}",
+        model.display(),
+        kept.words()
+    );
+    println!(
+        "{step_seconds:.0} s in steps, {mining_seconds:.0} s in hard-negative mining (this call)"
+    );
 }

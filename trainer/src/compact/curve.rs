@@ -28,7 +28,12 @@ pub struct Point {
 ///
 /// # Errors
 /// If a dimension is invalid, or an index cannot be built.
-pub fn curve(snapshot: &Snapshot, validation: &Validation, mentions: &[f32], dims: &[usize]) -> Result<Vec<Point>> {
+pub fn curve(
+    snapshot: &Snapshot,
+    validation: &Validation,
+    mentions: &[f32],
+    dims: &[usize],
+) -> Result<Vec<Point>> {
     let (vectors, hidden) = snapshot.vectors();
     let widest = dims.iter().copied().max().unwrap_or(hidden);
     let projection = principal(vectors, hidden, widest)?;
@@ -38,7 +43,13 @@ pub fn curve(snapshot: &Snapshot, validation: &Validation, mentions: &[f32], dim
     let mut points = Vec::new();
     for dim in dims {
         let narrow = |vectors: &[f32]| projected(&projection, hidden, dim, vectors);
-        points.extend(measure(snapshot, validation, dim, &narrow(vectors), &narrow(mentions))?);
+        points.extend(measure(
+            snapshot,
+            validation,
+            dim,
+            &narrow(vectors),
+            &narrow(mentions),
+        )?);
     }
     if widest < hidden {
         points.extend(measure(snapshot, validation, hidden, vectors, mentions)?);
@@ -55,11 +66,22 @@ fn measure(
 ) -> Result<Vec<Point>> {
     let (vectors, concepts) = snapshot.rows(vectors);
     let point = |precision: Precision| {
-        let info = IndexInfo { rows: concepts.len(), dim, precision, score: Similarity::Cosine, hnsw: None };
+        let info = IndexInfo {
+            rows: concepts.len(),
+            dim,
+            precision,
+            score: Similarity::Cosine,
+            hnsw: None,
+        };
         let built = Index::build(&vectors, concepts, &info)?;
         let bytes = built.len();
         let index = Index::from_bytes(&built.into(), Check::Trusted)?;
-        Ok(Point { dim, precision, bytes, found: validation.figures(&index.search(mentions, CANDIDATES)) })
+        Ok(Point {
+            dim,
+            precision,
+            bytes,
+            found: validation.figures(&index.search(mentions, CANDIDATES)),
+        })
     };
     PRECISIONS.into_iter().map(point).collect()
 }
@@ -70,9 +92,25 @@ fn measure(
 /// vectors `[n, hidden]` -> `[n, dim]`
 fn projected(projection: &Projection, hidden: usize, dim: usize, vectors: &[f32]) -> Vec<f32> {
     let rows = vectors.chunks_exact(hidden).flat_map(|vector| {
-        let along = |direction: &[f32]| direction.iter().zip(vector).map(|(a, b)| a * b).sum::<f32>();
-        let row: Vec<f32> = projection.weight.chunks_exact(hidden).take(dim).map(along).collect();
-        let length = row.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        let along = |direction: &[f32]| {
+            direction
+                .iter()
+                .zip(vector)
+                .map(|(a, b)| a * b)
+                .sum::<f32>()
+        };
+        let row: Vec<f32> = projection
+            .weight
+            .chunks_exact(hidden)
+            .take(dim)
+            .map(along)
+            .collect();
+        let length = row
+            .iter()
+            .map(|value| value * value)
+            .sum::<f32>()
+            .sqrt()
+            .max(f32::MIN_POSITIVE);
         row.into_iter().map(move |value| value / length)
     });
     rows.collect()
@@ -80,10 +118,35 @@ fn projected(projection: &Projection, hidden: usize, dim: usize, vectors: &[f32]
 
 /// The curve as a table.
 pub fn shown(points: &[Point]) -> String {
-    let mut shown = table(["Dimensions", "Precision", "MB", "@1", "@64", "Zero-shot @1", "@64", "NIL auPR"]);
-    for Point { dim, precision, bytes, found } in points {
-        let shares = [found.recall_1, found.recall_64, found.zero_shot_1, found.zero_shot_64, found.nil_aupr];
-        let first = [dim.to_string(), format!("{precision:?}").to_lowercase(), format!("{:.1}", *bytes as f64 / 1e6)];
+    let mut shown = table([
+        "Dimensions",
+        "Precision",
+        "MB",
+        "@1",
+        "@64",
+        "Zero-shot @1",
+        "@64",
+        "NIL auPR",
+    ]);
+    for Point {
+        dim,
+        precision,
+        bytes,
+        found,
+    } in points
+    {
+        let shares = [
+            found.recall_1,
+            found.recall_64,
+            found.zero_shot_1,
+            found.zero_shot_64,
+            found.nil_aupr,
+        ];
+        let first = [
+            dim.to_string(),
+            format!("{precision:?}").to_lowercase(),
+            format!("{:.1}", *bytes as f64 / 1e6),
+        ];
         shown.add_row(
             first
                 .into_iter()
@@ -100,7 +163,11 @@ mod tests {
 
     #[test]
     fn vectors_are_projected_by_hand() {
-        let projection = Projection { weight: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0], dim: 2, kept: 1.0 };
+        let projection = Projection {
+            weight: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+            dim: 2,
+            kept: 1.0,
+        };
         let vectors = [3.0, 4.0, 5.0, 0.0, 2.0, 0.0];
         assert_eq!(projected(&projection, 3, 2, &vectors), [0.6, 0.8, 0.0, 1.0]);
         assert_eq!(projected(&projection, 3, 1, &vectors), [1.0, 0.0]);

@@ -61,9 +61,15 @@ impl<'a> Compaction<'a> {
     pub fn new(options: &'a Options) -> Result<Self> {
         let model = options.model.display();
         let settings = ModelSettings::read(&options.model)?.ok_or_else(|| {
-            Error::input(format!("{model}: expected a model that `pel train` wrote, found no {SETTINGS_FILE}"))
+            Error::input(format!(
+                "{model}: expected a model that `pel train` wrote, found no {SETTINGS_FILE}"
+            ))
         })?;
-        Ok(Self { options, settings, tied: !options.model.join(TOWERS[0]).is_dir() })
+        Ok(Self {
+            options,
+            settings,
+            tied: !options.model.join(TOWERS[0]).is_dir(),
+        })
     }
 
     /// Writes the compacted model into the new folder `out`.
@@ -79,7 +85,10 @@ impl<'a> Compaction<'a> {
             let from = options.model.join(folder);
             check_tower(&from, &tokens).context(|| from.display().to_string())?;
         }
-        let projection = options.dim.map(|dim| self.project(dim, device)).transpose()?;
+        let projection = options
+            .dim
+            .map(|dim| self.project(dim, device))
+            .transpose()?;
         let pruned = match options.min_count {
             0 => None,
             least => Some(prune(&tokenizer, &used(options, &tokens, least)?)?),
@@ -91,9 +100,15 @@ impl<'a> Compaction<'a> {
                     .context(|| from.display().to_string())
             })
         })?;
-        let vocabulary = pruned.as_ref().map_or(tokens.size(), |pruned| pruned.rows.len());
+        let vocabulary = pruned
+            .as_ref()
+            .map_or(tokens.size(), |pruned| pruned.rows.len());
         let kept = projection.as_ref().map(|projection| projection.kept);
-        Ok(Compacted { vocabulary, of: tokens.size(), kept })
+        Ok(Compacted {
+            vocabulary,
+            of: tokens.size(),
+            kept,
+        })
     }
 
     /// Measures indexes over the first concept table with fewer dimensions, in each precision.
@@ -117,7 +132,11 @@ impl<'a> Compaction<'a> {
 
     /// The configuration that would train the model further.
     fn config(&self) -> Config {
-        let Self { options, settings, tied } = self;
+        let Self {
+            options,
+            settings,
+            tied,
+        } = self;
         let mut config = Config::default();
         config.model.tied = *tied;
         config.model.pooling = settings.reduction.pooling;
@@ -126,13 +145,22 @@ impl<'a> Compaction<'a> {
         config.data.kb = options.kb[0].clone();
         config.data.corpus = options.corpus.first().cloned().unwrap_or_default();
         config.validation.split = options.split.clone();
-        config.model.precision = if options.bf16 { BertPrecision::Bf16 } else { BertPrecision::F32 };
+        config.model.precision = if options.bf16 {
+            BertPrecision::Bf16
+        } else {
+            BertPrecision::F32
+        };
         config.validation.mentions = options.mentions;
         config
     }
 
     fn snapshot(&self, config: &Config, device: &DeviceArgs) -> Result<Snapshot> {
-        Snapshot::open(config, Some(&self.options.model), "model", &device.open(Work::Long)?)
+        Snapshot::open(
+            config,
+            Some(&self.options.model),
+            "model",
+            &device.open(Work::Long)?,
+        )
     }
 }
 
@@ -153,7 +181,9 @@ fn used(options: &Options, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
         }
     }
     for folder in &options.corpus {
-        documents(folder)?.iter().try_for_each(|document| count(&document.text))?;
+        documents(folder)?
+            .iter()
+            .try_for_each(|document| count(&document.text))?;
     }
     for file in &options.text {
         for_each_line(file, |_, line| count(line))?;
@@ -162,7 +192,11 @@ fn used(options: &Options, tokens: &Tokens, least: u32) -> Result<Vec<bool>> {
 }
 
 fn texts(concept: &Concept) -> impl Iterator<Item = &str> {
-    let more = concept.types.iter().chain(&concept.definition).map(String::as_str);
+    let more = concept
+        .types
+        .iter()
+        .chain(&concept.definition)
+        .map(String::as_str);
     concept.names().chain(more)
 }
 
@@ -171,8 +205,15 @@ fn check_tower(folder: &Path, tokens: &Tokens) -> Result<()> {
     let map = |name: &str| bundles::map(&folder.join(name));
     let (config, weights) = (map(names::CONFIG)?, map(names::WEIGHTS)?);
     let projection = folder.join(names::PROJECTION);
-    let projection = projection.exists().then(|| bundles::map(&projection)).transpose()?;
-    let bytes = TowerBytes { config: &config, weights: &weights, projection: projection.as_deref() };
+    let projection = projection
+        .exists()
+        .then(|| bundles::map(&projection))
+        .transpose()?;
+    let bytes = TowerBytes {
+        config: &config,
+        weights: &weights,
+        projection: projection.as_deref(),
+    };
     Tower::from_bytes(bytes, tokens).map(drop)
 }
 
@@ -193,23 +234,37 @@ fn write_tower(
             with_rows(&weights, rows)?
         }
     };
-    let config = serde_json::to_vec_pretty(&config).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    let config = serde_json::to_vec_pretty(&config)
+        .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
     write_in_folder(&to.join(names::CONFIG), &config)?;
     write_in_folder(&to.join(names::WEIGHTS), &weights)?;
-    write_in_folder(&to.join(names::TOKENIZER), pruned.map_or(tokenizer, |pruned| &pruned.tokenizer))?;
-    write_in_folder(&to.join(SETTINGS_FILE), &bundles::map(&from.join(SETTINGS_FILE))?)?;
+    write_in_folder(
+        &to.join(names::TOKENIZER),
+        pruned.map_or(tokenizer, |pruned| &pruned.tokenizer),
+    )?;
+    write_in_folder(
+        &to.join(SETTINGS_FILE),
+        &bundles::map(&from.join(SETTINGS_FILE))?,
+    )?;
     let before = from.join(names::PROJECTION);
     match projection {
-        Some(_) if before.exists() => Err(Error::input("the model has a projection already; choose the one before it")),
-        Some(projection) => write_in_folder(&to.join(names::PROJECTION), &projection_file(projection)?),
-        None if before.exists() => write_in_folder(&to.join(names::PROJECTION), &bundles::map(&before)?),
+        Some(_) if before.exists() => Err(Error::input(
+            "the model has a projection already; choose the one before it",
+        )),
+        Some(projection) => {
+            write_in_folder(&to.join(names::PROJECTION), &projection_file(projection)?)
+        }
+        None if before.exists() => {
+            write_in_folder(&to.join(names::PROJECTION), &bundles::map(&before)?)
+        }
         None => Ok(()),
     }
 }
 
 /// The file with some rows of the word embeddings.
 fn with_rows(file: &[u8], rows: &[usize]) -> Result<Vec<u8>> {
-    let failed = |cause: safetensors::SafeTensorError| Error::artifact(names::WEIGHTS).caused_by(cause);
+    let failed =
+        |cause: safetensors::SafeTensorError| Error::artifact(names::WEIGHTS).caused_by(cause);
     let all = SafeTensors::deserialize(file).map_err(failed)?;
     // The tensors borrow these rows.
     let mut words: Vec<u8> = Vec::new();
@@ -218,15 +273,27 @@ fn with_rows(file: &[u8], rows: &[usize]) -> Result<Vec<u8>> {
         let width = view.data().len() / view.shape().first().copied().unwrap_or(1).max(1);
         for row in rows {
             let row = view.data().get(row * width..(row + 1) * width);
-            words.extend_from_slice(row.ok_or_else(|| Error::artifact("the vocabulary is larger than its table"))?);
+            words.extend_from_slice(
+                row.ok_or_else(|| Error::artifact("the vocabulary is larger than its table"))?,
+            );
         }
     }
     let tensors = all.tensors();
     let tensors = tensors.iter().map(|(name, view)| {
         let (dtype, name) = (view.dtype(), name.clone());
         match is_words(&name) {
-            true => NamedTensor { name, dtype, shape: [&[rows.len()], &view.shape()[1..]].concat(), bytes: &words },
-            false => NamedTensor { name, dtype, shape: view.shape().to_vec(), bytes: view.data() },
+            true => NamedTensor {
+                name,
+                dtype,
+                shape: [&[rows.len()], &view.shape()[1..]].concat(),
+                bytes: &words,
+            },
+            false => NamedTensor {
+                name,
+                dtype,
+                shape: view.shape().to_vec(),
+                bytes: view.data(),
+            },
         }
     });
     tensors::to_bytes(&tensors.collect::<Vec<_>>())

@@ -26,7 +26,9 @@ pub struct Projection {
 /// If the vectors have fewer than `dim` dimensions, or the decomposition fails.
 pub fn principal(vectors: &[f32], hidden: usize, dim: usize) -> Result<Projection> {
     if dim == 0 || dim > hidden {
-        return Err(Error::input(format!("the number of dimensions: expected 1 to {hidden}, found {dim}")));
+        return Err(Error::input(format!(
+            "the number of dimensions: expected 1 to {hidden}, found {dim}"
+        )));
     }
     let device = Device::flex();
     // The second moments, [hidden, hidden], in parts that fit into the cache.
@@ -34,17 +36,23 @@ pub fn principal(vectors: &[f32], hidden: usize, dim: usize) -> Result<Projectio
     for part in vectors.chunks(4096 * hidden) {
         let rows = part.len() / hidden;
         let part = Tensor::<2>::from_data(TensorData::new(part.to_vec(), [rows, hidden]), &device);
-        moments = moments + part.clone().transpose().matmul(part) / (vectors.len() / hidden).max(1) as f64;
+        moments = moments
+            + part.clone().transpose().matmul(part) / (vectors.len() / hidden).max(1) as f64;
     }
     let (_, values, directions) = svd::<2, 1>(moments, SWEEPS);
     let floats = |data: TensorData| {
-        data.try_into_vec::<f32>().map_err(|cause| Error::device("no 32-bit floats").caused_by(format!("{cause:?}")))
+        data.try_into_vec::<f32>()
+            .map_err(|cause| Error::device("no 32-bit floats").caused_by(format!("{cause:?}")))
     };
     let values = floats(values.into_data())?;
     let mut weight = floats(directions.into_data())?;
     weight.truncate(dim * hidden);
     let sum = |values: &[f32]| values.iter().map(|value| f64::from(*value)).sum::<f64>();
-    Ok(Projection { weight, dim, kept: sum(&values[..dim]) / sum(&values).max(f64::MIN_POSITIVE) })
+    Ok(Projection {
+        weight,
+        dim,
+        kept: sum(&values[..dim]) / sum(&values).max(f64::MIN_POSITIVE),
+    })
 }
 
 #[cfg(test)]
@@ -62,7 +70,8 @@ mod tests {
             [0.0, 0.5, 0.0, 0.0],
             [0.0, -0.5, 0.0, 0.0],
         ];
-        let Projection { weight, kept, .. } = principal(vectors.as_flattened(), 4, 2).expect("it converges");
+        let Projection { weight, kept, .. } =
+            principal(vectors.as_flattened(), 4, 2).expect("it converges");
         let expected = [1.0f32, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0];
         for (found, expected) in weight.iter().zip(expected) {
             assert!((found.abs() - expected).abs() < 1e-5, "{weight:?}");

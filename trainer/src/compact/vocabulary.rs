@@ -22,21 +22,32 @@ pub struct Pruned {
 /// # Errors
 /// If it is not a WordPiece tokenizer as Hugging Face writes it, or has added tokens outside its vocabulary.
 pub fn prune(tokenizer: &[u8], used: &[bool]) -> Result<Pruned> {
-    let mut json: Value = serde_json::from_slice(tokenizer).map_err(|cause| refuse("JSON").caused_by(cause))?;
+    let mut json: Value =
+        serde_json::from_slice(tokenizer).map_err(|cause| refuse("JSON").caused_by(cause))?;
     let special: Vec<u64> = json["added_tokens"]
         .as_array()
         .ok_or_else(|| refuse("`added_tokens`"))?
         .iter()
         .filter_map(|token| token["id"].as_u64())
         .collect();
-    let vocabulary = json["model"]["vocab"].as_object().ok_or_else(|| refuse("`model.vocab`, a map"))?;
+    let vocabulary = json["model"]["vocab"]
+        .as_object()
+        .ok_or_else(|| refuse("`model.vocab`, a map"))?;
     let mut words: Vec<(String, u64)> = Vec::with_capacity(vocabulary.len());
     for (word, id) in vocabulary {
-        words.push((word.clone(), id.as_u64().ok_or_else(|| refuse("numbers in `model.vocab`"))?));
+        words.push((
+            word.clone(),
+            id.as_u64()
+                .ok_or_else(|| refuse("numbers in `model.vocab`"))?,
+        ));
     }
     words.sort_by_key(|(_, id)| *id);
-    if let Some(outside) = special.iter().find(|id| words.binary_search_by_key(id, |(_, id)| id).is_err()) {
-        return Err(refuse("added tokens that `model.vocab` has too").caused_by(format!("the token {outside}")));
+    if let Some(outside) = special
+        .iter()
+        .find(|id| words.binary_search_by_key(id, |(_, id)| id).is_err())
+    {
+        return Err(refuse("added tokens that `model.vocab` has too")
+            .caused_by(format!("the token {outside}")));
     }
     let mut unused = 0;
     words.retain(|(word, id)| {
@@ -48,12 +59,22 @@ pub fn prune(tokenizer: &[u8], used: &[bool]) -> Result<Pruned> {
         };
         in_use || letter || spare || special.contains(id)
     });
-    let new: HashMap<u64, usize> = words.iter().enumerate().map(|(at, (_, id))| (*id, at)).collect();
+    let new: HashMap<u64, usize> = words
+        .iter()
+        .enumerate()
+        .map(|(at, (_, id))| (*id, at))
+        .collect();
     renumber(&mut json, &new);
-    let kept = words.iter().enumerate().map(|(at, (word, _))| (word.clone(), Value::from(at)));
+    let kept = words
+        .iter()
+        .enumerate()
+        .map(|(at, (word, _))| (word.clone(), Value::from(at)));
     json["model"]["vocab"] = Value::Object(kept.collect());
     let tokenizer = serde_json::to_vec(&json).map_err(|cause| refuse("JSON").caused_by(cause))?;
-    Ok(Pruned { tokenizer, rows: words.iter().map(|(_, id)| *id as usize).collect() })
+    Ok(Pruned {
+        tokenizer,
+        rows: words.iter().map(|(_, id)| *id as usize).collect(),
+    })
 }
 
 /// Renumbers special tokens outside the vocabulary.
@@ -75,13 +96,18 @@ fn renumber(json: &mut Value, new: &HashMap<u64, usize>) {
     }
     // The form of BertProcessing: ["[SEP]", 102].
     for pair in ["sep", "cls"] {
-        if let Some(pair) = json["post_processor"].get_mut(pair).and_then(Value::as_array_mut)
+        if let Some(pair) = json["post_processor"]
+            .get_mut(pair)
+            .and_then(Value::as_array_mut)
             && let Some(id) = pair.get_mut(1)
         {
             renew(id);
         }
     }
-    if let Some(padding) = json.get_mut("padding").filter(|padding| padding.is_object()) {
+    if let Some(padding) = json
+        .get_mut("padding")
+        .filter(|padding| padding.is_object())
+    {
         renew(&mut padding["pad_id"]);
     }
 }
@@ -103,15 +129,29 @@ mod tests {
         let kept = ["fever and chest pain", "coughing since monday"];
         let mut used = vec![false; before.size()];
         for text in kept {
-            before.pieces(text).expect("text").into_iter().for_each(|id| used[id as usize] = true);
+            before
+                .pieces(text)
+                .expect("text")
+                .into_iter()
+                .for_each(|id| used[id as usize] = true);
         }
         let pruned = prune(TINY, &used).expect("a WordPiece tokenizer");
-        assert!(pruned.rows.len() < before.size(), "{} of {}", pruned.rows.len(), before.size());
+        assert!(
+            pruned.rows.len() < before.size(),
+            "{} of {}",
+            pruned.rows.len(),
+            before.size()
+        );
         assert!(pruned.rows.is_sorted());
         let after = Tokens::from_bytes(&pruned.tokenizer).expect("whole");
         assert_eq!(after.size(), pruned.rows.len());
         let words = |tokens: &Tokens, text: &str| -> Vec<String> {
-            tokens.pieces(text).expect("text").into_iter().map(|id| tokens.token(id)).collect()
+            tokens
+                .pieces(text)
+                .expect("text")
+                .into_iter()
+                .map(|id| tokens.token(id))
+                .collect()
         };
         for text in kept {
             assert_eq!(words(&after, text), words(&before, text));
@@ -123,16 +163,28 @@ mod tests {
         assert_eq!(after.token(after.pad()), "[PAD]");
         after.markers().expect("unused rows are left");
         let strange = words(&after, "headache");
-        assert!(!strange.is_empty() && strange.iter().all(|piece| piece != "[UNK]"), "{strange:?}");
+        assert!(
+            !strange.is_empty() && strange.iter().all(|piece| piece != "[UNK]"),
+            "{strange:?}"
+        );
     }
 
     #[test]
     fn another_kind_of_tokenizer_is_refused() {
-        let said =
-            prune(br#"{"added_tokens": [], "model": {"vocab": [["a", 1]]}}"#, &[]).err().expect("no map").to_string();
+        let said = prune(
+            br#"{"added_tokens": [], "model": {"vocab": [["a", 1]]}}"#,
+            &[],
+        )
+        .err()
+        .expect("no map")
+        .to_string();
         assert!(said.contains("model.vocab"), "{said}");
-        let added = br#"{"added_tokens": [{"id": 0}, {"id": 7}], "model": {"vocab": {"a": 0, "b": 1}}}"#;
-        let said = prune(added, &[]).err().expect("a token without a piece").to_string();
+        let added =
+            br#"{"added_tokens": [{"id": 0}, {"id": 7}], "model": {"vocab": {"a": 0, "b": 1}}}"#;
+        let said = prune(added, &[])
+            .err()
+            .expect("a token without a piece")
+            .to_string();
         assert!(said.contains("added tokens"), "{said}");
     }
 }

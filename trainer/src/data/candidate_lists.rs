@@ -53,7 +53,11 @@ impl CandidateList {
     /// The first candidates with the retriever's scores; 0 where it gave none.
     pub fn ranked(&self, top: u32) -> Vec<Candidate> {
         let scores = self.scores.iter().copied().chain(std::iter::repeat(0.0));
-        let candidates = self.candidates.iter().zip(scores).map(|(concept, score)| Candidate::new(*concept, score));
+        let candidates = self
+            .candidates
+            .iter()
+            .zip(scores)
+            .map(|(concept, score)| Candidate::new(*concept, score));
         candidates.take(top as usize).collect()
     }
 }
@@ -77,29 +81,50 @@ impl CandidateLists {
             if line.trim().is_empty() {
                 return Ok(());
             }
-            let Line { doc_id, start, end, id, candidates, scores, teacher } = record(line)?;
-            check_finite("`scores`", &scores).and_then(|()| check_finite("`teacher`", &teacher)).map_err(|error| {
-                // `check_finite` reports a damaged artifact; this is user input.
-                Error::input(error.to_string())
-            })?;
+            let Line {
+                doc_id,
+                start,
+                end,
+                id,
+                candidates,
+                scores,
+                teacher,
+            } = record(line)?;
+            check_finite("`scores`", &scores)
+                .and_then(|()| check_finite("`teacher`", &teacher))
+                .map_err(|error| {
+                    // `check_finite` reports a damaged artifact; this is user input.
+                    Error::input(error.to_string())
+                })?;
             for (what, found) in [("scores", scores.len()), ("teacher scores", teacher.len())] {
                 if found != 0 && found != candidates.len() {
                     let expected = candidates.len();
-                    return Err(Error::input(format!("expected {expected} {what}, one per candidate, found {found}")));
+                    return Err(Error::input(format!(
+                        "expected {expected} {what}, one per candidate, found {found}"
+                    )));
                 }
             }
             let mut concepts = Vec::with_capacity(candidates.len());
             for id in &candidates {
                 let Some(concept) = kb.find(id) else {
-                    return Err(Error::input(format!("expected candidates of the knowledge base, found {id}")));
+                    return Err(Error::input(format!(
+                        "expected candidates of the knowledge base, found {id}"
+                    )));
                 };
                 if concepts.contains(&concept) {
-                    return Err(Error::input(format!("expected each candidate once, found {id} twice")));
+                    return Err(Error::input(format!(
+                        "expected each candidate once, found {id} twice"
+                    )));
                 }
                 concepts.push(concept);
             }
-            let list =
-                CandidateList { line: number, ids: id.into_iter().collect(), candidates: concepts, scores, teacher };
+            let list = CandidateList {
+                line: number,
+                ids: id.into_iter().collect(),
+                candidates: concepts,
+                scores,
+                teacher,
+            };
             // A mention with two gold concepts has two equal lists.
             match all.entry((doc_id, start, end)) {
                 Entry::Vacant(place) => {
@@ -113,40 +138,78 @@ impl CandidateLists {
                         return Ok(());
                     }
                     let line = before.line;
-                    Err(Error::input(format!("expected one list per mention, found another in line {line}")))
+                    Err(Error::input(format!(
+                        "expected one list per mention, found another in line {line}"
+                    )))
                 }
             }
         })?;
         if all.is_empty() {
-            return Err(Error::input(format!("{}: expected candidate lists, found none", path.display())));
+            return Err(Error::input(format!(
+                "{}: expected candidate lists, found none",
+                path.display()
+            )));
         }
-        Ok(Self { path: path.to_owned(), of: all })
+        Ok(Self {
+            path: path.to_owned(),
+            of: all,
+        })
     }
 
     /// The lists of a split's mentions, in their order.
     ///
     /// # Errors
     /// If most lists have other gold concepts, which means another corpus.
-    pub fn of_split(&self, split: &Split, kb: &KnowledgeBase) -> Result<Vec<Option<&CandidateList>>> {
+    pub fn of_split(
+        &self,
+        split: &Split,
+        kb: &KnowledgeBase,
+    ) -> Result<Vec<Option<&CandidateList>>> {
         let places = split.code_points();
         let of = |(gold, [start, end]): (&Gold, [usize; 2])| {
-            self.of.get(&(split.documents.get(gold.document)?.doc_id.clone(), start, end))
+            self.of.get(&(
+                split.documents.get(gold.document)?.doc_id.clone(),
+                start,
+                end,
+            ))
         };
-        let lists: Vec<Option<&CandidateList>> = split.mentions.iter().zip(places).map(of).collect();
+        let lists: Vec<Option<&CandidateList>> =
+            split.mentions.iter().zip(places).map(of).collect();
         self.check(split, &lists, kb)?;
         Ok(lists)
     }
 
     /// Checks that the lists belong to this corpus. `--every` may keep one of several gold concepts, so single mentions may
     /// differ.
-    fn check(&self, split: &Split, lists: &[Option<&CandidateList>], kb: &KnowledgeBase) -> Result<()> {
+    fn check(
+        &self,
+        split: &Split,
+        lists: &[Option<&CandidateList>],
+        kb: &KnowledgeBase,
+    ) -> Result<()> {
         let id = |gold: &Gold| kb.get(gold.concept?).map(|concept| concept.id.as_str());
-        let listed = split.mentions.iter().zip(lists).filter_map(|(gold, list)| Some((id(gold)?, (*list)?)));
-        let listed: Vec<(&str, &CandidateList)> = listed.filter(|(_, list)| !list.ids.is_empty()).collect();
+        let listed = split
+            .mentions
+            .iter()
+            .zip(lists)
+            .filter_map(|(gold, list)| Some((id(gold)?, (*list)?)));
+        let listed: Vec<(&str, &CandidateList)> =
+            listed.filter(|(_, list)| !list.ids.is_empty()).collect();
         let differ = |(id, list): &&(&str, &CandidateList)| list.ids.iter().all(|own| own != id);
         let others = listed.iter().filter(differ).count();
-        let Some((id, list)) = listed.iter().find(differ).filter(|_| 2 * others > listed.len()) else { return Ok(()) };
-        let (path, line, found, all) = (self.path.display(), list.line, list.ids.join(", "), listed.len());
+        let Some((id, list)) = listed
+            .iter()
+            .find(differ)
+            .filter(|_| 2 * others > listed.len())
+        else {
+            return Ok(());
+        };
+        let (path, line, found, all) = (
+            self.path.display(),
+            list.line,
+            list.ids.join(", "),
+            listed.len(),
+        );
         Err(Error::input(format!(
             "{path}: line {line}: expected `id` {id} as in the corpus, found {found}; {others} of {all} lists differ, so they belong \
              to another corpus"
@@ -157,10 +220,19 @@ impl CandidateLists {
     ///
     /// # Errors
     /// If the list has other gold concepts, which means another corpus.
-    pub fn of(&self, doc_id: &str, start: usize, end: usize, ids: &[&str]) -> Result<Option<&CandidateList>> {
+    pub fn of(
+        &self,
+        doc_id: &str,
+        start: usize,
+        end: usize,
+        ids: &[&str],
+    ) -> Result<Option<&CandidateList>> {
         let found = self.of.get(&(doc_id.to_owned(), start, end));
         match found {
-            Some(list) if !list.ids.is_empty() && !list.ids.iter().any(|own| ids.contains(&own.as_str())) => {
+            Some(list)
+                if !list.ids.is_empty()
+                    && !list.ids.iter().any(|own| ids.contains(&own.as_str())) =>
+            {
                 let (path, line, found) = (self.path.display(), list.line, list.ids.join(", "));
                 Err(Error::input(format!(
                     "{path}: line {line}: expected `id` {} as in the corpus, found {found}; the lists belong to another corpus",

@@ -53,13 +53,21 @@ pub fn read_in(path: &Path, encoding: &TextEncoding) -> Result<KbFile> {
         && !error.is_interrupted()
     {
         let path = path.display();
-        return Err(Error::input(format!("{path}: expected concepts as JSON lines, found {found}")));
+        return Err(Error::input(format!(
+            "{path}: expected concepts as JSON lines, found {found}"
+        )));
     }
     read?;
     if kb.is_empty() {
-        return Err(Error::input(format!("{}: expected at least one concept, found none", path.display())));
+        return Err(Error::input(format!(
+            "{}: expected at least one concept, found none",
+            path.display()
+        )));
     }
-    Ok(KbFile { kb, blake3: hash.finalize().to_hex().to_string() })
+    Ok(KbFile {
+        kb,
+        blake3: hash.finalize().to_hex().to_string(),
+    })
 }
 
 /// The recognised format of a file that is no JSON Lines table, with the command that reads it.
@@ -68,9 +76,15 @@ fn other_form(path: &Path, encoding: &TextEncoding) -> Option<&'static str> {
         return None;
     }
     let mut head = Vec::new();
-    open_text(path, encoding, Bound::Records).ok()?.take(formats::HEAD as u64).read_to_end(&mut head).ok()?;
+    open_text(path, encoding, Bound::Records)
+        .ok()?
+        .take(formats::HEAD as u64)
+        .read_to_end(&mut head)
+        .ok()?;
     let columns = |head: &[u8]| {
-        head.split(|byte| *byte == b'\n').next().is_some_and(|line| line.contains(&b',') || line.contains(&b'\t'))
+        head.split(|byte| *byte == b'\n')
+            .next()
+            .is_some_and(|line| line.contains(&b',') || line.contains(&b'\t'))
     };
     match Format::recognise(&head) {
         Some(Format::JsonLines) => None,
@@ -98,16 +112,24 @@ pub fn licences(beside: &Path) -> Result<Option<(Vec<String>, String)>> {
     if !path.is_file() {
         return Ok(None);
     }
-    let text = crate::io::files::read_text(&path).context(|| "the licences of the knowledge base".into())?;
+    let text = crate::io::files::read_text(&path)
+        .context(|| "the licences of the knowledge base".into())?;
     let rows: Vec<Vec<&str>> = text
         .lines()
         .filter_map(|line| line.trim().strip_prefix('|')?.strip_suffix('|'))
         .map(|row| row.split('|').map(str::trim).collect())
         .collect();
-    let column = rows.first().and_then(|head| head.iter().position(|cell| cell.to_lowercase().starts_with("licen")));
+    let column = rows.first().and_then(|head| {
+        head.iter()
+            .position(|cell| cell.to_lowercase().starts_with("licen"))
+    });
     let lines = match column {
         None => Vec::new(),
-        Some(at) => rows.iter().skip(2).filter_map(|row| Some(format!("{}: {}", row.first()?, row.get(at)?))).collect(),
+        Some(at) => rows
+            .iter()
+            .skip(2)
+            .filter_map(|row| Some(format!("{}: {}", row.first()?, row.get(at)?)))
+            .collect(),
     };
     Ok(Some((lines, text)))
 }
@@ -125,17 +147,28 @@ mod tests {
             ("{\"id\": \"D2\"}", "name"),
             (good, "found D1 twice"),
             ("{\"id\": ", "EOF"),
-            (r#"{"id": "D2\u001b[2J", "name": "cough"}"#, "U+001B in \"D2\\u{1b}[2J\""),
+            (
+                r#"{"id": "D2\u001b[2J", "name": "cough"}"#,
+                "U+001B in \"D2\\u{1b}[2J\"",
+            ),
             (r#"{"id": "D2\tT9", "name": "cough"}"#, "U+0009"),
             (r#"{"id": "D2\u202e", "name": "cough"}"#, "U+202E"),
             (r#"{"id": "D2\u0085", "name": "cough"}"#, "U+0085"),
         ] {
             std::fs::write(&path, format!("{good}\r\n\n{bad}\n")).expect("written");
             let error = read(&path).expect_err(bad).to_string();
-            assert!(error.contains("kb.jsonl: line 3") && error.contains(message), "{error}");
+            assert!(
+                error.contains("kb.jsonl: line 3") && error.contains(message),
+                "{error}"
+            );
         }
         std::fs::write(&path, "\n").expect("written");
-        assert!(read(&path).expect_err("empty").to_string().contains("at least one concept"));
+        assert!(
+            read(&path)
+                .expect_err("empty")
+                .to_string()
+                .contains("at least one concept")
+        );
     }
 
     #[test]
@@ -143,7 +176,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let text = "# Licences\n\n| Source | Version | Licence |\n| --- | --- | --- |\n| DOID | 2016 | CC0 |\n";
         std::fs::write(folder.path().join("LICENSES.md"), text).expect("written");
-        let (lines, whole) = licences(&folder.path().join("kb.jsonl")).expect("read").expect("there");
-        assert_eq!((lines, whole.as_str()), (vec!["DOID: CC0".to_owned()], text));
+        let (lines, whole) = licences(&folder.path().join("kb.jsonl"))
+            .expect("read")
+            .expect("there");
+        assert_eq!(
+            (lines, whole.as_str()),
+            (vec!["DOID: CC0".to_owned()], text)
+        );
     }
 }

@@ -69,10 +69,20 @@ pub struct CorpusMention {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ids: Vec<String>,
     /// Names of semantic types.
-    #[serde(default, alias = "type", deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        alias = "type",
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub types: Vec<String>,
     /// Identifiers of semantic types (TUIs).
-    #[serde(default, alias = "tui", deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        alias = "tui",
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub type_ids: Vec<String>,
     /// Whether the training split mentions the same concept. A mention without is zero-shot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,11 +105,21 @@ pub fn split_names(folder: &Path) -> Result<Vec<String>> {
     let failed = |cause| io_error("reading the folder", folder, cause);
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let file = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        let file = entry
+            .map_err(failed)?
+            .file_name()
+            .to_string_lossy()
+            .into_owned();
         let stem = corpus_files::unpacked(&file).strip_suffix(".jsonl");
-        names.extend(stem.and_then(|stem| stem.strip_prefix("mentions.")).map(str::to_owned));
+        names.extend(
+            stem.and_then(|stem| stem.strip_prefix("mentions."))
+                .map(str::to_owned),
+        );
     }
-    let mut ordered: Vec<String> = ["train", "dev", "test"].iter().filter_map(|usual| names.take(*usual)).collect();
+    let mut ordered: Vec<String> = ["train", "dev", "test"]
+        .iter()
+        .filter_map(|usual| names.take(*usual))
+        .collect();
     ordered.extend(names);
     Ok(ordered)
 }
@@ -149,19 +169,32 @@ impl Corpus {
             }
             let document: Document = record(line)?;
             if places.contains_key(&document.doc_id) {
-                let place = || format!("{} at {}:{number}", document.doc_id, documents_file.display());
+                let place = || {
+                    format!(
+                        "{} at {}:{number}",
+                        document.doc_id,
+                        documents_file.display()
+                    )
+                };
                 corpus.report.skip(DUPLICATE_DOCUMENT, place);
                 return Ok(());
             }
             let here = document.split.as_deref().is_none_or(|own| own == split);
-            places.insert(document.doc_id.clone(), here.then_some(corpus.documents.len()));
+            places.insert(
+                document.doc_id.clone(),
+                here.then_some(corpus.documents.len()),
+            );
             if here {
                 corpus.documents.push(document);
                 corpus.report.keep("documents", 1);
             }
             Ok(())
         })?;
-        let Self { documents, mentions, report } = &mut corpus;
+        let Self {
+            documents,
+            mentions,
+            report,
+        } = &mut corpus;
         let mut offsets: Vec<Option<Offsets<'_>>> = documents.iter().map(|_| None).collect();
         let mut placed: Vec<(usize, PlacedMention)> = Vec::new();
         for_each_line(&mentions_file, |number, line| {
@@ -169,32 +202,69 @@ impl Corpus {
                 return Ok(());
             }
             let mention: CorpusMention = record(line)?;
-            let place = || format!("{}:{number} document {}", mentions_file.display(), mention.doc_id);
+            let place = || {
+                format!(
+                    "{}:{number} document {}",
+                    mentions_file.display(),
+                    mention.doc_id
+                )
+            };
             let at = match places.get(&mention.doc_id) {
                 Some(Some(at)) => *at,
                 absent => {
-                    report.skip(if absent.is_some() { OTHER_SPLIT } else { UNKNOWN_DOCUMENT }, place);
+                    report.skip(
+                        if absent.is_some() {
+                            OTHER_SPLIT
+                        } else {
+                            UNKNOWN_DOCUMENT
+                        },
+                        place,
+                    );
                     return Ok(());
                 }
             };
-            let (Some(document), Some(offsets)) = (documents.get(at), offsets.get_mut(at)) else { return Ok(()) };
+            let (Some(document), Some(offsets)) = (documents.get(at), offsets.get_mut(at)) else {
+                return Ok(());
+            };
             let offsets = offsets.get_or_insert_with(|| Offsets::new(&document.text));
             match span_of(&document.text, offsets, mention.start, mention.end) {
                 Some((span, found)) if found == mention.text => {
-                    placed.push((number, PlacedMention { document: at, span, mention }));
+                    placed.push((
+                        number,
+                        PlacedMention {
+                            document: at,
+                            span,
+                            mention,
+                        },
+                    ));
                 }
                 found => {
                     let (start, end, text) = (mention.start, mention.end, &mention.text);
-                    let found = found.map_or("nothing".to_owned(), |(_, found)| format!("{found:?}"));
-                    report.skip(MISPLACED, || format!("{} {start}..{end}: expected {text:?}, found {found}", place()));
+                    let found =
+                        found.map_or("nothing".to_owned(), |(_, found)| format!("{found:?}"));
+                    report.skip(MISPLACED, || {
+                        format!(
+                            "{} {start}..{end}: expected {text:?}, found {found}",
+                            place()
+                        )
+                    });
                 }
             }
             Ok(())
         })?;
         let place = |(number, placed): &(usize, PlacedMention)| {
-            format!("{}:{number} document {}", mentions_file.display(), placed.mention.doc_id)
+            format!(
+                "{}:{number} document {}",
+                mentions_file.display(),
+                placed.mention.doc_id
+            )
         };
-        let kept = without_duplicates(placed, |(_, placed)| (placed.document, &placed.mention), report, place);
+        let kept = without_duplicates(
+            placed,
+            |(_, placed)| (placed.document, &placed.mention),
+            report,
+            place,
+        );
         report.keep("mentions", kept.len());
         mentions.extend(kept.into_iter().map(|(_, placed)| placed));
         Ok(corpus)
@@ -230,7 +300,11 @@ pub fn without_duplicates<T>(
     for (at, one) in all.into_iter().enumerate() {
         let mention = of(&one).1;
         let shown = || {
-            let ids = if mention.id.is_none() { "NIL".to_owned() } else { mention.ids().collect::<Vec<_>>().join("|") };
+            let ids = if mention.id.is_none() {
+                "NIL".to_owned()
+            } else {
+                mention.ids().collect::<Vec<_>>().join("|")
+            };
             format!("{} {:?} {ids}", place(&one), mention.text)
         };
         match (is_double[at], competes[at]) {
@@ -266,15 +340,24 @@ pub fn documents(folder: &Path) -> Result<Vec<Document>> {
 }
 
 /// The byte span and text between two code points; `None` if out of range or empty.
-pub fn span_of<'a>(text: &'a str, offsets: &Offsets<'a>, start: usize, end: usize) -> Option<(Span, &'a str)> {
-    let span = Span::new(offsets.byte_of_code_point(start)?, offsets.byte_of_code_point(end)?);
+pub fn span_of<'a>(
+    text: &'a str,
+    offsets: &Offsets<'a>,
+    start: usize,
+    end: usize,
+) -> Option<(Span, &'a str)> {
+    let span = Span::new(
+        offsets.byte_of_code_point(start)?,
+        offsets.byte_of_code_point(end)?,
+    );
     span.of(text).ok().map(|found| (span, found))
 }
 
 /// The file in a folder with this stem and `.jsonl`, compressed or not.
 fn find(folder: &Path, stem: &str) -> Result<PathBuf> {
     check_complete(folder)?;
-    let entries = std::fs::read_dir(folder).map_err(|cause| io_error("reading the folder", folder, cause))?;
+    let entries =
+        std::fs::read_dir(folder).map_err(|cause| io_error("reading the folder", folder, cause))?;
     let mut all = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|cause| io_error("reading the folder", folder, cause))?;
@@ -282,24 +365,40 @@ fn find(folder: &Path, stem: &str) -> Result<PathBuf> {
     }
     all.sort();
     let wanted = format!("{stem}.jsonl");
-    let found: Vec<&String> = all.iter().filter(|name| corpus_files::unpacked(name) == wanted).collect();
+    let found: Vec<&String> = all
+        .iter()
+        .filter(|name| corpus_files::unpacked(name) == wanted)
+        .collect();
     match found.as_slice() {
         [one] => Ok(folder.join(one)),
         [] => {
-            let similar: Vec<&str> =
-                all.iter().map(String::as_str).filter(|name| name.contains(".jsonl")).take(12).collect();
-            let similar = if similar.is_empty() { "none".to_owned() } else { similar.join(", ") };
+            let similar: Vec<&str> = all
+                .iter()
+                .map(String::as_str)
+                .filter(|name| name.contains(".jsonl"))
+                .take(12)
+                .collect();
+            let similar = if similar.is_empty() {
+                "none".to_owned()
+            } else {
+                similar.join(", ")
+            };
             Err(Error::io(format!(
                 "{}: expected {stem}.jsonl (or .xz, .gz, .zst), found the JSONL files: {similar}",
                 folder.display()
             )))
         }
-        several => Err(Error::input(format!("{}: expected one of {several:?}, found all of them", folder.display()))),
+        several => Err(Error::input(format!(
+            "{}: expected one of {several:?}, found all of them",
+            folder.display()
+        ))),
     }
 }
 
 /// Reads `"a"`, `["a", "b"]` or `null`.
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<String>, D::Error> {
+fn one_or_many<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a text, a list of texts or null")]
     enum OneOrMany {
@@ -337,22 +436,47 @@ mod tests {
 {"doc_id":"3","start":0,"end":2,"text":"no","id":null}"#,
         );
         let corpus = Corpus::read(folder.path(), "test").expect("readable");
-        assert_eq!(corpus.documents.iter().map(|document| document.doc_id.as_str()).collect::<Vec<_>>(), ["1", "3"]);
-        let [fever, no] = &corpus.mentions[..] else { panic!("{:?}", corpus.mentions) };
-        assert_eq!((fever.document, fever.span, fever.mention.id.as_deref()), (0, Span::new(5, 10), Some("C1")));
-        assert_eq!((fever.mention.types.len(), &fever.mention.type_ids[..]), (0, &["T1".to_owned()][..]));
-        assert_eq!((no.document, no.span, no.mention.id.as_deref()), (1, Span::new(0, 2), None));
+        assert_eq!(
+            corpus
+                .documents
+                .iter()
+                .map(|document| document.doc_id.as_str())
+                .collect::<Vec<_>>(),
+            ["1", "3"]
+        );
+        let [fever, no] = &corpus.mentions[..] else {
+            panic!("{:?}", corpus.mentions)
+        };
+        assert_eq!(
+            (fever.document, fever.span, fever.mention.id.as_deref()),
+            (0, Span::new(5, 10), Some("C1"))
+        );
+        assert_eq!(
+            (fever.mention.types.len(), &fever.mention.type_ids[..]),
+            (0, &["T1".to_owned()][..])
+        );
+        assert_eq!(
+            (no.document, no.span, no.mention.id.as_deref()),
+            (1, Span::new(0, 2), None)
+        );
         let report = &corpus.report;
-        let skipped =
-            [MISPLACED, OTHER_SPLIT, UNKNOWN_DOCUMENT, DUPLICATE_DOCUMENT].map(|reason| report.skipped(reason));
+        let skipped = [MISPLACED, OTHER_SPLIT, UNKNOWN_DOCUMENT, DUPLICATE_DOCUMENT]
+            .map(|reason| report.skipped(reason));
         assert_eq!((skipped, report.skipped_in_all()), ([2, 1, 1, 1], 5));
-        assert!(report.examples[MISPLACED][0].ends_with(r#":2 document 1 3..8: expected "fever", found nothing"#));
-        assert!(report.examples[MISPLACED][1].ends_with(r#"2..7: expected "Fever", found "fever""#));
+        assert!(
+            report.examples[MISPLACED][0]
+                .ends_with(r#":2 document 1 3..8: expected "fever", found nothing"#)
+        );
+        assert!(
+            report.examples[MISPLACED][1].ends_with(r#"2..7: expected "Fever", found "fever""#)
+        );
     }
 
     #[test]
     fn duplicate_mentions_are_skipped() {
-        let line = |more: &str| format!("{{\"doc_id\":\"1\",\"start\":0,\"end\":1,\"text\":\"a\",{more}}}\n");
+        let line = |more: &str| {
+            format!("{{\"doc_id\":\"1\",\"start\":0,\"end\":1,\"text\":\"a\",{more}}}\n")
+        };
         let mentions = [
             line(r#""id":"C1""#),
             line(r#""id":"C2""#),
@@ -363,24 +487,53 @@ mod tests {
         ];
         let folder = folder("{\"doc_id\":\"1\",\"text\":\"a\"}\n", &mentions.concat());
         let corpus = Corpus::read(folder.path(), "test").expect("readable");
-        let ids: Vec<String> =
-            corpus.mentions.iter().map(|found| found.mention.ids().collect::<Vec<_>>().join("|")).collect();
+        let ids: Vec<String> = corpus
+            .mentions
+            .iter()
+            .map(|found| found.mention.ids().collect::<Vec<_>>().join("|"))
+            .collect();
         assert_eq!(ids, ["C1", "C2", "C1", "C1|C2"]);
         let report = &corpus.report;
-        assert_eq!((report.skipped(DUPLICATE_MENTION), report.noted[SAME_SPAN], report.kept("mentions")), (2, 2, 4));
-        assert!(report.examples[DUPLICATE_MENTION][0].contains("mentions.test.jsonl:4 document 1"), "{report:?}");
-        assert!(report.examples[DUPLICATE_MENTION][1].contains(":6 document 1"), "{report:?}");
+        assert_eq!(
+            (
+                report.skipped(DUPLICATE_MENTION),
+                report.noted[SAME_SPAN],
+                report.kept("mentions")
+            ),
+            (2, 2, 4)
+        );
+        assert!(
+            report.examples[DUPLICATE_MENTION][0].contains("mentions.test.jsonl:4 document 1"),
+            "{report:?}"
+        );
+        assert!(
+            report.examples[DUPLICATE_MENTION][1].contains(":6 document 1"),
+            "{report:?}"
+        );
     }
 
     #[test]
     fn error_names_file_line_and_field() {
         let text = "{\"doc_id\":\"1\",\"text\":\"a\"}\n";
-        let say = |mentions: &str| Corpus::read(folder(text, mentions).path(), "test").expect_err("bad").to_string();
+        let say = |mentions: &str| {
+            Corpus::read(folder(text, mentions).path(), "test")
+                .expect_err("bad")
+                .to_string()
+        };
         let message = say("\n{\"doc_id\":\"1\",\"start\":-1,\"end\":1,\"text\":\"a\"}");
-        assert!(message.contains("mentions.test.jsonl: line 2: field `start`"), "{message}");
+        assert!(
+            message.contains("mentions.test.jsonl: line 2: field `start`"),
+            "{message}"
+        );
         let message = say(r#"{"doc_id":"1","start":0,"end":1,"text":"a","type":3}"#);
-        assert!(message.contains("field `type`: expected a text, a list of texts or null"), "{message}");
-        assert!(say(r#"{"doc_id":"1","start":0,"end":1"#).contains("line 1: expected one JSON object: EOF"));
+        assert!(
+            message.contains("field `type`: expected a text, a list of texts or null"),
+            "{message}"
+        );
+        assert!(
+            say(r#"{"doc_id":"1","start":0,"end":1"#)
+                .contains("line 1: expected one JSON object: EOF")
+        );
     }
 
     #[test]
@@ -388,11 +541,24 @@ mod tests {
         let folder = folder("", "");
         let error = Corpus::read(folder.path(), "dev").expect_err("missing");
         assert_eq!(error.kind(), pel_shared::error::Kind::Io);
-        assert!(error.to_string().ends_with("found the JSONL files: documents.jsonl, mentions.test.jsonl"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .ends_with("found the JSONL files: documents.jsonl, mentions.test.jsonl"),
+            "{error}"
+        );
         std::fs::write(folder.path().join("documents.jsonl.gz"), "").expect("written");
-        let message = Corpus::read(folder.path(), "test").expect_err("ambiguous").to_string();
-        assert!(message.contains(r#"["documents.jsonl", "documents.jsonl.gz"]"#), "{message}");
+        let message = Corpus::read(folder.path(), "test")
+            .expect_err("ambiguous")
+            .to_string();
+        assert!(
+            message.contains(r#"["documents.jsonl", "documents.jsonl.gz"]"#),
+            "{message}"
+        );
         let error = Corpus::read(&folder.path().join("none"), "test").expect_err("no folder");
-        assert!(error.to_string().starts_with("reading the folder "), "{error}");
+        assert!(
+            error.to_string().starts_with("reading the folder "),
+            "{error}"
+        );
     }
 }

@@ -64,7 +64,12 @@ impl OwnDomain {
         let mut members: HashMap<&str, HashSet<u32>> = HashMap::new();
         for (id, concept) in kb.iter() {
             match self.of_concept() {
-                Some(by) => drop(members.entry(domain_of(concept, by)).or_default().insert(id.0)),
+                Some(by) => drop(
+                    members
+                        .entry(domain_of(concept, by))
+                        .or_default()
+                        .insert(id.0),
+                ),
                 None => concept.sources.iter().for_each(|source| {
                     members.entry(source).or_default().insert(id.0);
                 }),
@@ -76,5 +81,7 @@ impl OwnDomain {
 
 /// The error for a domain without concepts.
 pub fn missing_domain_error(domain: &str) -> Error {
-    Error::input(format!("expected concepts with the source {domain}, the domain of a document, found none"))
+    Error::input(format!(
+        "expected concepts with the source {domain}, the domain of a document, found none"
+    ))
 }

@@ -47,7 +47,12 @@ pub struct Domains {
 
 impl Domains {
     /// Collects the domains of mentions; `of_document` maps document ids to domains.
-    pub fn new(by: By, split: &Split, kb: &KnowledgeBase, of_document: &HashMap<String, String>) -> Self {
+    pub fn new(
+        by: By,
+        split: &Split,
+        kb: &KnowledgeBase,
+        of_document: &HashMap<String, String>,
+    ) -> Self {
         let names_of = |concept: &Concept| match by {
             By::Type if concept.types.is_empty() => concept.type_ids.clone(),
             By::Type => concept.types.clone(),
@@ -55,22 +60,43 @@ impl Domains {
             By::Domain => Vec::new(),
         };
         let names_of_mention = |gold: &crate::data::split::Gold| {
-            let Some(concept) = gold.concept.and_then(|concept| kb.get(concept)) else { return Vec::new() };
-            let document = split.documents.get(gold.document).map(|document| document.doc_id.as_str());
-            let of_document = (by == By::Domain).then(|| of_document.get(document?).cloned()).flatten();
+            let Some(concept) = gold.concept.and_then(|concept| kb.get(concept)) else {
+                return Vec::new();
+            };
+            let document = split
+                .documents
+                .get(gold.document)
+                .map(|document| document.doc_id.as_str());
+            let of_document = (by == By::Domain)
+                .then(|| of_document.get(document?).cloned())
+                .flatten();
             of_document.into_iter().chain(names_of(concept)).collect()
         };
         let texts: Vec<Vec<String>> = split.mentions.iter().map(names_of_mention).collect();
-        let mut places: BTreeMap<&str, usize> = texts.iter().flatten().map(|name| (name.as_str(), 0)).collect();
-        places.values_mut().enumerate().for_each(|(at, place)| *place = at);
+        let mut places: BTreeMap<&str, usize> = texts
+            .iter()
+            .flatten()
+            .map(|name| (name.as_str(), 0))
+            .collect();
+        places
+            .values_mut()
+            .enumerate()
+            .for_each(|(at, place)| *place = at);
         let places_of = |names: &Vec<String>| {
-            let mut places: Vec<usize> = names.iter().filter_map(|name| places.get(name.as_str()).copied()).collect();
+            let mut places: Vec<usize> = names
+                .iter()
+                .filter_map(|name| places.get(name.as_str()).copied())
+                .collect();
             places.sort_unstable();
             places.dedup();
             places
         };
         let of_mention = texts.iter().map(places_of).collect();
-        Self { by, names: places.into_keys().map(str::to_owned).collect(), of_mention }
+        Self {
+            by,
+            names: places.into_keys().map(str::to_owned).collect(),
+            of_mention,
+        }
     }
 }
 
@@ -88,7 +114,10 @@ pub fn of_documents(folder: &Path) -> Result<HashMap<String, String>> {
     for file in corpus_files::existing(folder, "documents") {
         for_each_line(&file, |_, line| {
             if !line.trim().is_empty()
-                && let Row { doc_id, domain: Some(domain) } = record(line)?
+                && let Row {
+                    doc_id,
+                    domain: Some(domain),
+                } = record(line)?
             {
                 domains.insert(doc_id, domain);
             }

@@ -40,7 +40,10 @@ enum Unit {
 
 /// A fragment in JSONL: `[3, 9]` or `{"start": 3, "end": 9}`.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a fragment as [start, end] or {\"start\": .., \"end\": ..}")]
+#[serde(
+    untagged,
+    expecting = "expected a fragment as [start, end] or {\"start\": .., \"end\": ..}"
+)]
 enum Fragment {
     Pair(usize, usize),
     Named { start: usize, end: usize },
@@ -84,7 +87,13 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
     let mut spans = Spans::default();
     let mut seen: HashMap<Vec<Span>, Vec<String>> = HashMap::new();
     for_each_line_in(path, encoding, Bound::Spans, |number, line| {
-        let Some(row) = (if brat { brat_row(line)? } else { json_row(line)? }) else { return Ok(()) };
+        let Some(row) = (if brat {
+            brat_row(line)?
+        } else {
+            json_row(line)?
+        }) else {
+            return Ok(());
+        };
         let pieces = pieces(&row, text, &offsets)?;
         let place = || format!("{}: line {number}", path.display());
         match seen.get_mut(&pieces) {
@@ -95,7 +104,9 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
             }
             None => {
                 seen.insert(pieces.clone(), vec![row.label]);
-                spans.mentions.extend(Detected::of_pieces(pieces, Origin::Given));
+                spans
+                    .mentions
+                    .extend(Detected::of_pieces(pieces, Origin::Given));
             }
         }
         Ok(())
@@ -106,7 +117,11 @@ pub fn read(path: &Path, encoding: &TextEncoding, text: &str) -> Result<Spans> {
 
 /// Whether the file name ends in `.ann`, compressed or not.
 fn is_brat(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
     unpacked(&name).ends_with(".ann")
 }
 
@@ -114,15 +129,30 @@ fn json_row(line: &str) -> Result<Option<Row>> {
     if line.trim().is_empty() {
         return Ok(None);
     }
-    let row: JsonRow =
-        serde_json::from_str(line).map_err(|cause| Error::input("expected a span as JSON").caused_by(cause))?;
-    let JsonRow { start, end, fragments, unit, text, more } = row;
+    let row: JsonRow = serde_json::from_str(line)
+        .map_err(|cause| Error::input("expected a span as JSON").caused_by(cause))?;
+    let JsonRow {
+        start,
+        end,
+        fragments,
+        unit,
+        text,
+        more,
+    } = row;
     let label = Value::Object(more).to_string();
     let extent = match (start, end) {
         (Some(start), Some(end)) => Some((start, end)),
         (None, None) => None,
-        (Some(_), None) => return Err(Error::input("expected a span with `start` and `end`, found no `end`")),
-        (None, Some(_)) => return Err(Error::input("expected a span with `start` and `end`, found no `start`")),
+        (Some(_), None) => {
+            return Err(Error::input(
+                "expected a span with `start` and `end`, found no `end`",
+            ));
+        }
+        (None, Some(_)) => {
+            return Err(Error::input(
+                "expected a span with `start` and `end`, found no `start`",
+            ));
+        }
     };
     let pieces: Vec<(usize, usize)> = match (fragments, extent) {
         (Some(fragments), _) if !fragments.is_empty() => {
@@ -132,9 +162,16 @@ fn json_row(line: &str) -> Result<Option<Row>> {
             fragments.into_iter().map(pair).collect()
         }
         (_, Some(extent)) => vec![extent],
-        _ => return Err(Error::input("expected a span with `start` and `end`, or with `fragments`, found neither")),
+        _ => {
+            return Err(Error::input(
+                "expected a span with `start` and `end`, or with `fragments`, found neither",
+            ));
+        }
     };
-    let (first, last) = (pieces.iter().map(|piece| piece.0).min(), pieces.iter().map(|piece| piece.1).max());
+    let (first, last) = (
+        pieces.iter().map(|piece| piece.0).min(),
+        pieces.iter().map(|piece| piece.1).max(),
+    );
     if let (Some((start, end)), Some(first), Some(last)) = (extent, first, last)
         && (start, end) != (first, last)
     {
@@ -142,7 +179,12 @@ fn json_row(line: &str) -> Result<Option<Row>> {
             "expected fragments from `start` {start} to `end` {end}, found them from {first} to {last}"
         )));
     }
-    Ok(Some(Row { pieces, unit, text, label }))
+    Ok(Some(Row {
+        pieces,
+        unit,
+        text,
+        label,
+    }))
 }
 
 /// Parses a text-bound annotation. Other annotations (relations, notes) are not spans.
@@ -156,15 +198,31 @@ fn brat_row(line: &str) -> Result<Option<Row>> {
         ))
     };
     let mut fields = line.splitn(3, '\t');
-    let (_, place, text) = (fields.next(), fields.next().ok_or_else(refuse)?, fields.next());
+    let (_, place, text) = (
+        fields.next(),
+        fields.next().ok_or_else(refuse)?,
+        fields.next(),
+    );
     let (kind, places) = place.trim().split_once(' ').ok_or_else(refuse)?;
-    let number = |number: &str| number.parse::<usize>().map_err(|cause| refuse().caused_by(cause));
-    let pieces = places.split(';').map(|piece| match piece.split_whitespace().collect::<Vec<_>>()[..] {
-        [start, end] => Ok((number(start)?, number(end)?)),
-        _ => Err(refuse()),
-    });
+    let number = |number: &str| {
+        number
+            .parse::<usize>()
+            .map_err(|cause| refuse().caused_by(cause))
+    };
+    let pieces =
+        places.split(';').map(
+            |piece| match piece.split_whitespace().collect::<Vec<_>>()[..] {
+                [start, end] => Ok((number(start)?, number(end)?)),
+                _ => Err(refuse()),
+            },
+        );
     let (pieces, text) = (pieces.collect::<Result<_>>()?, text.map(str::to_owned));
-    Ok(Some(Row { pieces, unit: Unit::CodePoints, text, label: kind.to_owned() }))
+    Ok(Some(Row {
+        pieces,
+        unit: Unit::CodePoints,
+        text,
+        label: kind.to_owned(),
+    }))
 }
 
 /// The fragments of a mention in bytes and text order.
@@ -188,7 +246,12 @@ fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
     let pieces = over_line_ends(text, in_order(given.clone()));
     if let Some(expected) = &row.text {
         check_text(expected, text, &given, &pieces).map_err(|why| {
-            let places = row.pieces.iter().map(|(start, end)| format!("{start}..{end}")).collect::<Vec<_>>().join(";");
+            let places = row
+                .pieces
+                .iter()
+                .map(|(start, end)| format!("{start}..{end}"))
+                .collect::<Vec<_>>()
+                .join(";");
             Error::input(format!("the span {places}: {why}"))
         })?;
     }
@@ -199,8 +262,12 @@ fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
 fn over_line_ends(text: &str, pieces: Vec<Span>) -> Vec<Span> {
     let mut joined: Vec<Span> = Vec::with_capacity(pieces.len());
     for piece in pieces {
-        let gap = joined.last().and_then(|last| text.get(last.end..piece.start)).unwrap_or_default();
-        let is_line_end = gap.contains(breaks_line) && gap.chars().all(|c| breaks_line(c) || c.is_whitespace());
+        let gap = joined
+            .last()
+            .and_then(|last| text.get(last.end..piece.start))
+            .unwrap_or_default();
+        let is_line_end =
+            gap.contains(breaks_line) && gap.chars().all(|c| breaks_line(c) || c.is_whitespace());
         match joined.last_mut() {
             Some(last) if is_line_end => last.end = piece.end,
             _ => joined.push(piece),
@@ -213,24 +280,41 @@ fn over_line_ends(text: &str, pieces: Vec<Span>) -> Vec<Span> {
 /// in file or text order, perhaps with dots between, or the whole extent.
 fn check_text(expected: &str, text: &str, given: &[Span], pieces: &[Span]) -> Result<()> {
     let words = |text: &str| {
-        let words = text.split(|c: char| c.is_whitespace() || breaks_line(c)).filter(|word| !word.is_empty());
+        let words = text
+            .split(|c: char| c.is_whitespace() || breaks_line(c))
+            .filter(|word| !word.is_empty());
         words.map(str::to_owned).collect::<Vec<_>>()
     };
     let found = text_of(text, pieces)?;
     let mut sorted = given.to_vec();
     sorted.sort_unstable();
-    let extent = pieces.first().zip(pieces.last()).map(|(first, last)| vec![Span::new(first.start, last.end)]);
-    let forms = [Some(pieces.to_vec()), Some(given.to_vec()), Some(sorted), extent];
+    let extent = pieces
+        .first()
+        .zip(pieces.last())
+        .map(|(first, last)| vec![Span::new(first.start, last.end)]);
+    let forms = [
+        Some(pieces.to_vec()),
+        Some(given.to_vec()),
+        Some(sorted),
+        extent,
+    ];
     let dots = ["...", "…", "[...]"];
     let wanted = words(expected);
-    let undotted: Vec<&String> = wanted.iter().filter(|word| !dots.contains(&word.as_str())).collect();
+    let undotted: Vec<&String> = wanted
+        .iter()
+        .filter(|word| !dots.contains(&word.as_str()))
+        .collect();
     for form in forms.into_iter().flatten() {
         let form_words = words(&text_of(text, &form)?);
-        if form_words == wanted || pieces.len() > 1 && form_words.iter().eq(undotted.iter().copied()) {
+        if form_words == wanted
+            || pieces.len() > 1 && form_words.iter().eq(undotted.iter().copied())
+        {
             return Ok(());
         }
     }
-    Err(Error::input(format!("expected {expected:?}, found {found:?}")))
+    Err(Error::input(format!(
+        "expected {expected:?}, found {found:?}"
+    )))
 }
 
 #[cfg(test)]
@@ -246,14 +330,23 @@ mod tests {
 
     fn read_as(name: &str, lines: &str, text: &str) -> Result<Vec<(usize, usize)>> {
         let spans = spans_of(name, lines, text)?;
-        Ok(spans.mentions.iter().map(|detected| (detected.span.start, detected.span.end)).collect())
+        Ok(spans
+            .mentions
+            .iter()
+            .map(|detected| (detected.span.start, detected.span.end))
+            .collect())
     }
 
     /// The fragments of each mention, joined by `|`.
     fn texts(name: &str, lines: &str, text: &str) -> Vec<String> {
         let spans = spans_of(name, lines, text).expect(lines);
         let pieces = |found: &Detected| {
-            found.pieces().iter().map(|piece| piece.of(text).expect("it fits").to_owned()).collect::<Vec<_>>().join("|")
+            found
+                .pieces()
+                .iter()
+                .map(|piece| piece.of(text).expect("it fits").to_owned())
+                .collect::<Vec<_>>()
+                .join("|")
         };
         spans.mentions.iter().map(pieces).collect()
     }
@@ -262,11 +355,23 @@ mod tests {
     fn every_unit_finds_the_same_bytes() {
         let text = "😷 has fever"; // the emoji: 4 bytes, 1 code point, 2 UTF-16 units
         for (name, lines) in [
-            ("a.ann", "T1\tSign 6 11\tfever\nR1\tx Arg1:T1\n#1\tnote T1\tx\n"),
+            (
+                "a.ann",
+                "T1\tSign 6 11\tfever\nR1\tx Arg1:T1\n#1\tnote T1\tx\n",
+            ),
             ("A.ANN.gz", "\u{feff}T1\tSign 6 11\r\n"),
-            ("a.jsonl", "{\"start\": 6, \"end\": 11, \"text\": \"fever\"}\n\n"),
-            ("b.jsonl", "{\"start\": 9, \"end\": 14, \"unit\": \"bytes\"}"),
-            ("c.jsonl", "{\"start\": 7, \"end\": 12, \"unit\": \"utf16\"}"),
+            (
+                "a.jsonl",
+                "{\"start\": 6, \"end\": 11, \"text\": \"fever\"}\n\n",
+            ),
+            (
+                "b.jsonl",
+                "{\"start\": 9, \"end\": 14, \"unit\": \"bytes\"}",
+            ),
+            (
+                "c.jsonl",
+                "{\"start\": 7, \"end\": 12, \"unit\": \"utf16\"}",
+            ),
             ("d.jsonl", "{\"fragments\": [[7, 12]], \"unit\": \"utf16\"}"),
         ] {
             assert_eq!(read_as(name, lines, text).expect(name), [(9, 14)], "{name}");
@@ -282,16 +387,41 @@ mod tests {
             ("a.ann", "T1\tSign x 9\tfever\n", "T1<tab>"),
             ("a.ann", "T1\tSign 2 5;6\thas fever\n", "T1<tab>"),
             ("a.ann", "T1\tSign 2 5;6 99\thas fever\n", "found 6..99"),
-            ("a.ann", "T1\tSign 2 5;6 11\thas cough\n", "expected \"has cough\", found \"has fever\""),
-            ("a.jsonl", "{\"start\": 6, \"end\": 99}", "expected a span within the text"),
-            ("a.jsonl", "{\"start\": 1, \"end\": 3, \"unit\": \"utf16\"}", "on character borders"),
+            (
+                "a.ann",
+                "T1\tSign 2 5;6 11\thas cough\n",
+                "expected \"has cough\", found \"has fever\"",
+            ),
+            (
+                "a.jsonl",
+                "{\"start\": 6, \"end\": 99}",
+                "expected a span within the text",
+            ),
+            (
+                "a.jsonl",
+                "{\"start\": 1, \"end\": 3, \"unit\": \"utf16\"}",
+                "on character borders",
+            ),
             ("a.jsonl", "{\"start\": 6}", "found no `end`"),
             ("a.jsonl", "{\"fragments\": []}", "found neither"),
-            ("a.jsonl", "{\"fragments\": [[2, 5, 7]]}", "expected a fragment as [start, end]"),
-            ("a.jsonl", "{\"start\": 2, \"end\": 9, \"fragments\": [[2, 5], [6, 11]]}", "them from 2 to 11"),
+            (
+                "a.jsonl",
+                "{\"fragments\": [[2, 5, 7]]}",
+                "expected a fragment as [start, end]",
+            ),
+            (
+                "a.jsonl",
+                "{\"start\": 2, \"end\": 9, \"fragments\": [[2, 5], [6, 11]]}",
+                "them from 2 to 11",
+            ),
         ] {
-            let error = read_as(name, lines, "😷 has fever").expect_err(lines).to_string();
-            assert!(error.contains(message) && error.contains("line 1"), "{error}");
+            let error = read_as(name, lines, "😷 has fever")
+                .expect_err(lines)
+                .to_string();
+            assert!(
+                error.contains(message) && error.contains("line 1"),
+                "{error}"
+            );
         }
     }
 
@@ -303,11 +433,23 @@ mod tests {
             ("T1\tDisorder 7 11;27 35\tlung injuries", "lung|injuries"),
             ("T1\tDisorder 27 35;7 11\tinjuries lung", "lung|injuries"),
             ("T1\tDisorder 27 35;7 11\tlung injuries", "lung|injuries"),
-            ("T1\tDisorder 7 11;27 35\tlung ... injuries", "lung|injuries"),
-            ("T1\tDisorder 7 11;27 35\tlung and left heart injuries", "lung|injuries"),
+            (
+                "T1\tDisorder 7 11;27 35\tlung ... injuries",
+                "lung|injuries",
+            ),
+            (
+                "T1\tDisorder 7 11;27 35\tlung and left heart injuries",
+                "lung|injuries",
+            ),
             ("T1\tDisorder 54 58;37 41\tknee pain", "pain|knee"),
-            ("T1\tDisorder 21 35;27 35\theart injuries injuries", "heart injuries"),
-            ("T1\tDisorder 21 26;26 35\theart  injuries", "heart injuries"),
+            (
+                "T1\tDisorder 21 35;27 35\theart injuries injuries",
+                "heart injuries",
+            ),
+            (
+                "T1\tDisorder 21 26;26 35\theart  injuries",
+                "heart injuries",
+            ),
         ] {
             assert_eq!(texts("a.ann", line, NOTE), [found], "{line}");
         }
@@ -322,11 +464,23 @@ mod tests {
     #[test]
     fn fragments_around_a_line_end_are_joined() {
         let (lf, crlf) = ("Known heart\nfailure.", "Known heart \r\n failure.");
-        assert_eq!(texts("a.ann", "T1\tD 6 11;12 19\theart failure", lf), ["heart\nfailure"]);
-        assert_eq!(texts("a.ann", "T1\tD 6 11;15 22\theart failure", crlf), ["heart \r\n failure"]);
-        assert_eq!(texts("a.ann", "T1\tD 6 19\theart failure", lf), ["heart\nfailure"]);
+        assert_eq!(
+            texts("a.ann", "T1\tD 6 11;12 19\theart failure", lf),
+            ["heart\nfailure"]
+        );
+        assert_eq!(
+            texts("a.ann", "T1\tD 6 11;15 22\theart failure", crlf),
+            ["heart \r\n failure"]
+        );
+        assert_eq!(
+            texts("a.ann", "T1\tD 6 19\theart failure", lf),
+            ["heart\nfailure"]
+        );
         // A space within a line separates fragments.
-        assert_eq!(texts("a.ann", "T1\tD 0 5;6 11\tKnown heart", lf), ["Known|heart"]);
+        assert_eq!(
+            texts("a.ann", "T1\tD 0 5;6 11\tKnown heart", lf),
+            ["Known|heart"]
+        );
     }
 
     #[test]
@@ -343,11 +497,27 @@ mod tests {
                  {\"start\": 7, \"end\": 35, \"fragments\": [[7, 11], [27, 35]], \"id\": \"D2\"}\n{\"start\": 21, \"end\": 26}\n",
             ),
         ] {
-            assert_eq!(texts(name, lines, NOTE), ["lung|injuries", "heart"], "{name}");
+            assert_eq!(
+                texts(name, lines, NOTE),
+                ["lung|injuries", "heart"],
+                "{name}"
+            );
             let report = spans_of(name, lines, NOTE).expect("read").report;
-            assert_eq!((report.noted[DOUBLED], report.noted[SEVERAL]), (1, 1), "{name}");
-            assert!(report.examples[DOUBLED][0].ends_with(&format!("{name}: line 2")), "{:?}", report.examples);
-            assert!(report.examples[SEVERAL][0].ends_with(&format!("{name}: line 3")), "{:?}", report.examples);
+            assert_eq!(
+                (report.noted[DOUBLED], report.noted[SEVERAL]),
+                (1, 1),
+                "{name}"
+            );
+            assert!(
+                report.examples[DOUBLED][0].ends_with(&format!("{name}: line 2")),
+                "{:?}",
+                report.examples
+            );
+            assert!(
+                report.examples[SEVERAL][0].ends_with(&format!("{name}: line 3")),
+                "{:?}",
+                report.examples
+            );
         }
     }
 }

@@ -39,7 +39,10 @@ pub struct TrainingMention {
 impl TrainingMention {
     /// Its text, with abbreviations expanded if `written_out`.
     pub fn surface(&self, written_out: bool) -> &str {
-        self.written_out.as_deref().filter(|_| written_out).unwrap_or(&self.text)
+        self.written_out
+            .as_deref()
+            .filter(|_| written_out)
+            .unwrap_or(&self.text)
     }
 }
 
@@ -62,18 +65,31 @@ impl TrainingSplit {
     /// # Errors
     /// As [`Corpus::read`].
     pub fn read(folder: &Path, split: &str) -> Result<Self> {
-        let Corpus { documents, mentions: placed, report } = Corpus::read(folder, split)?;
-        let concepts: HashSet<String> =
-            placed.iter().flat_map(|placed| placed.mention.ids()).map(str::to_owned).collect();
+        let Corpus {
+            documents,
+            mentions: placed,
+            report,
+        } = Corpus::read(folder, split)?;
+        let concepts: HashSet<String> = placed
+            .iter()
+            .flat_map(|placed| placed.mention.ids())
+            .map(str::to_owned)
+            .collect();
         let mut reader = Reader::new(true);
         let mut mentions = Vec::with_capacity(placed.len());
         for placed in placed {
-            let text = documents.get(placed.document).map_or("", |document| document.text.as_str());
+            let text = documents
+                .get(placed.document)
+                .map_or("", |document| document.text.as_str());
             let written_out = match reader.mention(text, placed.span)?.text {
                 Cow::Owned(text) => Some(text),
                 Cow::Borrowed(_) => None,
             };
-            mentions.push(TrainingMention { text: placed.mention.text, written_out, id: placed.mention.id });
+            mentions.push(TrainingMention {
+                text: placed.mention.text,
+                written_out,
+                id: placed.mention.id,
+            });
         }
         let counts = TrainingCounts {
             split: split.to_owned(),
@@ -81,7 +97,11 @@ impl TrainingSplit {
             concepts: concepts.len(),
             skipped: report,
         };
-        Ok(Self { mentions, concepts, counts })
+        Ok(Self {
+            mentions,
+            concepts,
+            counts,
+        })
     }
 }
 
@@ -216,8 +236,8 @@ impl Split {
         // Each document is indexed once.
         let mut offsets: Vec<Option<Offsets<'_>>> = self.documents.iter().map(|_| None).collect();
         let of = |gold: &Gold| {
-            let offsets =
-                offsets[gold.document].get_or_insert_with(|| Offsets::new(&self.documents[gold.document].text));
+            let offsets = offsets[gold.document]
+                .get_or_insert_with(|| Offsets::new(&self.documents[gold.document].text));
             [gold.span.start, gold.span.end].map(|byte| offsets.code_point(byte))
         };
         self.mentions.iter().map(of).collect()
@@ -234,17 +254,30 @@ impl Split {
         kb: &KnowledgeBase,
         training: Option<&TrainingSplit>,
     ) -> Result<Self> {
-        let Corpus { documents, mentions: placed, report } = Corpus::read(folder, split)?;
-        let mut counts =
-            SplitCounts { split: split.to_owned(), documents: documents.len(), skipped: report, ..Default::default() };
+        let Corpus {
+            documents,
+            mentions: placed,
+            report,
+        } = Corpus::read(folder, split)?;
+        let mut counts = SplitCounts {
+            split: split.to_owned(),
+            documents: documents.len(),
+            skipped: report,
+            ..Default::default()
+        };
         let mut mentions = Vec::with_capacity(placed.len());
         let (mut hash, mut other_concepts) = (blake3::Hasher::new(), HashMap::new());
         for document in &documents {
-            hash.update(document.doc_id.as_bytes()).update(b"\0").update(document.text.as_bytes()).update(b"\0");
+            hash.update(document.doc_id.as_bytes())
+                .update(b"\0")
+                .update(document.text.as_bytes())
+                .update(b"\0");
         }
         for (at, placed) in placed.into_iter().enumerate() {
             if at % every.max(1) != 0 {
-                counts.skipped.skip(THINNED, || format!("every {every}. is measured"));
+                counts
+                    .skipped
+                    .skip(THINNED, || format!("every {every}. is measured"));
                 continue;
             }
             let id = placed.mention.id.as_deref();
@@ -260,12 +293,25 @@ impl Split {
                 )));
             }
             let (message, known) = (placed.mention.seen_in_train, training.zip(id));
-            let known = known.map(|(training, _)| placed.mention.ids().any(|id| training.concepts.contains(id)));
+            let known = known.map(|(training, _)| {
+                placed
+                    .mention
+                    .ids()
+                    .any(|id| training.concepts.contains(id))
+            });
             counts.seen_said += usize::from(message.is_some());
-            counts.seen_differs += usize::from(message.zip(known).is_some_and(|(message, known)| message != known));
+            counts.seen_differs += usize::from(
+                message
+                    .zip(known)
+                    .is_some_and(|(message, known)| message != known),
+            );
             let seen = known.or(message);
             if seen.is_some() {
-                counts.seen_by = if training.is_some() { SeenBy::TrainingSplit } else { SeenBy::Corpus };
+                counts.seen_by = if training.is_some() {
+                    SeenBy::TrainingSplit
+                } else {
+                    SeenBy::Corpus
+                };
             }
             match (concept, seen) {
                 (None, _) => counts.nil += 1,
@@ -289,17 +335,32 @@ impl Split {
             if let Some(concept) = concept.filter(|_| !others.is_empty()) {
                 other_concepts.insert((placed.document, placed.span, concept), others);
             }
-            mentions.push(Gold { document: placed.document, span: placed.span, concept, seen, held_out });
+            mentions.push(Gold {
+                document: placed.document,
+                span: placed.span,
+                concept,
+                seen,
+                held_out,
+            });
         }
         counts.mentions = mentions.len();
         counts.blake3 = hash.finalize().to_hex().to_string();
-        Ok(Self { documents, mentions, counts, other_concepts, own_domains: None })
+        Ok(Self {
+            documents,
+            mentions,
+            counts,
+            other_concepts,
+            own_domains: None,
+        })
     }
 
     /// The gold concepts of a mention besides [`Gold::concept`].
     pub fn other_concepts_of(&self, gold: &Gold) -> &[ConceptId] {
-        let key = gold.concept.map(|concept| (gold.document, gold.span, concept));
-        key.and_then(|key| self.other_concepts.get(&key)).map_or(&[], Vec::as_slice)
+        let key = gold
+            .concept
+            .map(|concept| (gold.document, gold.span, concept));
+        key.and_then(|key| self.other_concepts.get(&key))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Puts the concept that stands for all right ones of a mention in the place of the first of them that was found, and leaves the
@@ -310,7 +371,9 @@ impl Split {
         }
         for (gold, ranked) in self.mentions.iter().zip(ranked) {
             let others = self.other_concepts_of(gold);
-            let Some(concept) = gold.concept.filter(|_| !others.is_empty()) else { continue };
+            let Some(concept) = gold.concept.filter(|_| !others.is_empty()) else {
+                continue;
+            };
             let mut is_found = false;
             ranked.retain_mut(|found| {
                 if found.concept != concept && !others.contains(&found.concept) {
@@ -331,10 +394,19 @@ impl Split {
         let name = &self.counts.split;
         if let Some(by) = own.of_concept() {
             let domain = |concept| Some((concept, domain_of(kb.get(concept)?, by).to_owned()));
-            self.own_domains = Some(self.mentions.iter().filter_map(|gold| domain(gold.concept?)).collect());
+            self.own_domains = Some(
+                self.mentions
+                    .iter()
+                    .filter_map(|gold| domain(gold.concept?))
+                    .collect(),
+            );
             return Ok(self);
         }
-        if self.documents.iter().all(|document| document.domain.is_none()) {
+        if self
+            .documents
+            .iter()
+            .all(|document| document.domain.is_none())
+        {
             return Err(Error::input(format!(
                 "--within-domain: expected documents with the field `domain` in the split {name}, found none; use \
                  --within-domain=type or =source for the domain of the gold concept"
@@ -342,10 +414,19 @@ impl Split {
         }
         let domains: BTreeSet<Option<&str>> = self.queries().map(|query| query.domain).collect();
         let members = own.members(kb);
-        if let Some(domain) = domains.iter().flatten().find(|domain| !members.contains_key(**domain)) {
+        if let Some(domain) = domains
+            .iter()
+            .flatten()
+            .find(|domain| !members.contains_key(**domain))
+        {
             return Err(missing_domain_error(domain));
         }
-        let (all, without) = (self.mentions.len(), self.queries().filter(|query| query.domain.is_none()).count());
+        let (all, without) = (
+            self.mentions.len(),
+            self.queries()
+                .filter(|query| query.domain.is_none())
+                .count(),
+        );
         if without > 0 {
             eprintln!(
                 "warning: {without} of the {all} mentions of {name} have a document without a domain; the whole knowledge base is searched for them"
@@ -363,13 +444,22 @@ impl Split {
             return Ok(self);
         }
         let reasons = self.counts.skipped.reasons();
-        let skipped = if reasons.is_empty() { String::new() } else { format!(" (skipped: {reasons})") };
-        Err(Error::input(format!("expected mentions in the split {}, found none{skipped}", self.counts.split)))
+        let skipped = if reasons.is_empty() {
+            String::new()
+        } else {
+            format!(" (skipped: {reasons})")
+        };
+        Err(Error::input(format!(
+            "expected mentions in the split {}, found none{skipped}",
+            self.counts.split
+        )))
     }
 
     /// Whether it has NIL mentions of this kind.
     pub fn has_nil(&self, of: NilOf) -> bool {
-        self.mentions.iter().any(|gold| gold.concept.is_none() && of.takes(gold))
+        self.mentions
+            .iter()
+            .any(|gold| gold.concept.is_none() && of.takes(gold))
     }
 
     /// The mentions as questions.
@@ -385,11 +475,17 @@ impl Split {
             Some(own) => gold.concept.and_then(|concept| own.get(&concept)),
             None => document.and_then(|document| document.domain.as_ref()),
         };
-        MentionQuery { text, span: gold.span, domain: domain.map(String::as_str) }
+        MentionQuery {
+            text,
+            span: gold.span,
+            domain: domain.map(String::as_str),
+        }
     }
 }
 
 /// Whether the corpus has a mention file of this split.
 pub fn has_split(folder: &Path, split: &str) -> bool {
-    corpus_files::existing(folder, &format!("mentions.{split}")).next().is_some()
+    corpus_files::existing(folder, &format!("mentions.{split}"))
+        .next()
+        .is_some()
 }

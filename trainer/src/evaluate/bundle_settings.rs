@@ -26,23 +26,33 @@ pub struct BundleSettings {
 /// If the bundle cannot be read, is damaged, or cannot be written.
 pub fn put(path: &Path, settings: BundleSettings) -> Result<()> {
     let mut parts = bundles::parts(path).context(|| path.display().to_string())?;
-    let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
+    let manifest =
+        Manifest::from_bytes(parts.get(names::MANIFEST)?).context(|| path.display().to_string())?;
     let BundleSettings { nil, mix, spelling } = settings;
     let view = ViewOptions {
         mix: mix.unwrap_or(manifest.view.mix),
         spelling: spelling.unwrap_or(manifest.view.spelling),
         ..manifest.view
     };
-    let (_, json) = Manifest { nil, view, ..manifest }.sealed()?;
+    let (_, json) = Manifest {
+        nil,
+        view,
+        ..manifest
+    }
+    .sealed()?;
     if path.is_dir() {
         let target = path.join(names::MANIFEST);
         return write_no_follow(&target, |file| {
-            file.write_all(&json).map_err(|cause| io_error("writing", &target, cause))
+            file.write_all(&json)
+                .map_err(|cause| io_error("writing", &target, cause))
         });
     }
     parts.0.insert(names::MANIFEST.into(), json.into());
     let bytes = parts.to_one_file()?;
-    write_atomic(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)))
+    write_atomic(path, |file| {
+        file.write_all(&bytes)
+            .map_err(|cause| io_error("writing", path, cause))
+    })
 }
 
 /// Copies the settings of the bundle `from` into the bundle `into`, and returns the threshold.
@@ -50,11 +60,21 @@ pub fn put(path: &Path, settings: BundleSettings) -> Result<()> {
 /// # Errors
 /// If a bundle cannot be read or written, or encoders, views or scores of the two differ.
 pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
-    let [source, target] = [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
+    let [source, target] =
+        [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
     let (source, target) = (source?, target?);
     let scored = |manifest: &Manifest| {
-        let view = ViewOptions { mix: 0.0, spelling: 0.0, ..manifest.view };
-        (view, manifest.encoder.reduction, manifest.index.score, manifest.token_vectors.is_some())
+        let view = ViewOptions {
+            mix: 0.0,
+            spelling: 0.0,
+            ..manifest.view
+        };
+        (
+            view,
+            manifest.encoder.reduction,
+            manifest.index.score,
+            manifest.token_vectors.is_some(),
+        )
     };
     if !source.has_encoder_of(&target) {
         let (from, into) = (from.display(), into.display());
@@ -72,6 +92,13 @@ pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
     let nil = source.nil;
     let threshold = nil.threshold;
     let ViewOptions { mix, spelling, .. } = source.view;
-    put(into, BundleSettings { nil, mix: Some(mix), spelling: Some(spelling) })?;
+    put(
+        into,
+        BundleSettings {
+            nil,
+            mix: Some(mix),
+            spelling: Some(spelling),
+        },
+    )?;
     Ok(threshold)
 }

@@ -53,11 +53,19 @@ impl Calibration {
     pub fn check(split: &Split, nil: NilOf) -> Result<()> {
         let name = &split.counts.split;
         if !split.has_nil(nil) {
-            let kind = if nil == NilOf::All { String::new() } else { format!(" of the kind `{}`", nil.words()) };
-            return Err(Error::input(format!("the split {name} has no NIL mention{kind} to choose a threshold by")));
+            let kind = if nil == NilOf::All {
+                String::new()
+            } else {
+                format!(" of the kind `{}`", nil.words())
+            };
+            return Err(Error::input(format!(
+                "the split {name} has no NIL mention{kind} to choose a threshold by"
+            )));
         }
         match split.counts.in_kb {
-            0 => Err(Error::input(format!("the split {name} has no mention whose concept the knowledge base has"))),
+            0 => Err(Error::input(format!(
+                "the split {name} has no mention whose concept the knowledge base has"
+            ))),
             _ => Ok(()),
         }
     }
@@ -67,7 +75,13 @@ impl Calibration {
     ///
     /// # Errors
     /// As [`Calibration::check`], or if no threshold reaches the precision.
-    pub fn choose(ranked: &[Vec<Candidate>], corpus: &Path, split: &Split, nil: NilOf, rule: Rule) -> Result<Self> {
+    pub fn choose(
+        ranked: &[Vec<Candidate>],
+        corpus: &Path,
+        split: &Split,
+        nil: NilOf,
+        rule: Rule,
+    ) -> Result<Self> {
         Self::check(split, nil)?;
         let name = &split.counts.split;
         let outcomes = Outcome::all(split, ranked);
@@ -75,8 +89,16 @@ impl Calibration {
         let threshold = match rule {
             Rule::BestF1 => best_f1(&tops).map(|(threshold, _)| threshold),
             Rule::LinkPrecision(wished) => {
-                let widest = widest_at_precision(&answers(&outcomes, nil), wished, split.counts.in_kb / FEWEST);
-                Some(widest.map(|(threshold, _)| threshold).map_err(|best| unreachable(wished, best))?)
+                let widest = widest_at_precision(
+                    &answers(&outcomes, nil),
+                    wished,
+                    split.counts.in_kb / FEWEST,
+                );
+                Some(
+                    widest
+                        .map(|(threshold, _)| threshold)
+                        .map_err(|best| unreachable(wished, best))?,
+                )
             }
         };
         let threshold = threshold.ok_or_else(|| {
@@ -85,10 +107,22 @@ impl Calibration {
             ))
         })?;
         let rejects_all = rejects_all(&tops, threshold);
-        let chosen = Chosen { nil, threshold, on: name.clone(), oracle: true, rejects_all };
-        let folder = corpus.canonicalize().map_err(|cause| io_error("reading the folder", corpus, cause))?;
+        let chosen = Chosen {
+            nil,
+            threshold,
+            on: name.clone(),
+            oracle: true,
+            rejects_all,
+        };
+        let folder = corpus
+            .canonicalize()
+            .map_err(|cause| io_error("reading the folder", corpus, cause))?;
         Ok(Self {
-            corpus: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            corpus: folder
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             split: name.clone(),
             blake3: split.counts.blake3.clone(),
             rule,
@@ -101,15 +135,39 @@ impl Calibration {
 
     /// The policy for a bundle: the threshold, and a description of its calibration.
     pub fn policy(&self) -> NilPolicy {
-        let Self { corpus, split, blake3, rule, figures, nil_model, .. } = self;
-        let NilFigures { nil, mentions, counts, threshold, .. } = figures;
+        let Self {
+            corpus,
+            split,
+            blake3,
+            rule,
+            figures,
+            nil_model,
+            ..
+        } = self;
+        let NilFigures {
+            nil,
+            mentions,
+            counts,
+            threshold,
+            ..
+        } = figures;
         let nils = counts.found + counts.missed;
-        let kind = if *nil == NilOf::All { String::new() } else { format!(" ({} only)", nil.words()) };
+        let kind = if *nil == NilOf::All {
+            String::new()
+        } else {
+            format!(" ({} only)", nil.words())
+        };
         let rule = match rule {
             Rule::BestF1 => "best F1 of NIL".to_owned(),
-            Rule::LinkPrecision(wished) => format!("most links with at least {:.1} % right", 100.0 * wished),
+            Rule::LinkPrecision(wished) => {
+                format!("most links with at least {:.1} % right", 100.0 * wished)
+            }
         };
-        let by = if nil_model.is_some() { "scores with the NIL model" } else { "scores" };
+        let by = if nil_model.is_some() {
+            "scores with the NIL model"
+        } else {
+            "scores"
+        };
         let [precision, recall, f1, au_pr] =
             [figures.precision, figures.recall, figures.f1, figures.au_pr].map(percent);
         let right = percent(figures.links_right);
@@ -118,7 +176,12 @@ impl Calibration {
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
         let curve = thinned(&self.curve, CURVE);
-        NilPolicy { threshold: Some(*threshold), model: nil_model.clone(), calibrated_on: Some(words), curve }
+        NilPolicy {
+            threshold: Some(*threshold),
+            model: nil_model.clone(),
+            calibrated_on: Some(words),
+            curve,
+        }
     }
 }
 
@@ -140,5 +203,8 @@ fn unreachable(wished: f64, best: Option<(f32, pel_shared::metrics::LinkCounts)>
         }
     };
     let few = format!("that links at least one in {FEWEST} of the mentions that can be linked");
-    Error::input(format!("at no threshold {few} are {} % of the links right; {best}", percent(Some(wished))))
+    Error::input(format!(
+        "at no threshold {few} are {} % of the links right; {best}",
+        percent(Some(wished))
+    ))
 }

@@ -46,12 +46,29 @@ pub struct WithoutConcept {
 
 impl Decisions {
     /// The decisions at each threshold for all kinds of NIL. The retriever's own decisions are included even if the split has no NIL.
-    pub(super) fn all(retriever: &dyn Retriever, outcomes: &[Outcome<'_>], thresholds: &Thresholds) -> Vec<Self> {
-        let of_all = thresholds.0.iter().filter(|chosen| chosen.nil == NilOf::All);
-        let mut all: Vec<Self> =
-            of_all.map(|chosen| Self::new(outcomes, Some(chosen.threshold), &chosen.on, chosen.oracle)).collect();
-        if retriever.decides() && all.iter().all(|decisions| decisions.chosen_on != Thresholds::BUNDLE) {
-            all.push(Self::new(outcomes, retriever.threshold(), Thresholds::BUNDLE, false));
+    pub(super) fn all(
+        retriever: &dyn Retriever,
+        outcomes: &[Outcome<'_>],
+        thresholds: &Thresholds,
+    ) -> Vec<Self> {
+        let of_all = thresholds
+            .0
+            .iter()
+            .filter(|chosen| chosen.nil == NilOf::All);
+        let mut all: Vec<Self> = of_all
+            .map(|chosen| Self::new(outcomes, Some(chosen.threshold), &chosen.on, chosen.oracle))
+            .collect();
+        if retriever.decides()
+            && all
+                .iter()
+                .all(|decisions| decisions.chosen_on != Thresholds::BUNDLE)
+        {
+            all.push(Self::new(
+                outcomes,
+                retriever.threshold(),
+                Thresholds::BUNDLE,
+                false,
+            ));
         }
         all
     }
@@ -59,7 +76,9 @@ impl Decisions {
     fn new(outcomes: &[Outcome<'_>], threshold: Option<f32>, on: &str, oracle: bool) -> Self {
         let least = threshold.unwrap_or(f32::NEG_INFINITY);
         let share = |known: bool, hit: &dyn Fn(bool, bool) -> bool| {
-            let of = outcomes.iter().filter(|outcome| outcome.gold.concept.is_some() == known);
+            let of = outcomes
+                .iter()
+                .filter(|outcome| outcome.gold.concept.is_some() == known);
             At::new(
                 1,
                 of.map(|outcome| {
@@ -72,7 +91,10 @@ impl Decisions {
             threshold,
             chosen_on: on.to_owned(),
             oracle,
-            at_any_score: outcomes.iter().filter(|outcome| outcome.score == Some(f32::INFINITY)).count(),
+            at_any_score: outcomes
+                .iter()
+                .filter(|outcome| outcome.score == Some(f32::INFINITY))
+                .count(),
             with_concept: WithConcept {
                 right: share(true, &|linked, right| linked && right),
                 wrong: share(true, &|linked, right| linked && !right),

@@ -100,22 +100,46 @@ impl Figures {
         let mut outcomes = Outcome::all(split, ranked);
         if retriever.first_stage().is_some() {
             // After a ranker, scores no longer belong to the concepts beside them.
-            outcomes.iter_mut().for_each(|outcome| outcome.by_chance = None);
+            outcomes
+                .iter_mut()
+                .for_each(|outcome| outcome.by_chance = None);
         }
-        let known = || outcomes.iter().filter(|outcome| outcome.gold.concept.is_some());
-        let subset = |seen| known().filter(move |outcome| outcome.gold.seen == Some(seen)).collect::<Vec<_>>();
-        let recall = [("all", known().collect()), ("seen", subset(true)), ("zero-shot", subset(false))];
-        let recall = recall.into_iter().map(|(mentions, outcomes)| Recall::new(mentions, &outcomes, &ks)).collect();
+        let known = || {
+            outcomes
+                .iter()
+                .filter(|outcome| outcome.gold.concept.is_some())
+        };
+        let subset = |seen| {
+            known()
+                .filter(move |outcome| outcome.gold.seen == Some(seen))
+                .collect::<Vec<_>>()
+        };
+        let recall = [
+            ("all", known().collect()),
+            ("seen", subset(true)),
+            ("zero-shot", subset(false)),
+        ];
+        let recall = recall
+            .into_iter()
+            .map(|(mentions, outcomes)| Recall::new(mentions, &outcomes, &ks))
+            .collect();
         let ranking = retriever.first_stage().map(|(_, k)| {
-            let hits = |k: usize| known().map(move |outcome| (outcome.gold.document, outcome.within(k)));
+            let hits =
+                |k: usize| known().map(move |outcome| (outcome.gold.document, outcome.within(k)));
             let found = known().filter(|outcome| outcome.within(k));
             Ranking {
                 found: At::new(k, hits(k)),
-                normalised: At::new(1, found.map(|outcome| (outcome.gold.document, outcome.within(1)))),
+                normalised: At::new(
+                    1,
+                    found.map(|outcome| (outcome.gold.document, outcome.within(1))),
+                ),
             }
         });
         let ranked = retriever.first_stage().map(|(_, k)| k);
-        let domains = domains.iter().map(|domains| DomainFigures::new(domains, &outcomes, &ks, ranked)).collect();
+        let domains = domains
+            .iter()
+            .map(|domains| DomainFigures::new(domains, &outcomes, &ks, ranked))
+            .collect();
         let [build_seconds, search_seconds] = seconds;
         Self {
             system: retriever.name().to_owned(),
@@ -133,41 +157,79 @@ impl Figures {
 
 impl Recall {
     fn new(mentions: &str, outcomes: &[&Outcome<'_>], ks: &[usize]) -> Self {
-        let hits = |k: usize| outcomes.iter().map(move |outcome| (outcome.gold.document, outcome.within(k)));
-        let by_chance = outcomes.iter().map(|outcome| outcome.by_chance).sum::<Option<f64>>();
-        let first_by_chance = by_chance.filter(|_| !outcomes.is_empty()).map(|sum| sum / outcomes.len() as f64);
-        Self { mentions: mentions.to_owned(), at: ks.iter().map(|k| At::new(*k, hits(*k))).collect(), first_by_chance }
+        let hits = |k: usize| {
+            outcomes
+                .iter()
+                .map(move |outcome| (outcome.gold.document, outcome.within(k)))
+        };
+        let by_chance = outcomes
+            .iter()
+            .map(|outcome| outcome.by_chance)
+            .sum::<Option<f64>>();
+        let first_by_chance = by_chance
+            .filter(|_| !outcomes.is_empty())
+            .map(|sum| sum / outcomes.len() as f64);
+        Self {
+            mentions: mentions.to_owned(),
+            at: ks.iter().map(|k| At::new(*k, hits(*k))).collect(),
+            first_by_chance,
+        }
     }
 }
 
 impl DomainFigures {
     /// `ranked` is the number of candidates that a ranker has reordered, if there is one.
-    fn new(domains: &Domains, outcomes: &[Outcome<'_>], ks: &[usize], ranked: Option<usize>) -> Self {
+    fn new(
+        domains: &Domains,
+        outcomes: &[Outcome<'_>],
+        ks: &[usize],
+        ranked: Option<usize>,
+    ) -> Self {
         let mut members: Vec<Vec<&Outcome<'_>>> = vec![Vec::new(); domains.names.len()];
         let mut without = 0;
         for (outcome, places) in outcomes.iter().zip(&domains.of_mention) {
             without += usize::from(outcome.gold.concept.is_some() && places.is_empty());
-            places.iter().for_each(|place| members[*place].push(outcome));
+            places
+                .iter()
+                .for_each(|place| members[*place].push(outcome));
         }
-        let mut each: Vec<Recall> =
-            domains.names.iter().zip(&members).map(|(name, members)| Recall::new(name, members, ks)).collect();
+        let mut each: Vec<Recall> = domains
+            .names
+            .iter()
+            .zip(&members)
+            .map(|(name, members)| Recall::new(name, members, ks))
+            .collect();
         each.sort_by_key(|recall| std::cmp::Reverse(recall.at.first().map_or(0, |at| at.share.of)));
         let macro_average = ks.iter().map(|k| MacroAt::new(*k, &members)).collect();
         let normalised = ranked.map(|k| {
             let mut found = members.clone();
-            found.iter_mut().for_each(|of| of.retain(|outcome| outcome.within(k)));
+            found
+                .iter_mut()
+                .for_each(|of| of.retain(|outcome| outcome.within(k)));
             MacroAt::new(1, &found)
         });
-        Self { by: domains.by, macro_average, normalised, each, without }
+        Self {
+            by: domains.by,
+            macro_average,
+            normalised,
+            each,
+            without,
+        }
     }
 }
 
 impl MacroAt {
     fn new(k: usize, members: &[Vec<&Outcome<'_>>]) -> Self {
         let hits = members.iter().enumerate().flat_map(|(domain, outcomes)| {
-            outcomes.iter().map(move |outcome| (outcome.gold.document, domain, outcome.within(k)))
+            outcomes
+                .iter()
+                .map(move |outcome| (outcome.gold.document, domain, outcome.within(k)))
         });
         let (recall, interval) = macro_with_interval(hits, members.len(), RESAMPLES, SEED);
-        Self { k, recall, interval }
+        Self {
+            k,
+            recall,
+            interval,
+        }
     }
 }

@@ -63,39 +63,66 @@ pub fn evaluate(
     second: Option<&Second>,
 ) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
-    let systems =
-        crate::retrieve::lexical::chosen(args.systems.as_deref(), has(&args.train_split), args.bundle.is_some())?;
-    let (bundled, mut dense, mut link, abbreviations) = match args.bundle.as_deref().map(open).transpose()? {
-        Some(BundleRetrievers { abbreviations: true, .. }) if args.keep_abbreviations => {
+    let systems = crate::retrieve::lexical::chosen(
+        args.systems.as_deref(),
+        has(&args.train_split),
+        args.bundle.is_some(),
+    )?;
+    let (bundled, mut dense, mut link, abbreviations) = match args
+        .bundle
+        .as_deref()
+        .map(open)
+        .transpose()?
+    {
+        Some(BundleRetrievers {
+            abbreviations: true,
+            ..
+        }) if args.keep_abbreviations => {
             return Err(Error::input(
                 "--keep-abbreviations: expected a bundle that reads short forms as they stand (`pel index --keep-abbreviations`), \
                  found one that writes them out",
             ));
         }
-        Some(BundleRetrievers { concepts, dense, link, abbreviations }) => {
-            (Some(concepts), Some(dense), Some(link), abbreviations)
-        }
+        Some(BundleRetrievers {
+            concepts,
+            dense,
+            link,
+            abbreviations,
+        }) => (Some(concepts), Some(dense), Some(link), abbreviations),
         None => (None, None, None, !args.keep_abbreviations),
     };
     let concepts = concepts(args.kb.as_deref(), bundled)?;
     let training = match has(&args.train_split) || systems.contains(&System::Majority) {
-        true => Some(TrainingSplit::read(&args.corpus, &args.train_split).context(|| "the training split".into())?),
+        true => Some(
+            TrainingSplit::read(&args.corpus, &args.train_split)
+                .context(|| "the training split".into())?,
+        ),
         false => None,
     };
     let read = |split: &str| {
-        Split::read(&args.corpus, split, args.every as usize, &concepts.kb, training.as_ref())?
-            .in_own_domain(args.within_domain, &concepts.kb)
+        Split::read(
+            &args.corpus,
+            split,
+            args.every as usize,
+            &concepts.kb,
+            training.as_ref(),
+        )?
+        .in_own_domain(args.within_domain, &concepts.kb)
     };
     let measured = read(&args.split)?.not_empty()?;
     let calibration = match &args.calibrate_split {
         Some(split) if *split == args.split => None,
         Some(split) => match read(split)? {
             read if read.counts.nil == 0 => {
-                return Err(Error::input(format!("the split {split} has no NIL mention to choose a threshold by")));
+                return Err(Error::input(format!(
+                    "the split {split} has no NIL mention to choose a threshold by"
+                )));
             }
             read => Some(read),
         },
-        None if has(DEV) && args.split != DEV => Some(read(DEV)?).filter(|read| read.counts.nil > 0),
+        None if has(DEV) && args.split != DEV => {
+            Some(read(DEV)?).filter(|read| read.counts.nil > 0)
+        }
         None => None,
     };
     let domains = domains(args, &measured, &concepts)?;
@@ -104,32 +131,69 @@ pub fn evaluate(
         interrupt::check()?;
         let began = Instant::now();
         let retriever = match system {
-            System::Dense => dense.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
-            System::Link => link.take().ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
-            lexical => {
-                Box::new(crate::retrieve::lexical::lexical(lexical, &concepts.kb, training.as_ref(), abbreviations)?)
-            }
+            System::Dense => dense
+                .take()
+                .ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
+            System::Link => link
+                .take()
+                .ok_or_else(|| crate::retrieve::lexical::needs_bundle(system))?,
+            lexical => Box::new(crate::retrieve::lexical::lexical(
+                lexical,
+                &concepts.kb,
+                training.as_ref(),
+                abbreviations,
+            )?),
         };
         let build_seconds = began.elapsed().as_secs_f64();
-        let within = args.within_domain.map(|own| Within::new(retriever.as_ref(), &concepts.kb, own));
+        let within = args
+            .within_domain
+            .map(|own| Within::new(retriever.as_ref(), &concepts.kb, own));
         let retriever: &dyn Retriever = within.as_ref().map_or(retriever.as_ref(), |within| within);
-        let figures = measure(retriever, &measured, calibration.as_ref(), &domains, args.top as usize)?;
-        rows.push(Figures { build_seconds, ..figures });
+        let figures = measure(
+            retriever,
+            &measured,
+            calibration.as_ref(),
+            &domains,
+            args.top as usize,
+        )?;
+        rows.push(Figures {
+            build_seconds,
+            ..figures
+        });
         if let Some(Second { ranker, ks }) = second {
-            let (reranker, most) = (Reranker::new(ranker, &concepts.kb), ks.iter().copied().max().unwrap_or(0));
+            let (reranker, most) = (
+                Reranker::new(ranker, &concepts.kb),
+                ks.iter().copied().max().unwrap_or(0),
+            );
             let began = Instant::now();
             let scored = Scored::new(retriever, &reranker, &measured, most, args.top as usize)?;
             let search_seconds = began.elapsed().as_secs_f64();
             for k in ks {
                 let reranked = Reranked::new(retriever, &scored, *k);
-                let figures = measure(&reranked, &measured, calibration.as_ref(), &domains, args.top as usize)?;
-                rows.push(Figures { search_seconds, ..figures });
+                let figures = measure(
+                    &reranked,
+                    &measured,
+                    calibration.as_ref(),
+                    &domains,
+                    args.top as usize,
+                )?;
+                rows.push(Figures {
+                    search_seconds,
+                    ..figures
+                });
             }
         }
     }
-    for (figures, nil) in rows.iter().flat_map(|figures| figures.nil.iter().map(move |nil| (figures, nil))) {
+    for (figures, nil) in rows
+        .iter()
+        .flat_map(|figures| figures.nil.iter().map(move |nil| (figures, nil)))
+    {
         if nil.rejects_all {
-            let NilFigures { threshold, chosen_on, .. } = nil;
+            let NilFigures {
+                threshold,
+                chosen_on,
+                ..
+            } = nil;
             eprintln!(
                 "warning: {}: the threshold with the best F1 of NIL on the split {chosen_on} ({threshold:.4}) rejects every mention there that a \
                  threshold can; its figures say nothing about the system. A split with more mentions of either kind chooses better: \
@@ -147,7 +211,10 @@ pub fn evaluate(
     Ok(Evaluation {
         run: Run::here(),
         corpus: args.corpus.display().to_string(),
-        kb: KbCounts { concepts: concepts.kb.len(), blake3: concepts.blake3 },
+        kb: KbCounts {
+            concepts: concepts.kb.len(),
+            blake3: concepts.blake3,
+        },
         top: args.top as usize,
         abbreviations,
         split: measured.counts,
@@ -178,32 +245,64 @@ pub fn measure(
     let thresholds = match calibration {
         Some(other) => {
             // A ranker does not change the best score.
-            let by_score = retriever.first_stage().map_or(retriever, |(first, _)| first);
-            Thresholds::new(retriever, split, other, &judged(by_score, other, 1, "calibrating")?, false)
+            let by_score = retriever
+                .first_stage()
+                .map_or(retriever, |(first, _)| first);
+            Thresholds::new(
+                retriever,
+                split,
+                other,
+                &judged(by_score, other, 1, "calibrating")?,
+                false,
+            )
         }
         None => Thresholds::new(retriever, split, split, &ranked, true),
     };
-    Ok(Figures::new(retriever, split, domains, &ranked, top, &thresholds, [0.0, seconds]))
+    Ok(Figures::new(
+        retriever,
+        split,
+        domains,
+        &ranked,
+        top,
+        &thresholds,
+        [0.0, seconds],
+    ))
 }
 
 /// The domains of `--by`; by default semantic types if the knowledge base has any.
 fn domains(args: &Options, measured: &Split, concepts: &KbFile) -> Result<Vec<Domains>> {
-    let says_domain = measured.documents.iter().any(|document| document.domain.is_some());
+    let says_domain = measured
+        .documents
+        .iter()
+        .any(|document| document.domain.is_some());
     // By default, without types, the domains of documents are used.
-    let has_types = concepts.kb.iter().any(|(_, concept)| !concept.types.is_empty() || !concept.type_ids.is_empty());
-    let by = if !has_types && says_domain { By::Domain } else { By::Type };
+    let has_types = concepts
+        .kb
+        .iter()
+        .any(|(_, concept)| !concept.types.is_empty() || !concept.type_ids.is_empty());
+    let by = if !has_types && says_domain {
+        By::Domain
+    } else {
+        By::Type
+    };
     let mut asked = args.by.clone().unwrap_or_else(|| vec![by]);
     asked.dedup();
     let of_document = match asked.contains(&By::Domain) {
         true => of_documents(&args.corpus)?,
         false => HashMap::new(),
     };
-    let domains = asked.into_iter().map(|by| Domains::new(by, measured, &concepts.kb, &of_document));
-    let domains: Vec<Domains> = domains.filter(|domains| args.by.is_some() || !domains.names.is_empty()).collect();
+    let domains = asked
+        .into_iter()
+        .map(|by| Domains::new(by, measured, &concepts.kb, &of_document));
+    let domains: Vec<Domains> = domains
+        .filter(|domains| args.by.is_some() || !domains.names.is_empty())
+        .collect();
     match domains.iter().find(|domains| domains.names.is_empty()) {
         Some(none) if measured.counts.in_kb > 0 => {
             let (by, split) = (none.by.plural(), &args.split);
-            Err(Error::input(format!("--by: no mention of the split {split} has {by} to group figures by")))
+            Err(Error::input(format!(
+                "--by: no mention of the split {split} has {by} to group figures by"
+            )))
         }
         _ => Ok(domains),
     }
@@ -215,7 +314,12 @@ fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
         return bundled.ok_or_else(|| Error::input("expected the concepts: give --kb or --bundle"));
     };
     let concepts = concept_table::read(path)?;
-    let ids = |file: &KbFile| file.kb.iter().map(|(_, concept)| concept.id.clone()).collect::<Vec<_>>();
+    let ids = |file: &KbFile| {
+        file.kb
+            .iter()
+            .map(|(_, concept)| concept.id.clone())
+            .collect::<Vec<_>>()
+    };
     if bundled.is_some_and(|bundled| ids(&bundled) != ids(&concepts)) {
         let why = "expected the bundle's concepts in the bundle's order; leave --kb out to use the bundle's own";
         return Err(Error::input(format!("{}: {why}", path.display())));

@@ -4,8 +4,8 @@ use super::outcomes::{At, Outcome, RESAMPLES, SEED};
 use crate::data::split::{NilOf, Split};
 use crate::retrieve::Retriever;
 use pel_shared::metrics::{
-    Answer, CurvePoint, LinkCounts, NilCounts, NilIntervals, Top, average_precision, best_f1, links_at, nil_at,
-    nil_curve, nil_intervals, recall_with_nil, thinned,
+    Answer, CurvePoint, LinkCounts, NilCounts, NilIntervals, Top, average_precision, best_f1,
+    links_at, nil_at, nil_curve, nil_intervals, recall_with_nil, thinned,
 };
 use pel_shared::score::Candidate;
 use serde::Serialize;
@@ -85,11 +85,26 @@ impl Thresholds {
         for nil in kinds(measured) {
             let tops = tops(&outcomes, nil);
             if let Some((threshold, _)) = best_f1(&tops) {
-                let (on, rejects_all) = (chosen_on.counts.split.clone(), rejects_all(&tops, threshold));
-                all.push(Chosen { nil, threshold, on, oracle: same, rejects_all });
+                let (on, rejects_all) = (
+                    chosen_on.counts.split.clone(),
+                    rejects_all(&tops, threshold),
+                );
+                all.push(Chosen {
+                    nil,
+                    threshold,
+                    on,
+                    oracle: same,
+                    rejects_all,
+                });
             }
             if let Some(threshold) = retriever.threshold() {
-                all.push(Chosen { nil, threshold, on: Self::BUNDLE.into(), oracle: false, rejects_all: false });
+                all.push(Chosen {
+                    nil,
+                    threshold,
+                    on: Self::BUNDLE.into(),
+                    oracle: false,
+                    rejects_all: false,
+                });
             }
         }
         Self(all)
@@ -98,24 +113,42 @@ impl Thresholds {
 
 /// Whether a threshold rejects all mentions that are not linked at any score.
 pub(super) fn rejects_all(tops: &[Top], threshold: f32) -> bool {
-    let judged = || tops.iter().filter_map(|top| top.score).filter(|score| *score < f32::INFINITY);
+    let judged = || {
+        tops.iter()
+            .filter_map(|top| top.score)
+            .filter(|score| *score < f32::INFINITY)
+    };
     judged().next().is_some() && judged().all(|score| score < threshold)
 }
 
 /// The kinds of NIL in a split: all, and each kind if there are held-out mentions.
 fn kinds(split: &Split) -> Vec<NilOf> {
-    let kinds =
-        if split.counts.held_out > 0 { &[NilOf::All, NilOf::HeldOut, NilOf::Natural][..] } else { &[NilOf::All] };
-    kinds.iter().copied().filter(|nil| split.has_nil(*nil)).collect()
+    let kinds = if split.counts.held_out > 0 {
+        &[NilOf::All, NilOf::HeldOut, NilOf::Natural][..]
+    } else {
+        &[NilOf::All]
+    };
+    kinds
+        .iter()
+        .copied()
+        .filter(|nil| split.has_nil(*nil))
+        .collect()
 }
 
 /// The top scores of the mentions with a concept and of one kind of NIL.
 pub(super) fn tops(outcomes: &[Outcome<'_>], nil: NilOf) -> Vec<Top> {
-    outcomes.iter().filter(|outcome| nil.takes(outcome.gold)).map(top).collect()
+    outcomes
+        .iter()
+        .filter(|outcome| nil.takes(outcome.gold))
+        .map(top)
+        .collect()
 }
 
 fn top(outcome: &Outcome<'_>) -> Top {
-    Top { score: outcome.score, nil: outcome.gold.concept.is_none() }
+    Top {
+        score: outcome.score,
+        nil: outcome.gold.concept.is_none(),
+    }
 }
 
 /// The same mentions as right or wrong answers.
@@ -125,28 +158,52 @@ pub(super) fn answers(outcomes: &[Outcome<'_>], nil: NilOf) -> Vec<Answer> {
         right: outcome.rank == Some(0),
         known: outcome.gold.concept.is_some(),
     };
-    outcomes.iter().filter(|outcome| nil.takes(outcome.gold)).map(answer).collect()
+    outcomes
+        .iter()
+        .filter(|outcome| nil.takes(outcome.gold))
+        .map(answer)
+        .collect()
 }
 
 impl NilFigures {
-    pub(super) fn all(outcomes: &[Outcome<'_>], thresholds: &Thresholds, ks: &[usize]) -> Vec<Self> {
-        thresholds.0.iter().map(|chosen| Self::new(outcomes, chosen, ks)).collect()
+    pub(super) fn all(
+        outcomes: &[Outcome<'_>],
+        thresholds: &Thresholds,
+        ks: &[usize],
+    ) -> Vec<Self> {
+        thresholds
+            .0
+            .iter()
+            .map(|chosen| Self::new(outcomes, chosen, ks))
+            .collect()
     }
 
     pub(super) fn new(outcomes: &[Outcome<'_>], chosen: &Chosen, ks: &[usize]) -> Self {
-        let Chosen { nil, threshold, on, oracle, rejects_all } = chosen.clone();
+        let Chosen {
+            nil,
+            threshold,
+            on,
+            oracle,
+            rejects_all,
+        } = chosen.clone();
         let looked_at: Vec<(usize, Option<usize>, Top)> = outcomes
             .iter()
             .filter(|outcome| nil.takes(outcome.gold))
             .map(|outcome| (outcome.gold.document, outcome.rank, top(outcome)))
             .collect();
         let tops: Vec<Top> = looked_at.iter().map(|(_, _, top)| *top).collect();
-        let placed: Vec<(usize, Top)> = looked_at.iter().map(|(document, _, top)| (*document, *top)).collect();
+        let placed: Vec<(usize, Top)> = looked_at
+            .iter()
+            .map(|(document, _, top)| (*document, *top))
+            .collect();
         let counts = nil_at(&tops, threshold);
         let links = links_at(&answers(outcomes, nil), threshold);
         let right = |k: usize| {
             let right = move |(document, rank, top): &(usize, Option<usize>, Top)| {
-                (*document, recall_with_nil([(top, *rank)], threshold, k).hits > 0)
+                (
+                    *document,
+                    recall_with_nil([(top, *rank)], threshold, k).hits > 0,
+                )
             };
             looked_at.iter().map(right)
         };

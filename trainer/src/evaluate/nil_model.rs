@@ -19,15 +19,28 @@ pub fn fit(
     of: NilOf,
     wanted: Option<bool>,
 ) -> Result<Option<NilModel>> {
-    let known = split.mentions.iter().filter(|gold| gold.concept.is_some()).count();
-    let nil = split.mentions.iter().filter(|gold| gold.concept.is_none() && of.takes(gold)).count();
+    let known = split
+        .mentions
+        .iter()
+        .filter(|gold| gold.concept.is_some())
+        .count();
+    let nil = split
+        .mentions
+        .iter()
+        .filter(|gold| gold.concept.is_none() && of.takes(gold))
+        .count();
     let enough = known.min(nil) >= MIN_MENTIONS;
     if !wanted.unwrap_or(enough) || known == 0 || nil == 0 {
         return Ok(None);
     }
-    let taken = split.mentions.iter().zip(features).filter(|(gold, _)| of.takes(gold));
-    let examples: Vec<(NilFeatures, bool)> =
-        taken.filter_map(|(gold, features)| Some((features.clone()?, gold.concept.is_some()))).collect();
+    let taken = split
+        .mentions
+        .iter()
+        .zip(features)
+        .filter(|(gold, _)| of.takes(gold));
+    let examples: Vec<(NilFeatures, bool)> = taken
+        .filter_map(|(gold, features)| Some((features.clone()?, gold.concept.is_some())))
+        .collect();
     match NilModel::fit(&examples) {
         None if wanted.is_some() => Err(Error::input(format!(
             "--by nil-model: expected scores that are higher for mentions with a concept, found the opposite on the split {}",
@@ -38,9 +51,17 @@ pub fn fit(
 }
 
 /// Adds the model's offset to all candidate scores of each mention.
-pub fn add_offsets(ranked: &mut [Vec<Candidate>], features: &[Option<NilFeatures>], model: &NilModel) {
+pub fn add_offsets(
+    ranked: &mut [Vec<Candidate>],
+    features: &[Option<NilFeatures>],
+    model: &NilModel,
+) {
     for (ranked, features) in ranked.iter_mut().zip(features) {
-        let offset = features.as_ref().map_or(0.0, |features| model.offset(features));
-        ranked.iter_mut().for_each(|candidate| candidate.score += offset);
+        let offset = features
+            .as_ref()
+            .map_or(0.0, |features| model.offset(features));
+        ranked
+            .iter_mut()
+            .for_each(|candidate| candidate.score += offset);
     }
 }

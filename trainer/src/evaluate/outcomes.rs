@@ -27,13 +27,21 @@ impl<'a> Outcome<'a> {
             gold,
             rank: gold.concept.and_then(|concept| rank_of(concept, ranked)),
             score: ranked.first().map(|best| best.score),
-            by_chance: Some(gold.concept.map_or(0.0, |concept| chance_of_first(concept, ranked))),
+            by_chance: Some(
+                gold.concept
+                    .map_or(0.0, |concept| chance_of_first(concept, ranked)),
+            ),
         }
     }
 
     /// The outcomes of the mentions of a split.
     pub fn all(split: &'a Split, ranked: &[Vec<Candidate>]) -> Vec<Self> {
-        split.mentions.iter().zip(ranked).map(|(gold, ranked)| Self::new(gold, ranked)).collect()
+        split
+            .mentions
+            .iter()
+            .zip(ranked)
+            .map(|(gold, ranked)| Self::new(gold, ranked))
+            .collect()
     }
 
     /// Whether the right concept is among the first k.
@@ -60,6 +68,11 @@ impl At {
     /// The recall over hits. Each hit comes with its document.
     pub(super) fn new(k: usize, hits: impl Iterator<Item = (usize, bool)>) -> Self {
         let (share, interval) = pooled_with_interval(hits, RESAMPLES, SEED);
-        Self { k, share, recall: share.value(), interval }
+        Self {
+            k,
+            share,
+            recall: share.value(),
+            interval,
+        }
     }
 }

@@ -27,7 +27,11 @@ impl Value {
     }
 
     fn new(k: usize, value: Option<f64>, interval: Option<Interval>) -> Self {
-        Self { k, value, interval: interval.map(|interval| [interval.low, interval.high]) }
+        Self {
+            k,
+            value,
+            interval: interval.map(|interval| [interval.low, interval.high]),
+        }
     }
 }
 
@@ -56,10 +60,17 @@ impl Ranks {
             let (concept, next) = (gold.concept.and_then(|id| kb.get(id)), domains.len());
             let domain = concept.map_or("", |concept| domain_of(concept, by));
             let domain = *domains.entry(domain).or_insert(next);
-            (gold.document, domain, gold.concept.and_then(|id| rank_of(id, ranked)))
+            (
+                gold.document,
+                domain,
+                gold.concept.and_then(|id| rank_of(id, ranked)),
+            )
         });
         let of = of.collect();
-        Self { of, domains: domains.len() }
+        Self {
+            of,
+            domains: domains.len(),
+        }
     }
 
     /// Recall@k; at 1 it is the (unnormalised) accuracy.
@@ -84,7 +95,9 @@ impl Ranks {
 
     /// For each mention whether its concept is among the first k, with document and domain.
     fn found(&self, k: usize) -> impl Iterator<Item = (usize, usize, bool)> {
-        self.of.iter().map(move |(document, domain, rank)| (*document, *domain, within(*rank, k)))
+        self.of
+            .iter()
+            .map(move |(document, domain, rank)| (*document, *domain, within(*rank, k)))
     }
 
     /// For each mention whose concept is among the first k whether it is first, with document and domain.
@@ -94,7 +107,11 @@ impl Ranks {
     }
 
     fn pooled(k: usize, hits: impl Iterator<Item = (usize, usize, bool)>) -> Value {
-        let (share, interval) = pooled_with_interval(hits.map(|(document, _, hit)| (document, hit)), RESAMPLES, SEED);
+        let (share, interval) = pooled_with_interval(
+            hits.map(|(document, _, hit)| (document, hit)),
+            RESAMPLES,
+            SEED,
+        );
         Value::new(k, share.value(), interval)
     }
 
@@ -111,10 +128,18 @@ mod tests {
     #[test]
     fn proportions_equal_hand_counts() {
         // Two documents, two domains; the second domain has one mention, which is found.
-        let of = vec![(0, 0, Some(0)), (0, 0, Some(3)), (1, 0, None), (1, 1, Some(0))];
+        let of = vec![
+            (0, 0, Some(0)),
+            (0, 0, Some(3)),
+            (1, 0, None),
+            (1, 1, Some(0)),
+        ];
         let ranks = Ranks { of, domains: 2 };
         let value = |value: Value| value.value.expect("there are mentions");
-        assert_eq!((value(ranks.recall(1)), value(ranks.recall(4))), (0.5, 0.75));
+        assert_eq!(
+            (value(ranks.recall(1)), value(ranks.recall(4))),
+            (0.5, 0.75)
+        );
         // Three are among the first four; two of them are first.
         assert!((value(ranks.normalised(4)) - 2.0 / 3.0).abs() < 1e-12);
         // A third of the first domain, all of the second.

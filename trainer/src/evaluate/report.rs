@@ -65,7 +65,11 @@ pub struct Intervals {
 impl Default for Intervals {
     fn default() -> Self {
         let method = "percentile bootstrap over documents, 95 %";
-        Self { method, resamples: RESAMPLES, seed: SEED }
+        Self {
+            method,
+            resamples: RESAMPLES,
+            seed: SEED,
+        }
     }
 }
 
@@ -79,8 +83,10 @@ impl Evaluation {
     /// If it cannot be written.
     pub fn save(&self, out: &Path) -> Result<()> {
         write_atomic(out, |file| {
-            serde_json::to_writer_pretty(&mut *file, self).map_err(|cause| io_error("writing", out, cause.into()))?;
-            file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))
+            serde_json::to_writer_pretty(&mut *file, self)
+                .map_err(|cause| io_error("writing", out, cause.into()))?;
+            file.write_all(b"\n")
+                .map_err(|cause| io_error("writing", out, cause))
         })
     }
 
@@ -99,7 +105,9 @@ impl Evaluation {
         }
         for by in &self.by {
             let plural = by.plural();
-            said.push_str(&format!("\nRecall in % by {plural}, a mention in each of its {plural}:\n"));
+            said.push_str(&format!(
+                "\nRecall in % by {plural}, a mention in each of its {plural}:\n"
+            ));
             said.push_str(&self.domain_table(*by));
             said.push('\n');
         }
@@ -114,14 +122,20 @@ impl Evaluation {
             Some(table) => {
                 let SplitCounts { mentions, nil, .. } = &self.split;
                 let base = percent(Some(*nil as f64 / *mentions as f64));
-                said.push_str(&format!("\nNIL in %, of all {mentions} mentions, {base} % of them NIL"));
+                said.push_str(&format!(
+                    "\nNIL in %, of all {mentions} mentions, {base} % of them NIL"
+                ));
                 if self.split.held_out > 0 {
                     said.push_str(
                         ". Held out: natural NIL is left out, in choosing the threshold too; natural: the reverse",
                     );
                 }
                 said.push_str(&format!(":\n{table}\n"));
-                for (figures, nil) in self.systems.iter().flat_map(|one| one.nil.iter().map(move |nil| (one, nil))) {
+                for (figures, nil) in self
+                    .systems
+                    .iter()
+                    .flat_map(|one| one.nil.iter().map(move |nil| (one, nil)))
+                {
                     if nil.rejects_all {
                         said.push_str(&format!(
                             "{}: the threshold {:.4} rejects every mention of {} that a threshold can: too few to choose by.\n",
@@ -135,7 +149,13 @@ impl Evaluation {
         }
         said.push('\n');
         for system in &self.systems {
-            let Figures { system, protocol, build_seconds, search_seconds, .. } = system;
+            let Figures {
+                system,
+                protocol,
+                build_seconds,
+                search_seconds,
+                ..
+            } = system;
             said.push_str(&format!(
                 "{system}: {protocol}. Built in {build_seconds:.1} s, searched in {search_seconds:.1} s.\n"
             ));
@@ -149,7 +169,10 @@ impl Evaluation {
         let split = &self.split;
         let mut lines = vec![
             format!("Corpus {}, {}", self.corpus, counted(split)),
-            format!("Knowledge base: {} concepts, blake3 {}", self.kb.concepts, self.kb.blake3),
+            format!(
+                "Knowledge base: {} concepts, blake3 {}",
+                self.kb.concepts, self.kb.blake3
+            ),
         ];
         lines.push(match (split.seen_by, &self.training) {
             (SeenBy::TrainingSplit, Some(training)) => {
@@ -188,7 +211,11 @@ impl Evaluation {
 
     /// The columns of a recall table.
     fn recall_head(&self, group: &str) -> Vec<String> {
-        let ks = self.systems.first().and_then(|system| system.recall.first()).map_or(&[][..], |recall| &recall.at);
+        let ks = self
+            .systems
+            .first()
+            .and_then(|system| system.recall.first())
+            .map_or(&[][..], |recall| &recall.at);
         let mut head = ["System", group, "Mentions"].map(str::to_owned).to_vec();
         head.extend(ks.iter().map(|at| format!("@{}", at.k)));
         head.insert(head.len().min(4), "@1 by chance".to_owned());
@@ -197,21 +224,41 @@ impl Evaluation {
 
     /// The table of the second stage; `None` without a ranker.
     fn ranking_table(&self) -> Option<String> {
-        let head = ["System", "Candidates", "Among them", "Normalised accuracy", "Unnormalised accuracy"];
+        let head = [
+            "System",
+            "Candidates",
+            "Among them",
+            "Normalised accuracy",
+            "Unnormalised accuracy",
+        ];
         let mut head = head.map(str::to_owned).to_vec();
-        let by = self.systems.iter().find_map(|system| Some(system.domains.first()?.by.plural()));
+        let by = self
+            .systems
+            .iter()
+            .find_map(|system| Some(system.domains.first()?.by.plural()));
         if let Some(by) = by {
-            head.extend(["Normalised", "Unnormalised"].map(|which| format!("{which}, mean over {by}")));
+            head.extend(
+                ["Normalised", "Unnormalised"].map(|which| format!("{which}, mean over {by}")),
+            );
         }
         let mut table = table(head);
         for system in &self.systems {
-            let Some(Ranking { found, normalised }) = &system.ranking else { continue };
+            let Some(Ranking { found, normalised }) = &system.ranking else {
+                continue;
+            };
             let first = system.recall.first().and_then(|recall| recall.at.first());
-            let mut row = vec![system.system.clone(), found.k.to_string(), shown(found), shown(normalised)];
+            let mut row = vec![
+                system.system.clone(),
+                found.k.to_string(),
+                shown(found),
+                shown(normalised),
+            ];
             row.push(first.map_or(String::new(), shown));
             if let Some(domains) = system.domains.first() {
                 let means = [domains.normalised.as_ref(), domains.macro_average.first()];
-                row.extend(means.map(|mean| mean.map_or(String::new(), |at| with_interval(at.recall, at.interval))));
+                row.extend(means.map(|mean| {
+                    mean.map_or(String::new(), |at| with_interval(at.recall, at.interval))
+                }));
             }
             table.add_row(row);
         }
@@ -225,7 +272,12 @@ impl Evaluation {
                 table.add_row(recall_row(&system.system, recall));
             }
             for domains in &system.domains {
-                let DomainFigures { by, macro_average, each, .. } = domains;
+                let DomainFigures {
+                    by,
+                    macro_average,
+                    each,
+                    ..
+                } = domains;
                 let name = format!("mean over {} {}", each.len(), by.plural());
                 let mut row = vec![system.system.clone(), name, String::new()];
                 if let Some((first, others)) = macro_average.split_first() {
@@ -256,14 +308,32 @@ impl Evaluation {
 
     /// The table of decisions; `None` if no system decides.
     fn decision_table(&self) -> Option<String> {
-        let head =
-            ["System", "Threshold", "Linked rightly", "Linked wrongly", "Called NIL", "Others: NIL", "Others: linked"];
+        let head = [
+            "System",
+            "Threshold",
+            "Linked rightly",
+            "Linked wrongly",
+            "Called NIL",
+            "Others: NIL",
+            "Others: linked",
+        ];
         let mut table = table(head.map(str::to_owned).to_vec());
         for system in &self.systems {
-            for Decisions { threshold, chosen_on, with_concept, without_concept, .. } in &system.decisions {
-                let known = [&with_concept.right, &with_concept.wrong, &with_concept.nil].map(shown);
+            for Decisions {
+                threshold,
+                chosen_on,
+                with_concept,
+                without_concept,
+                ..
+            } in &system.decisions
+            {
+                let known =
+                    [&with_concept.right, &with_concept.wrong, &with_concept.nil].map(shown);
                 let others = [&without_concept.nil, &without_concept.linked].map(shown);
-                let mut row = vec![system.system.clone(), format!("{} ({chosen_on})", written(*threshold))];
+                let mut row = vec![
+                    system.system.clone(),
+                    format!("{} ({chosen_on})", written(*threshold)),
+                ];
                 row.extend(known.into_iter().chain(others));
                 table.add_row(row);
             }
@@ -272,7 +342,11 @@ impl Evaluation {
     }
 
     fn nil_table(&self) -> Option<String> {
-        let ks = &self.systems.iter().find_map(|system| system.nil.first())?.all_classes;
+        let ks = &self
+            .systems
+            .iter()
+            .find_map(|system| system.nil.first())?
+            .all_classes;
         let kinds = self.split.held_out > 0;
         let mut head = vec!["System".to_owned()];
         head.extend(kinds.then(|| "NIL, of all".to_owned()));
@@ -282,9 +356,17 @@ impl Evaluation {
         for system in &self.systems {
             for nil in &system.nil {
                 let mut row = vec![system.system.clone()];
-                let kind = if nil.nil == NilOf::All { "both" } else { nil.nil.words() };
+                let kind = if nil.nil == NilOf::All {
+                    "both"
+                } else {
+                    nil.nil.words()
+                };
                 row.extend(kinds.then(|| format!("{kind}, {}", percent(Some(nil.base_rate)))));
-                row.push(format!("{} ({})", written(Some(nil.threshold)), nil.chosen_on));
+                row.push(format!(
+                    "{} ({})",
+                    written(Some(nil.threshold)),
+                    nil.chosen_on
+                ));
                 row.extend([nil.precision, nil.recall, nil.f1].map(percent));
                 row.push(with_interval(nil.au_pr, nil.intervals.au_pr));
                 row.extend(nil.all_classes.iter().map(|at| percent(at.recall)));
@@ -311,7 +393,11 @@ fn shown(at: &At) -> String {
 /// A row of a recall table.
 fn recall_row(system: &str, recall: &Recall) -> Vec<String> {
     let mentions = recall.at.first().map_or(0, |at| at.share.of);
-    let mut row = vec![system.to_owned(), recall.mentions.clone(), mentions.to_string()];
+    let mut row = vec![
+        system.to_owned(),
+        recall.mentions.clone(),
+        mentions.to_string(),
+    ];
     if let Some((first, others)) = recall.at.split_first() {
         row.extend([shown(first), percent(recall.first_by_chance)]);
         row.extend(others.iter().map(|at| percent(at.recall)));
@@ -321,8 +407,18 @@ fn recall_row(system: &str, recall: &Recall) -> Vec<String> {
 
 /// A split and its counts, in words.
 fn counted(split: &SplitCounts) -> String {
-    let SplitCounts { documents, mentions, in_kb, seen, zero_shot, nil, nil_by_annotation, held_out, several, .. } =
-        split;
+    let SplitCounts {
+        documents,
+        mentions,
+        in_kb,
+        seen,
+        zero_shot,
+        nil,
+        nil_by_annotation,
+        held_out,
+        several,
+        ..
+    } = split;
     let apart = match split.seen_by {
         SeenBy::Nobody => String::new(),
         _ => format!(" ({seen} of seen concepts, {zero_shot} zero-shot)"),
@@ -334,7 +430,11 @@ fn counted(split: &SplitCounts) -> String {
     if *held_out > 0 {
         of_nil.push(format!("{held_out} held out, {} natural", nil - held_out));
     }
-    let of_nil = if of_nil.is_empty() { String::new() } else { format!(" ({})", of_nil.join("; ")) };
+    let of_nil = if of_nil.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", of_nil.join("; "))
+    };
     let several = match several {
         0 => String::new(),
         count => format!("; {count} have several concepts, each of them right"),
@@ -347,19 +447,30 @@ fn counted(split: &SplitCounts) -> String {
 }
 
 fn skipped(reasons: &str) -> String {
-    if reasons.is_empty() { "none skipped".to_owned() } else { format!("skipped: {reasons}") }
+    if reasons.is_empty() {
+        "none skipped".to_owned()
+    } else {
+        format!("skipped: {reasons}")
+    }
 }
 
 fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
     match interval {
-        Some(interval) => format!("{} [{:.1}..{:.1}]", percent(value), 100.0 * interval.low, 100.0 * interval.high),
+        Some(interval) => format!(
+            "{} [{:.1}..{:.1}]",
+            percent(value),
+            100.0 * interval.low,
+            100.0 * interval.high
+        ),
         None => percent(value),
     }
 }
 
 fn table(head: Vec<String>) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     // Some terminals report a width of 0.
     if table.width().is_some_and(|width| width < NARROWEST) {
         table.set_width(NARROWEST);
@@ -370,6 +481,9 @@ fn table(head: Vec<String>) -> Table {
 
 /// The table as text, with the columns from `first` on aligned right.
 fn aligned(mut table: Table, first: usize) -> String {
-    table.column_iter_mut().skip(first).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table
+        .column_iter_mut()
+        .skip(first)
+        .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table.to_string()
 }

@@ -13,7 +13,13 @@ const COST: f64 = 0.005;
 
 /// The weight with the highest recall@1; the lower of equals.
 pub fn best_mix(recalls: &[f64]) -> usize {
-    (1..recalls.len()).fold(0, |best, at| if recalls[at] > recalls[best] { at } else { best })
+    (1..recalls.len()).fold(0, |best, at| {
+        if recalls[at] > recalls[best] {
+            at
+        } else {
+            best
+        }
+    })
 }
 
 /// The tolerance of floating-point differences: a loss of exactly [`COST`] is allowed.
@@ -22,7 +28,10 @@ const ROUNDING: f64 = 1e-9;
 /// The largest weight whose recall@1 is at most `COST` below the best.
 pub fn widest_spelling(recalls: &[f64]) -> usize {
     let best = recalls.iter().copied().fold(0.0, f64::max);
-    recalls.iter().rposition(|recall| best - recall <= COST + ROUNDING).unwrap_or(0)
+    recalls
+        .iter()
+        .rposition(|recall| best - recall <= COST + ROUNDING)
+        .unwrap_or(0)
 }
 
 /// The table of the tried weights, and the choice.
@@ -44,11 +53,18 @@ mod tests {
     #[test]
     fn default_bundle_has_the_weights_chosen_by_its_figures() {
         // RESULTS.md, "The default model": recall@1 on dev by the shares that are tried.
-        let spelling = [83.02, 83.19, 83.13, 82.94, 82.67, 82.47, 82.22].map(|percent: f64| percent / 100.0);
-        let mix = [81.70, 83.04, 83.05, 83.06, 83.09, 83.10, 83.04, 82.98].map(|percent: f64| percent / 100.0);
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bundle/default/manifest.json");
-        let manifest = Manifest::from_bytes(&std::fs::read(manifest).expect("committed")).expect("whole");
-        assert_eq!(manifest.view.spelling, SPELLINGS[widest_spelling(&spelling)]);
+        let spelling =
+            [83.02, 83.19, 83.13, 82.94, 82.67, 82.47, 82.22].map(|percent: f64| percent / 100.0);
+        let mix = [81.70, 83.04, 83.05, 83.06, 83.09, 83.10, 83.04, 82.98]
+            .map(|percent: f64| percent / 100.0);
+        let manifest =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../bundle/default/manifest.json");
+        let manifest =
+            Manifest::from_bytes(&std::fs::read(manifest).expect("committed")).expect("whole");
+        assert_eq!(
+            manifest.view.spelling,
+            SPELLINGS[widest_spelling(&spelling)]
+        );
         assert_eq!(manifest.view.mix, MIXES[best_mix(&mix)]);
     }
 
@@ -59,7 +75,10 @@ mod tests {
         assert_eq!(widest_spelling(&[0.500, 0.4949]), 0);
         // The best is not the first, and what is lost may come back.
         assert_eq!(widest_spelling(&[0.700, 0.706, 0.700, 0.702, 0.690]), 3);
-        assert_eq!(widest_spelling(&[0.700, 0.706, 0.702, 0.690, 0.702, 0.600]), 4);
+        assert_eq!(
+            widest_spelling(&[0.700, 0.706, 0.702, 0.690, 0.702, 0.600]),
+            4
+        );
         assert_eq!(widest_spelling(&[0.5]), 0);
     }
 
@@ -75,10 +94,25 @@ mod tests {
     #[test]
     fn table_has_each_weight_with_its_recall_and_the_choice() {
         let shown = tried("spelling", &[0.0, 0.05, 0.1], &[0.5, 0.61239, 0.6], 2);
-        let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
-        let has = |cells: [&str; 2]| lines.iter().any(|line| cells.iter().all(|cell| line.contains(cell)));
-        assert!(shown.contains("Share of spelling") && shown.contains("Recall@1, %"), "{shown}");
-        assert!([["0", "50.00"], ["0.05", "61.24"], ["0.1", "60.00"]].into_iter().all(has), "{shown}");
+        let lines: Vec<Vec<&str>> = shown
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let has = |cells: [&str; 2]| {
+            lines
+                .iter()
+                .any(|line| cells.iter().all(|cell| line.contains(cell)))
+        };
+        assert!(
+            shown.contains("Share of spelling") && shown.contains("Recall@1, %"),
+            "{shown}"
+        );
+        assert!(
+            [["0", "50.00"], ["0.05", "61.24"], ["0.1", "60.00"]]
+                .into_iter()
+                .all(has),
+            "{shown}"
+        );
         assert!(shown.ends_with("\nTaken: 0.1"), "{shown}");
     }
 }

@@ -68,8 +68,12 @@ fn corpus(without: &[&str]) -> tempfile::TempDir {
 
 fn args(folder: &Path, more: &[&str]) -> Options {
     let corpus = folder.to_string_lossy().into_owned();
-    let line = ["evaluate", "--corpus", &corpus].into_iter().chain(more.iter().copied());
-    Line::try_parse_from(line).expect("a good command line").args
+    let line = ["evaluate", "--corpus", &corpus]
+        .into_iter()
+        .chain(more.iter().copied());
+    Line::try_parse_from(line)
+        .expect("a good command line")
+        .args
 }
 
 fn no_bundle(_: &Path) -> Result<BundleRetrievers> {
@@ -78,54 +82,126 @@ fn no_bundle(_: &Path) -> Result<BundleRetrievers> {
 
 fn measure(folder: &Path, more: &[&str]) -> Result<Evaluation> {
     let kb = folder.join("kb.jsonl").to_string_lossy().into_owned();
-    evaluate(&args(folder, &[&["--kb", &kb], more].concat()), no_bundle, None)
+    evaluate(
+        &args(folder, &[&["--kb", &kb], more].concat()),
+        no_bundle,
+        None,
+    )
 }
 
 fn shares(figures: &Figures, at: usize) -> Vec<(usize, usize)> {
-    figures.recall.iter().map(|recall| (recall.at[at].share.hits, recall.at[at].share.of)).collect()
+    figures
+        .recall
+        .iter()
+        .map(|recall| (recall.at[at].share.hits, recall.at[at].share.of))
+        .collect()
 }
 
 #[test]
 fn figures_equal_hand_counts() {
     let folder = corpus(&[]);
-    let found = measure(folder.path(), &["--systems", "exact,majority,tfidf,exact"]).expect("measured");
+    let found =
+        measure(folder.path(), &["--systems", "exact,majority,tfidf,exact"]).expect("measured");
     let split = &found.split;
-    assert_eq!((split.documents, split.mentions, split.in_kb, split.nil, split.nil_by_annotation), (1, 6, 4, 2, 1));
-    assert_eq!((split.seen, split.zero_shot, split.seen_differs, split.seen_by), (3, 1, 1, SeenBy::TrainingSplit));
-    assert_eq!((split.skipped.skipped_in_all(), split.skipped.skipped(crate::data::corpus::MISPLACED)), (1, 1));
+    assert_eq!(
+        (
+            split.documents,
+            split.mentions,
+            split.in_kb,
+            split.nil,
+            split.nil_by_annotation
+        ),
+        (1, 6, 4, 2, 1)
+    );
+    assert_eq!(
+        (
+            split.seen,
+            split.zero_shot,
+            split.seen_differs,
+            split.seen_by
+        ),
+        (3, 1, 1, SeenBy::TrainingSplit)
+    );
+    assert_eq!(
+        (
+            split.skipped.skipped_in_all(),
+            split.skipped.skipped(crate::data::corpus::MISPLACED)
+        ),
+        (1, 1)
+    );
     let training = found.training.as_ref().expect("there is one");
     assert_eq!((training.mentions, training.concepts), (4, 3));
 
-    let [exact, majority, tfidf] = &found.systems[..] else { panic!("each system once") };
+    let [exact, majority, tfidf] = &found.systems[..] else {
+        panic!("each system once")
+    };
     // All, seen, zero-shot: "hot" is no name, but training knew it.
     assert_eq!(shares(exact, 0), [(3, 4), (2, 3), (1, 1)]);
     assert_eq!(shares(majority, 0), [(4, 4), (3, 3), (1, 1)]);
     assert_eq!(shares(tfidf, 2), [(3, 4), (2, 3), (1, 1)]);
-    assert_eq!(exact.recall[0].at.iter().map(|at| at.k).collect::<Vec<_>>(), [1, 8, 16, 64]);
+    assert_eq!(
+        exact.recall[0].at.iter().map(|at| at.k).collect::<Vec<_>>(),
+        [1, 8, 16, 64]
+    );
     assert_eq!(exact.recall[0].first_by_chance, Some(0.75));
 
     // Dev: "fever" has a candidate with score 1, "rash" none. So "hot" is rejected beside the two NIL mentions.
-    let [nil] = &exact.nil[..] else { panic!("one kind of NIL, one threshold") };
-    assert_eq!((nil.threshold, nil.chosen_on.as_str(), nil.oracle), (1.0, "dev", false));
-    assert_eq!(nil.counts, NilCounts { found: 2, wrong: 1, missed: 0 });
+    let [nil] = &exact.nil[..] else {
+        panic!("one kind of NIL, one threshold")
+    };
+    assert_eq!(
+        (nil.threshold, nil.chosen_on.as_str(), nil.oracle),
+        (1.0, "dev", false)
+    );
+    assert_eq!(
+        nil.counts,
+        NilCounts {
+            found: 2,
+            wrong: 1,
+            missed: 0
+        }
+    );
     assert_eq!(nil.all_classes[0].share, Share { hits: 5, of: 6 });
     // Majority: one training mention of "fever" gives 1/2, which is also the score of a name never seen.
-    let [nil] = &majority.nil[..] else { panic!("one kind of NIL, one threshold") };
-    assert_eq!((nil.threshold, nil.counts), (0.5, NilCounts { found: 2, wrong: 0, missed: 0 }));
-    assert_eq!((nil.au_pr, nil.f1, nil.all_classes[0].recall), (Some(1.0), Some(1.0), Some(1.0)));
+    let [nil] = &majority.nil[..] else {
+        panic!("one kind of NIL, one threshold")
+    };
+    assert_eq!(
+        (nil.threshold, nil.counts),
+        (
+            0.5,
+            NilCounts {
+                found: 2,
+                wrong: 0,
+                missed: 0
+            }
+        )
+    );
+    assert_eq!(
+        (nil.au_pr, nil.f1, nil.all_classes[0].recall),
+        (Some(1.0), Some(1.0), Some(1.0))
+    );
 }
 
 #[test]
 fn mentions_left_out_by_every_are_counted() {
     let folder = corpus(&[]);
     let found = measure(folder.path(), &["--systems", "exact", "--every", "4"]).expect("measured");
-    assert_eq!((found.split.mentions, found.split.skipped.skipped("left out by --every")), (2, 4));
+    assert_eq!(
+        (
+            found.split.mentions,
+            found.split.skipped.skipped("left out by --every")
+        ),
+        (2, 4)
+    );
 }
 
 #[test]
 fn tables_state_the_protocol() {
     let folder = corpus(&[]);
-    let said = measure(folder.path(), &["--systems", "exact"]).expect("measured").tables();
+    let said = measure(folder.path(), &["--systems", "exact"])
+        .expect("measured")
+        .tables();
     for part in [
         "1 documents, 6 mentions, 4 in the knowledge base (3 of seen concepts, 1 zero-shot), 2 NIL (1 have no concept",
         "skipped: 1 x mention whose text is not at its offsets",
@@ -146,13 +222,29 @@ fn without_other_splits_the_threshold_is_an_oracle() {
     let folder = corpus(&["mentions.train.jsonl", "mentions.dev.jsonl"]);
     let found = measure(folder.path(), &[]).expect("measured");
     assert_eq!(
-        found.systems.iter().map(|figures| figures.system.as_str()).collect::<Vec<_>>(),
+        found
+            .systems
+            .iter()
+            .map(|figures| figures.system.as_str())
+            .collect::<Vec<_>>(),
         ["exact", "tfidf", "bm25"]
     );
-    assert_eq!((found.split.seen, found.split.zero_shot, found.split.seen_by), (2, 2, SeenBy::Corpus));
-    assert!(found.systems.iter().all(|figures| figures.nil.len() == 1 && figures.nil[0].oracle));
+    assert_eq!(
+        (found.split.seen, found.split.zero_shot, found.split.seen_by),
+        (2, 2, SeenBy::Corpus)
+    );
+    assert!(
+        found
+            .systems
+            .iter()
+            .all(|figures| figures.nil.len() == 1 && figures.nil[0].oracle)
+    );
     assert!(found.tables().contains("ORACLE") && found.tables().contains("as the corpus says"));
-    let refused = |more: &[&str]| measure(folder.path(), more).expect_err("refused").to_string();
+    let refused = |more: &[&str]| {
+        measure(folder.path(), more)
+            .expect_err("refused")
+            .to_string()
+    };
     assert!(refused(&["--systems", "majority"]).contains("expected mentions.train.jsonl"));
     assert!(refused(&["--calibrate-split", "dev"]).contains("expected mentions.dev.jsonl"));
     assert!(refused(&["--split", "dev"]).contains("expected mentions.dev.jsonl"));
@@ -162,11 +254,19 @@ fn without_other_splits_the_threshold_is_an_oracle() {
 fn unmeasurable_systems_are_refused() {
     let folder = corpus(&[]);
     let error = measure(folder.path(), &["--systems", "dense"]).expect_err("no bundle");
-    assert!(error.kind() == Kind::Input && error.to_string().contains("give --bundle"), "{error}");
+    assert!(
+        error.kind() == Kind::Input && error.to_string().contains("give --bundle"),
+        "{error}"
+    );
     let error = evaluate(&args(folder.path(), &[]), no_bundle, None).expect_err("no concepts");
-    assert!(error.to_string().contains("give --kb or --bundle"), "{error}");
+    assert!(
+        error.to_string().contains("give --kb or --bundle"),
+        "{error}"
+    );
     std::fs::write(folder.path().join("mentions.empty.jsonl"), FILES[3].1).expect("written");
-    let error = measure(folder.path(), &["--split", "empty"]).expect_err("no mention").to_string();
+    let error = measure(folder.path(), &["--split", "empty"])
+        .expect_err("no mention")
+        .to_string();
     assert!(
         error.contains(
             "expected mentions in the split empty, found none (skipped: 2 x mention of a document of another split)"
@@ -192,7 +292,12 @@ impl Retriever for Fixed {
         Some(0.75)
     }
 
-    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         done(queries.len())?;
         // One that has nothing to say forgets the last answer too.
         let answers = queries.len() - usize::from(self.0.is_empty());
@@ -203,9 +308,16 @@ impl Retriever for Fixed {
 fn fixed(names: &[&str], ranked: Vec<Candidate>) -> Result<BundleRetrievers> {
     let mut kb = KnowledgeBase::new();
     for id in names {
-        kb.push(Concept { id: (*id).into(), name: (*id).into(), ..Concept::default() })?;
+        kb.push(Concept {
+            id: (*id).into(),
+            name: (*id).into(),
+            ..Concept::default()
+        })?;
     }
-    let concepts = KbFile { kb, blake3: "of the bundle".into() };
+    let concepts = KbFile {
+        kb,
+        blake3: "of the bundle".into(),
+    };
     Ok(BundleRetrievers {
         concepts,
         dense: Box::new(Fixed(ranked.clone())),
@@ -219,29 +331,69 @@ fn concepts_of_a_bundle_must_equal_those_of_a_table() {
     let folder = corpus(&[]);
     let with_bundle = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let ranked = [1, 0].map(|at| Candidate::new(ConceptId(at), 0.5)).to_vec();
-    let found = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], ranked.clone()), None).expect("measured");
+    let found =
+        evaluate(&with_bundle, |_| fixed(&["D1", "D0"], ranked.clone()), None).expect("measured");
     // D2 is not in this bundle: "headache" is NIL. D0 comes first, as often as D1 by chance.
-    assert_eq!((found.split.in_kb, found.split.nil, found.kb.blake3.as_str()), (3, 3, "of the bundle"));
-    assert_eq!((shares(&found.systems[0], 0)[0], shares(&found.systems[0], 1)[0]), ((2, 3), (3, 3)));
+    assert_eq!(
+        (found.split.in_kb, found.split.nil, found.kb.blake3.as_str()),
+        (3, 3, "of the bundle")
+    );
+    assert_eq!(
+        (
+            shares(&found.systems[0], 0)[0],
+            shares(&found.systems[0], 1)[0]
+        ),
+        ((2, 3), (3, 3))
+    );
     assert_eq!(found.systems[0].recall[0].first_by_chance, Some(0.5));
     // At the bundle's 0.75 everything is NIL: 3 of 6 rightly.
-    let of_bundle = found.systems[0].nil.iter().find(|nil| nil.chosen_on == "bundle").expect("it brings one");
-    assert_eq!((of_bundle.threshold, of_bundle.oracle, of_bundle.base_rate), (0.75, false, 0.5));
-    assert_eq!((of_bundle.precision, of_bundle.recall, of_bundle.links_right), (Some(0.5), Some(1.0), None));
-    assert!(found.tables().contains("0.7500 (bundle)"), "{}", found.tables());
+    let of_bundle = found.systems[0]
+        .nil
+        .iter()
+        .find(|nil| nil.chosen_on == "bundle")
+        .expect("it brings one");
+    assert_eq!(
+        (of_bundle.threshold, of_bundle.oracle, of_bundle.base_rate),
+        (0.75, false, 0.5)
+    );
+    assert_eq!(
+        (of_bundle.precision, of_bundle.recall, of_bundle.links_right),
+        (Some(0.5), Some(1.0), None)
+    );
+    assert!(
+        found.tables().contains("0.7500 (bundle)"),
+        "{}",
+        found.tables()
+    );
 
-    let error = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], Vec::new()), None).expect_err("an answer is missing");
-    assert!(error.to_string().contains("expected 6 answers, found 5"), "{error}");
-    let kb = folder.path().join("kb.jsonl").to_string_lossy().into_owned();
+    let error = evaluate(&with_bundle, |_| fixed(&["D1", "D0"], Vec::new()), None)
+        .expect_err("an answer is missing");
+    assert!(
+        error.to_string().contains("expected 6 answers, found 5"),
+        "{error}"
+    );
+    let kb = folder
+        .path()
+        .join("kb.jsonl")
+        .to_string_lossy()
+        .into_owned();
     let both = args(folder.path(), &["--bundle", "b", "--kb", &kb]);
-    let error = evaluate(&both, |_| fixed(&["D1", "D0", "D2"], Vec::new()), None).expect_err("another order");
-    assert!(error.to_string().contains("expected the bundle's concepts in the bundle's order"), "{error}");
+    let error = evaluate(&both, |_| fixed(&["D1", "D0", "D2"], Vec::new()), None)
+        .expect_err("another order");
+    assert!(
+        error
+            .to_string()
+            .contains("expected the bundle's concepts in the bundle's order"),
+        "{error}"
+    );
 }
 
 #[test]
 fn equal_texts_are_searched_once_and_interrupts_are_returned() {
     let found = corpus(&[]);
-    let kb = crate::data::concept_table::read(&found.path().join("kb.jsonl")).expect("read").kb;
+    let kb = crate::data::concept_table::read(&found.path().join("kb.jsonl"))
+        .expect("read")
+        .kb;
     let exact = crate::retrieve::lexical::lexical(System::Exact, &kb, None, true).expect("built");
     let text = "fever pyrexia FEVER fever";
     let queries = [(0, 5), (6, 13), (14, 19), (20, 25)].map(|(start, end)| MentionQuery {
@@ -255,11 +407,19 @@ fn equal_texts_are_searched_once_and_interrupts_are_returned() {
         Ok(())
     };
     let ranked = exact.search(&queries, 8, &mut done).expect("searched");
-    assert_eq!(ranked.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1, 1]);
+    assert_eq!(
+        ranked.iter().map(Vec::len).collect::<Vec<_>>(),
+        [1, 1, 1, 1]
+    );
     assert_eq!(count, 4);
-    let outside = MentionQuery { span: Span::new(14, 99), ..queries[0] };
+    let outside = MentionQuery {
+        span: Span::new(14, 99),
+        ..queries[0]
+    };
     assert!(exact.search(&[outside], 8, &mut |_| Ok(())).is_err());
-    let stopped = exact.search(&queries, 8, &mut |_| Err(Error::interrupted())).expect_err("stopped");
+    let stopped = exact
+        .search(&queries, 8, &mut |_| Err(Error::interrupted()))
+        .expect_err("stopped");
     assert!(stopped.is_interrupted());
 }
 
@@ -267,17 +427,38 @@ fn equal_texts_are_searched_once_and_interrupts_are_returned() {
 fn json_file_has_every_figure() {
     let folder = corpus(&[]);
     let out = folder.path().join("new/results.json");
-    measure(folder.path(), &["--top", "8"]).expect("measured").save(&out).expect("saved");
-    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(out).expect("read")).expect("JSON");
+    measure(folder.path(), &["--top", "8"])
+        .expect("measured")
+        .save(&out)
+        .expect("saved");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(out).expect("read")).expect("JSON");
     assert_eq!(json["kb"]["concepts"], 3);
     assert_eq!(json["split"]["zero_shot"], 1);
     assert_eq!(json["run"]["pel"], env!("CARGO_PKG_VERSION"));
-    let systems: Vec<_> = json["systems"].as_array().expect("a list").iter().map(|system| &system["system"]).collect();
+    let systems: Vec<_> = json["systems"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|system| &system["system"])
+        .collect();
     assert_eq!(systems, ["exact", "tfidf", "bm25", "majority"]);
     let at = &json["systems"][3]["recall"][0]["at"];
     assert_eq!(
-        (&at[0]["k"], &at[0]["hits"], &at[0]["of"], &at[1]["k"], &at[2]),
-        (&1.into(), &4.into(), &4.into(), &8.into(), &serde_json::Value::Null)
+        (
+            &at[0]["k"],
+            &at[0]["hits"],
+            &at[0]["of"],
+            &at[1]["k"],
+            &at[2]
+        ),
+        (
+            &1.into(),
+            &4.into(),
+            &4.into(),
+            &8.into(),
+            &serde_json::Value::Null
+        )
     );
 }
 
@@ -291,10 +472,25 @@ fn any_of_the_concepts_of_a_mention_is_right() {
     std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
     let found = measure(folder.path(), &["--systems", "exact"]).expect("measured");
     let split = &found.split;
-    assert_eq!((split.several, split.in_kb, split.nil, split.seen, split.zero_shot), (3, 2, 1, 2, 0));
+    assert_eq!(
+        (
+            split.several,
+            split.in_kb,
+            split.nil,
+            split.seen,
+            split.zero_shot
+        ),
+        (3, 2, 1, 2, 0)
+    );
     // The name "fever" is D0's, which is neither; the name "cough" is D1's.
     assert_eq!(shares(&found.systems[0], 0)[0], (1, 2));
-    assert!(found.tables().contains("3 have several concepts, each of them right"), "{}", found.tables());
+    assert!(
+        found
+            .tables()
+            .contains("3 have several concepts, each of them right"),
+        "{}",
+        found.tables()
+    );
 }
 
 #[test]
@@ -303,7 +499,9 @@ fn first_of_several_right_concepts_counts_once() {
     let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D1","other_ids":["D2"]}
 {"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1"}"#;
     std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
-    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl")).expect("read").kb;
+    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl"))
+        .expect("read")
+        .kb;
     let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
     let candidate = |(at, score)| Candidate::new(ConceptId(at), score);
     let all = [(0, 0.9), (2, 0.8), (1, 0.7)].map(candidate).to_vec();

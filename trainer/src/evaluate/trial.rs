@@ -30,10 +30,16 @@ impl Trial {
         // A damaged bundle is reported before a GPU is started.
         let bundle = bundles::open(path)?;
         let device = device.open(Work::Long)?;
-        let mut linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
+        let mut linker =
+            Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
         let before = linker.bundle().manifest.nil.clone();
         linker.set_policy(NilPolicy::default());
-        Ok(Self { linker, device, before, encoded: Vec::new() })
+        Ok(Self {
+            linker,
+            device,
+            before,
+            encoded: Vec::new(),
+        })
     }
 
     /// The bundle's own policy.
@@ -47,7 +53,10 @@ impl Trial {
     /// If one is damaged.
     pub fn concepts(&self) -> Result<KbFile> {
         let bundle = self.linker.bundle();
-        Ok(KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() })
+        Ok(KbFile {
+            kb: bundle.concepts.to_knowledge_base()?,
+            blake3: bundle.manifest.kb.blake3.clone(),
+        })
     }
 
     /// Encodes the mentions of a split.
@@ -96,7 +105,11 @@ impl Trial {
     pub fn recall(&self, split: &Split) -> Result<f64> {
         let (mut found, _) = self.search(1, false)?;
         split.unify_gold(&mut found);
-        let ranks = split.mentions.iter().zip(&found).filter_map(|(gold, found)| Some(rank_of(gold.concept?, found)));
+        let ranks = split
+            .mentions
+            .iter()
+            .zip(&found)
+            .filter_map(|(gold, found)| Some(rank_of(gold.concept?, found)));
         Ok(recall_at(ranks, 1).value().unwrap_or(0.0))
     }
 
@@ -109,7 +122,11 @@ impl Trial {
         self.search(k, true)
     }
 
-    fn search(&self, k: usize, with_signs: bool) -> Result<(CandidateLists, Vec<Option<NilFeatures>>)> {
+    fn search(
+        &self,
+        k: usize,
+        with_signs: bool,
+    ) -> Result<(CandidateLists, Vec<Option<NilFeatures>>)> {
         let options = LinkOptions::default().k(k);
         let (mut all, mut signs) = (Vec::new(), Vec::new());
         for (prepared, vectors) in &self.encoded {

@@ -12,7 +12,11 @@ const IN_DOMAIN: &str = "in-domain";
 
 /// The baselines: name, training data, retriever.
 const SIMPLE: [(&str, &str, Finder); 2] = [
-    ("Most frequent", IN_DOMAIN, Finder::Lexical(System::Majority)),
+    (
+        "Most frequent",
+        IN_DOMAIN,
+        Finder::Lexical(System::Majority),
+    ),
     ("Cosine similarity (untrained)", "-", Finder::Untrained),
 ];
 
@@ -35,19 +39,39 @@ const WITH_PRETRAINED: &str = "`--pretrained` and `--pretrained-ranker` give mod
 /// # Errors
 /// As training and searching.
 pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
-    let (options, pretrained) = (blink.bench.options, blink.bench.options.pretrained.as_deref());
-    let ours = if pretrained.is_some() { TrainedEncoder::Finetuned } else { TrainedEncoder::Retriever };
+    let (options, pretrained) = (
+        blink.bench.options,
+        blink.bench.options.pretrained.as_deref(),
+    );
+    let ours = if pretrained.is_some() {
+        TrainedEncoder::Finetuned
+    } else {
+        TrainedEncoder::Retriever
+    };
     let mut text = Markdown::new(TableId::Blink4.title(), &["Method", "Accuracy"]);
     for (name, _, finder) in SIMPLE {
         text.line(&[name.to_owned(), blink.recall(finder, &options.split, 1)?]);
     }
-    text.line(&[ALONE.to_owned(), blink.recall(Finder::Trained(ours), &options.split, 1)?]);
+    text.line(&[
+        ALONE.to_owned(),
+        blink.recall(Finder::Trained(ours), &options.split, 1)?,
+    ]);
     text.line(&both(blink, "Ours", Finder::Trained, ours)?);
     if blink.bench.other_kb.is_some() {
-        text.line(&both(blink, "Ours (other knowledge base)", Finder::Elsewhere, ours)?);
+        text.line(&both(
+            blink,
+            "Ours (other knowledge base)",
+            Finder::Elsewhere,
+            ours,
+        )?);
         if pretrained.is_some() {
             let name = "Ours (other knowledge base, without fine-tuning)";
-            text.line(&both(blink, name, Finder::Elsewhere, TrainedEncoder::Pretrained)?);
+            text.line(&both(
+                blink,
+                name,
+                Finder::Elsewhere,
+                TrainedEncoder::Pretrained,
+            )?);
         }
     }
     match pretrained {
@@ -73,12 +97,23 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
 /// # Errors
 /// As training and searching.
 pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
-    let (options, pretrained) = (blink.bench.options, blink.bench.options.pretrained.as_deref());
+    let (options, pretrained) = (
+        blink.bench.options,
+        blink.bench.options.pretrained.as_deref(),
+    );
     let mut rows: Vec<[String; 3]> = Vec::new();
     for (name, training, finder) in SIMPLE {
-        rows.push([name.to_owned(), training.to_owned(), blink.recall(finder, &options.split, 1)?]);
+        rows.push([
+            name.to_owned(),
+            training.to_owned(),
+            blink.recall(finder, &options.split, 1)?,
+        ]);
     }
-    let count = if pretrained.is_some() { TRAININGS.len() } else { 1 };
+    let count = if pretrained.is_some() {
+        TRAININGS.len()
+    } else {
+        1
+    };
     for (training, of) in TRAININGS.into_iter().take(count) {
         let alone = blink.recall(Finder::Trained(of), &options.split, 1)?;
         rows.push([ALONE.to_owned(), training.to_owned(), alone]);
@@ -88,13 +123,17 @@ pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
     let title = TableId::Blink6.title();
     let Some(folder) = pretrained else {
         let mut text = Markdown::new(title, &["Method", "Accuracy"]);
-        rows.iter().for_each(|[name, _, accuracy]| text.line(&[name, accuracy]));
+        rows.iter()
+            .for_each(|[name, _, accuracy]| text.line(&[name, accuracy]));
         text.note(WITH_PRETRAINED);
         return Ok(text);
     };
     let mut text = Markdown::new(title, &["Method", "Training", "Accuracy"]);
     rows.iter().for_each(|row| text.line(row));
-    text.note(&format!("The other corpus is that of {}.", folder.display()));
+    text.note(&format!(
+        "The other corpus is that of {}.",
+        folder.display()
+    ));
     Ok(text)
 }
 
@@ -105,6 +144,10 @@ fn both(
     finder: fn(TrainedEncoder) -> Finder,
     of: TrainedEncoder,
 ) -> Result<[String; 2]> {
-    let (k, ranks) = blink.best(finder(of), Cross { of, fgsm: false }, &blink.bench.options.split)?;
+    let (k, ranks) = blink.best(
+        finder(of),
+        Cross { of, fgsm: false },
+        &blink.bench.options.split,
+    )?;
     Ok([format!("{name}, K = {k}"), recall(&ranks, 1)])
 }

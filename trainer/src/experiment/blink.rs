@@ -25,9 +25,19 @@ impl<'a> Blink<'a> {
     /// # Errors
     /// If the concepts or the configuration cannot be read.
     pub fn new(bench: &'a Bench<'a>) -> Result<Self> {
-        let stages = bench.options.seeds.iter().map(|seed| Stages::new(bench, *seed)).collect::<Result<_>>()?;
+        let stages = bench
+            .options
+            .seeds
+            .iter()
+            .map(|seed| Stages::new(bench, *seed))
+            .collect::<Result<_>>()?;
         let ks = bench.options.ks(bench.family);
-        Ok(Self { bench, stages, validation: bench.config(&[], 0)?.validation.split, ks })
+        Ok(Self {
+            bench,
+            stages,
+            validation: bench.config(&[], 0)?.validation.split,
+            ks,
+        })
     }
 
     /// The result of `of` for each seed.
@@ -58,10 +68,23 @@ impl<'a> Blink<'a> {
     pub fn best(&self, finder: Finder, by: Cross, split: &str) -> Result<(usize, Vec<Ranks>)> {
         let of = |split: &str| self.over(|stages| stages.reranked(finder, by, split, &self.ks));
         let dev = of(&self.validation)?;
-        let value = |at: usize| dev.iter().filter_map(|ks| ks[at].recall(1).value).sum::<f64>();
+        let value = |at: usize| {
+            dev.iter()
+                .filter_map(|ks| ks[at].recall(1).value)
+                .sum::<f64>()
+        };
         // The smallest of equals costs the least.
-        let best = (0..self.ks.len()).rev().max_by(|a, b| value(*a).total_cmp(&value(*b))).unwrap_or(0);
-        Ok((self.ks[best], of(split)?.into_iter().map(|mut ks| ks.remove(best)).collect()))
+        let best = (0..self.ks.len())
+            .rev()
+            .max_by(|a, b| value(*a).total_cmp(&value(*b)))
+            .unwrap_or(0);
+        Ok((
+            self.ks[best],
+            of(split)?
+                .into_iter()
+                .map(|mut ks| ks.remove(best))
+                .collect(),
+        ))
     }
 }
 

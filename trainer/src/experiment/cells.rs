@@ -13,7 +13,11 @@ pub const VALUES: &str = "Values in percent: the mean of all seeds with ± their
 /// The seeds of a table's rows.
 pub fn seeds(all: &[u64]) -> String {
     let words: Vec<String> = all.iter().map(u64::to_string).collect();
-    format!("Seed{} {}.", if all.len() == 1 { "" } else { "s" }, words.join(", "))
+    format!(
+        "Seed{} {}.",
+        if all.len() == 1 { "" } else { "s" },
+        words.join(", ")
+    )
 }
 
 /// A Markdown table under a title, row by row.
@@ -25,7 +29,9 @@ pub struct Markdown {
 impl Markdown {
     /// A table with a title and column heads.
     pub fn new(title: &str, head: &[&str]) -> Self {
-        let mut table = Self { text: format!("# {title}\n\n") };
+        let mut table = Self {
+            text: format!("# {title}\n\n"),
+        };
         table.line(head);
         table.line(&vec!["---"; head.len()]);
         table
@@ -56,7 +62,10 @@ fn weights<'a>(trained: impl Iterator<Item = &'a Measured>) -> String {
     let (mut chosen, mut last) = (Vec::new(), 0);
     for one in trained {
         match &one.kept {
-            Some(Kept { step, recall_1: Some(_) }) => chosen.push(*step),
+            Some(Kept {
+                step,
+                recall_1: Some(_),
+            }) => chosen.push(*step),
             _ => last += 1,
         }
     }
@@ -82,7 +91,11 @@ pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<S
     let first = trained.clone().next()?;
     let time = |seconds: fn(&Measured) -> Option<f64>| {
         // An empty `sum` is -0 and would be printed as such.
-        match trained.clone().filter_map(seconds).fold(0.0, std::ops::Add::add) {
+        match trained
+            .clone()
+            .filter_map(seconds)
+            .fold(0.0, std::ops::Add::add)
+        {
             short if short < 120.0 => format!("{short:.0} s"),
             long => format!("{:.0} minutes", long / 60.0),
         }
@@ -98,13 +111,27 @@ pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<S
 }
 
 /// A cell in percent: the mean and standard deviation over seeds, and the first seed's interval over documents.
-pub fn values<'a>(measured: &'a [Measured], value: impl Fn(&'a Measured) -> Option<&'a Value>) -> String {
-    cell(&measured.iter().filter_map(value).cloned().collect::<Vec<_>>())
+pub fn values<'a>(
+    measured: &'a [Measured],
+    value: impl Fn(&'a Measured) -> Option<&'a Value>,
+) -> String {
+    cell(
+        &measured
+            .iter()
+            .filter_map(value)
+            .cloned()
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// A cell in percent: the mean and standard deviation of values, and the first value's interval over documents.
 pub fn cell(values: &[Value]) -> String {
-    let mean = over_seeds(&values.iter().filter_map(|value| value.value).collect::<Vec<_>>());
+    let mean = over_seeds(
+        &values
+            .iter()
+            .filter_map(|value| value.value)
+            .collect::<Vec<_>>(),
+    );
     match values.first().and_then(|value| value.interval) {
         Some([low, high]) => format!("{mean} [{:.1}, {:.1}]", 100.0 * low, 100.0 * high),
         None => mean,
@@ -113,7 +140,9 @@ pub fn cell(values: &[Value]) -> String {
 
 /// The mean; `None` without values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
+    let (sum, count) = values
+        .into_iter()
+        .fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
@@ -125,7 +154,11 @@ pub fn over_seeds(values: &[f64]) -> String {
         0 => "-".into(),
         1 => format!("{:.1}", 100.0 * mean),
         _ => {
-            let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            let square = values
+                .iter()
+                .map(|value| (value - mean).powi(2))
+                .sum::<f64>()
+                / (count - 1.0);
             format!("{:.1} ± {:.1}", 100.0 * mean, 100.0 * square.sqrt())
         }
     }
@@ -137,15 +170,27 @@ mod tests {
 
     #[test]
     fn table_states_which_weights_it_measures() {
-        let one = |step, recall_1| Measured { kept: Some(Kept { step, recall_1 }), ..Measured::default() };
-        let chosen = [one(300, Some(0.5)), one(100, Some(0.6)), one(500, None), Measured::default()];
+        let one = |step, recall_1| Measured {
+            kept: Some(Kept { step, recall_1 }),
+            ..Measured::default()
+        };
+        let chosen = [
+            one(300, Some(0.5)),
+            one(100, Some(0.6)),
+            one(500, None),
+            Measured::default(),
+        ];
         assert_eq!(
             weights(chosen.iter()),
             "2 trainings have the weights of their best validation by recall@1, after 100 to 300 steps; \
              2 trainings have their last weights, without a choice."
         );
-        assert_eq!(weights(chosen[2..3].iter()), "One training has its last weights, without a choice.");
-        let said = "One training has the weights of its best validation by recall@1, after 300 steps.";
+        assert_eq!(
+            weights(chosen[2..3].iter()),
+            "One training has its last weights, without a choice."
+        );
+        let said =
+            "One training has the weights of its best validation by recall@1, after 300 steps.";
         assert_eq!(weights(chosen[..1].iter()), said);
     }
 }

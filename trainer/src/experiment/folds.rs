@@ -39,8 +39,13 @@ pub struct FoldRow {
 impl FoldRow {
     /// Its settings as part of a file name.
     fn words(&self) -> String {
-        let words =
-            |character: char| if character.is_ascii_alphanumeric() || character == '.' { character } else { '-' };
+        let words = |character: char| {
+            if character.is_ascii_alphanumeric() || character == '.' {
+                character
+            } else {
+                '-'
+            }
+        };
         self.settings.join("-").chars().map(words).collect()
     }
 }
@@ -51,7 +56,9 @@ impl Row for FoldRow {
     }
 
     fn slug(&self) -> String {
-        let ranker = self.candidates.map_or(String::new(), |k| format!("ranker{k}-"));
+        let ranker = self
+            .candidates
+            .map_or(String::new(), |k| format!("ranker{k}-"));
         format!("{ranker}fold{}of{}-{}", self.fold, self.folds, self.words())
     }
 
@@ -59,7 +66,11 @@ impl Row for FoldRow {
         if self.candidates.is_some() {
             return self.settings.clone();
         }
-        let own = vec!["negatives.kind=hard".into(), format!("validation.split={DEV}"), LAST.into()];
+        let own = vec![
+            "negatives.kind=hard".into(),
+            format!("validation.split={DEV}"),
+            LAST.into(),
+        ];
         [self.settings.clone(), own].concat()
     }
 }
@@ -80,10 +91,19 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     // All settings are checked before the first training.
     for row in rows.iter().filter(|row| row.fold == 0) {
         match row.candidates {
-            Some(_) => ranker_config(&Bench { options: &of_fold(options, row, options.out.clone()), ..*bench }, 0)
+            Some(_) => ranker_config(
+                &Bench {
+                    options: &of_fold(options, row, options.out.clone()),
+                    ..*bench
+                },
+                0,
+            )
+            .map(drop)
+            .context(|| "--ranker-grid".into())?,
+            None => bench
+                .config(&row.settings, 0)
                 .map(drop)
-                .context(|| "--ranker-grid".into())?,
-            None => bench.config(&row.settings, 0).map(drop).context(|| "--grid".into())?,
+                .context(|| "--grid".into())?,
         }
     }
     let slugs = check_rows(bench, &rows)?;
@@ -91,14 +111,24 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     let mut points: Vec<Point<'_>> = Vec::new();
     for row in &rows {
         let own = of_fold(options, row, folders[row.fold].clone());
-        let own = Bench { options: &own, ..*bench };
+        let own = Bench {
+            options: &own,
+            ..*bench
+        };
         let measured = match row.candidates {
             Some(k) => ranked(bench, &own, row, k, &slugs)?,
             None => own.of_row(row, &slugs)?,
         };
-        let at = points.iter().position(|point| point.settings == row.settings).unwrap_or(points.len());
+        let at = points
+            .iter()
+            .position(|point| point.settings == row.settings)
+            .unwrap_or(points.len());
         if at == points.len() {
-            points.push(Point { settings: &row.settings, folds: 0, measured: Vec::new() });
+            points.push(Point {
+                settings: &row.settings,
+                folds: 0,
+                measured: Vec::new(),
+            });
         }
         points[at].folds += usize::from(!measured.is_empty());
         points[at].measured.extend(measured);
@@ -108,9 +138,15 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
 
 /// The options for a row, whose fold is a corpus in that folder.
 fn of_fold(options: &Options, row: &FoldRow, folder: PathBuf) -> Options {
-    let mut own = Options { corpus: folder.clone(), split: DEV.into(), every: 1, ..options.clone() };
+    let mut own = Options {
+        corpus: folder.clone(),
+        split: DEV.into(),
+        every: 1,
+        ..options.clone()
+    };
     if row.candidates.is_some() {
-        own.settings.extend([format!("validation.split={DEV}"), LAST.into()]);
+        own.settings
+            .extend([format!("validation.split={DEV}"), LAST.into()]);
         own.ranker_settings.extend(row.settings());
         own.ranker_settings.push(LAST.into());
         own.out = folder;
@@ -120,17 +156,41 @@ fn of_fold(options: &Options, row: &FoldRow, folder: PathBuf) -> Options {
 
 /// Trains and measures the cross-encoder of a row with every seed, if `--only` includes it, and returns all its results. `own` is its
 /// fold. All cross-encoders of a fold share its bi-encoder.
-fn ranked(bench: &Bench<'_>, own: &Bench<'_>, row: &FoldRow, k: usize, slugs: &[String]) -> Result<Vec<Measured>> {
+fn ranked(
+    bench: &Bench<'_>,
+    own: &Bench<'_>,
+    row: &FoldRow,
+    k: usize,
+    slugs: &[String],
+) -> Result<Vec<Measured>> {
     let (options, bi_encoder) = (bench.options, Finder::Trained(TrainedEncoder::Retriever));
-    for seed in options.seeds.iter().filter(|_| asked_for(&row.slug(), slugs, &options.only)) {
-        let path = options.out.join("results").join(format!("{}-seed{seed}.json", row.slug()));
+    for seed in options
+        .seeds
+        .iter()
+        .filter(|_| asked_for(&row.slug(), slugs, &options.only))
+    {
+        let path = options
+            .out
+            .join("results")
+            .join(format!("{}-seed{seed}.json", row.slug()));
         kept(&path, || {
             interrupt::check()?;
             let stages = Stages::new(own, *seed)?.with_variant(format!("-{}", row.words()));
             let listed = stages.ranks(bi_encoder, DEV)?.recall(k);
-            let accuracy = stages.reranked(bi_encoder, Cross::BLINK, DEV, &[k])?.remove(0).recall(1);
-            let recall = vec![RecallOf { mentions: "all".into(), at: vec![accuracy, listed] }];
-            Ok(Measured { name: row.name(), seed: Some(*seed), recall, ..Measured::default() })
+            let accuracy = stages
+                .reranked(bi_encoder, Cross::BLINK, DEV, &[k])?
+                .remove(0)
+                .recall(1);
+            let recall = vec![RecallOf {
+                mentions: "all".into(),
+                at: vec![accuracy, listed],
+            }];
+            Ok(Measured {
+                name: row.name(),
+                seed: Some(*seed),
+                recall,
+                ..Measured::default()
+            })
         })?;
     }
     of_every_seed(options, row)
@@ -138,23 +198,44 @@ fn ranked(bench: &Bench<'_>, own: &Bench<'_>, row: &FoldRow, k: usize, slugs: &[
 
 fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> String {
     let (ranks, k) = (table.ranks(), candidates(table, options).unwrap_or(64));
-    let first = if ranks { format!("Accuracy, K = {k}") } else { "recall@1".into() };
-    let second = format!("recall@{k}{}", if ranks { " of the bi-encoder" } else { "" });
+    let first = if ranks {
+        format!("Accuracy, K = {k}")
+    } else {
+        "recall@1".into()
+    };
+    let second = format!(
+        "recall@{k}{}",
+        if ranks { " of the bi-encoder" } else { "" }
+    );
     let mut text = Markdown::new(table.title(), &["Settings", "Folds", &first, &second]);
     let mut best: Option<(f64, &Point<'_>)> = None;
     for point in points {
-        let values =
-            |k: usize| -> Vec<f64> { point.measured.iter().filter_map(|one| one.recall("all", k)?.value).collect() };
+        let values = |k: usize| -> Vec<f64> {
+            point
+                .measured
+                .iter()
+                .filter_map(|one| one.recall("all", k)?.value)
+                .collect()
+        };
         let first = values(1);
         let mean = first.iter().sum::<f64>() / first.len().max(1) as f64;
         if !first.is_empty() && best.is_none_or(|(best, _)| mean > best) {
             best = Some((mean, point));
         }
-        text.line(&[point.settings.join(", "), point.folds.to_string(), over_seeds(&first), over_seeds(&values(k))]);
+        text.line(&[
+            point.settings.join(", "),
+            point.folds.to_string(),
+            over_seeds(&first),
+            over_seeds(&values(k)),
+        ]);
     }
-    let words = best.map_or("none yet".to_owned(), |(_, point)| point.settings.join(", "));
+    let words = best.map_or("none yet".to_owned(), |(_, point)| {
+        point.settings.join(", ")
+    });
     let by = if ranks { "accuracy" } else { "recall@1" };
-    text.note(&format!("Best at {by}: {words}. Values in percent: mean and standard deviation over the folds."));
+    text.note(&format!(
+        "Best at {by}: {words}. Values in percent: mean and standard deviation over the folds."
+    ));
     if !ranks {
         text.note("Each is one training with mined negatives; in the other tables it is the second, after one with the batch's.");
     }
@@ -170,32 +251,51 @@ fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> String {
 /// If the grid is invalid.
 pub fn rows(table: TableId, options: &Options) -> Result<Vec<FoldRow>> {
     let (candidates, folds) = (candidates(table, options), options.folds as usize);
-    let (flag, grid) = if table.ranks() { ("--ranker-grid", &options.ranker_grid) } else { ("--grid", &options.grid) };
+    let (flag, grid) = if table.ranks() {
+        ("--ranker-grid", &options.ranker_grid)
+    } else {
+        ("--grid", &options.grid)
+    };
     let grid = points(grid).context(|| flag.into())?;
-    let row = |fold: usize, settings: &[String]| FoldRow { candidates, fold, folds, settings: settings.to_vec() };
+    let row = |fold: usize, settings: &[String]| FoldRow {
+        candidates,
+        fold,
+        folds,
+        settings: settings.to_vec(),
+    };
     let of = |fold: usize| grid.iter().map(move |settings| row(fold, settings));
     Ok((0..folds).flat_map(of).collect())
 }
 
 /// The number of candidates of the cross-encoders, if the table compares them.
 fn candidates(table: TableId, options: &Options) -> Option<usize> {
-    table.ranks().then(|| options.ks(table.family()).pop().unwrap_or(1))
+    table
+        .ranks()
+        .then(|| options.ks(table.family()).pop().unwrap_or(1))
 }
 
 /// All combinations of `KEY=VALUE,VALUE`.
 fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
     let mut all = vec![Vec::new()];
     for line in grid {
-        let Some((key, values)) = line.split_once('=').filter(|(key, values)| !key.is_empty() && !values.is_empty())
+        let Some((key, values)) = line
+            .split_once('=')
+            .filter(|(key, values)| !key.is_empty() && !values.is_empty())
         else {
-            return Err(Error::input(format!("expected KEY=VALUE,VALUE, found {line:?}")));
+            return Err(Error::input(format!(
+                "expected KEY=VALUE,VALUE, found {line:?}"
+            )));
         };
         all = all
             .iter()
             .flat_map(|settings: &Vec<String>| {
-                values
-                    .split(',')
-                    .map(|value| [settings.clone(), vec![format!("{}={}", key.trim(), value.trim())]].concat())
+                values.split(',').map(|value| {
+                    [
+                        settings.clone(),
+                        vec![format!("{}={}", key.trim(), value.trim())],
+                    ]
+                    .concat()
+                })
             })
             .collect();
     }
@@ -205,7 +305,9 @@ fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
 /// The corpora of the folds, which are written unless they exist. Documents are assigned to folds in turn.
 fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
     let (options, count) = (bench.options, bench.options.folds as usize);
-    let folders: Vec<PathBuf> = (0..count).map(|fold| options.out.join(format!("folds/{count}/{fold}"))).collect();
+    let folders: Vec<PathBuf> = (0..count)
+        .map(|fold| options.out.join(format!("folds/{count}/{fold}")))
+        .collect();
     let data = digest(options)?;
     let written = |folder: &PathBuf| {
         let record = std::fs::read(folder.join(RECORD)).ok()?;
@@ -215,23 +317,42 @@ fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
     if folders.iter().all(|folder| written(folder) == Some(true)) {
         return Ok(folders);
     }
-    let Corpus { documents, mentions, .. } = Corpus::read(&options.corpus, split)?;
+    let Corpus {
+        documents,
+        mentions,
+        ..
+    } = Corpus::read(&options.corpus, split)?;
     if documents.len() < count {
         let (found, corpus) = (documents.len(), options.corpus.display());
-        return Err(Error::input(format!("--folds: expected at least {count} documents in {corpus}, found {found}")));
+        return Err(Error::input(format!(
+            "--folds: expected at least {count} documents in {corpus}, found {found}"
+        )));
     }
     for (fold, folder) in folders.iter().enumerate() {
         let mut output = OutputFolder::new(folder, RECORD, [])?;
         output.write("documents.jsonl", |out| {
-            documents.iter().try_for_each(|document| write_line(out, &Document { split: None, ..document.clone() }))
+            documents.iter().try_for_each(|document| {
+                write_line(
+                    out,
+                    &Document {
+                        split: None,
+                        ..document.clone()
+                    },
+                )
+            })
         })?;
         for (name, inside) in [(split, false), (DEV, true)] {
             output.write(&format!("mentions.{name}.jsonl"), |out| {
-                let own = mentions.iter().filter(|placed| (placed.document % count == fold) == inside);
-                own.map(|placed| &placed.mention).try_for_each(|mention| write_line(out, mention))
+                let own = mentions
+                    .iter()
+                    .filter(|placed| (placed.document % count == fold) == inside);
+                own.map(|placed| &placed.mention)
+                    .try_for_each(|mention| write_line(out, mention))
             })?;
         }
-        output.commit(&serde_json::json!({ "fold": fold, "of": count, "split": split, "data": data }))?;
+        output.commit(
+            &serde_json::json!({ "fold": fold, "of": count, "split": split, "data": data }),
+        )?;
     }
     Ok(folders)
 }
@@ -242,11 +363,26 @@ mod tests {
 
     #[test]
     fn a_grid_is_every_combination() {
-        let grid = |lines: &[&str]| points(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let grid = |lines: &[&str]| {
+            points(
+                &lines
+                    .iter()
+                    .map(|line| (*line).to_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
         let all = grid(&["a.b=1,2", "c=x"]).expect("a grid");
         assert_eq!(all, [["a.b=1", "c=x"], ["a.b=2", "c=x"]]);
-        let row = |candidates| FoldRow { candidates, fold: 3, folds: 10, settings: all[1].clone() };
-        assert_eq!([row(None).slug(), row(Some(8)).slug()], ["fold3of10-a.b-2-c-x", "ranker8-fold3of10-a.b-2-c-x"]);
+        let row = |candidates| FoldRow {
+            candidates,
+            fold: 3,
+            folds: 10,
+            settings: all[1].clone(),
+        };
+        assert_eq!(
+            [row(None).slug(), row(Some(8)).slug()],
+            ["fold3of10-a.b-2-c-x", "ranker8-fold3of10-a.b-2-c-x"]
+        );
         for wrong in ["a", "=1", "a="] {
             assert!(grid(&[wrong]).is_err(), "{wrong}");
         }

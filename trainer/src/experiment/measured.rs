@@ -90,16 +90,30 @@ impl RecallOf {
 impl Measured {
     /// The figures of a system on the test split.
     pub fn new(name: String, figures: &Figures) -> Self {
-        let nil = figures.nil.iter().filter(|nil| nil.chosen_on != "bundle").map(|nil| NilResult {
-            kind: nil.nil.words().to_owned(),
-            au_pr: nil.au_pr,
-            precision: nil.precision,
-            recall: nil.recall,
-            all_classes: nil.all_classes.iter().map(Value::of).collect(),
-            curve: nil.curve.iter().map(|point: &CurvePoint| (point.recall, point.precision)).collect(),
-        });
+        let nil = figures
+            .nil
+            .iter()
+            .filter(|nil| nil.chosen_on != "bundle")
+            .map(|nil| NilResult {
+                kind: nil.nil.words().to_owned(),
+                au_pr: nil.au_pr,
+                precision: nil.precision,
+                recall: nil.recall,
+                all_classes: nil.all_classes.iter().map(Value::of).collect(),
+                curve: nil
+                    .curve
+                    .iter()
+                    .map(|point: &CurvePoint| (point.recall, point.precision))
+                    .collect(),
+            });
         let protocol = Some(figures.protocol.clone());
-        Self { name, protocol, recall: RecallOf::all(&figures.recall), nil: nil.collect(), ..Self::default() }
+        Self {
+            name,
+            protocol,
+            recall: RecallOf::all(&figures.recall),
+            nil: nil.collect(),
+            ..Self::default()
+        }
     }
 
     /// Recall at k over some mentions.
@@ -130,8 +144,15 @@ impl Measured {
 impl SplitRecall {
     /// The recall of a system on a split.
     pub fn new(split: &str, figures: &Figures) -> Self {
-        let domains = figures.domains.first().map_or_else(Vec::new, |domains| RecallOf::all(&domains.each));
-        Self { split: split.to_owned(), recall: RecallOf::all(&figures.recall), domains }
+        let domains = figures
+            .domains
+            .first()
+            .map_or_else(Vec::new, |domains| RecallOf::all(&domains.each));
+        Self {
+            split: split.to_owned(),
+            recall: RecallOf::all(&figures.recall),
+            domains,
+        }
     }
 
     /// Recall at k in a domain.
@@ -141,5 +162,10 @@ impl SplitRecall {
 }
 
 fn at<'a>(recall: &'a [RecallOf], mentions: &str, k: usize) -> Option<&'a Value> {
-    recall.iter().find(|recall| recall.mentions == mentions)?.at.iter().find(|at| at.k == k)
+    recall
+        .iter()
+        .find(|recall| recall.mentions == mentions)?
+        .at
+        .iter()
+        .find(|at| at.k == k)
 }

@@ -28,8 +28,14 @@ impl Bench<'_> {
     pub(super) fn measured_on(&self) -> Result<String> {
         let (options, validation) = (self.options, self.config(&[], 0)?.validation.split);
         let test = &options.split;
-        let every = if options.every > 1 { format!(", every {}. mention", options.every) } else { String::new() };
-        let within = options.within_domain.map_or(String::new(), |own| format!(", each searched {}", own.words()));
+        let every = if options.every > 1 {
+            format!(", every {}. mention", options.every)
+        } else {
+            String::new()
+        };
+        let within = options.within_domain.map_or(String::new(), |own| {
+            format!(", each searched {}", own.words())
+        });
         let same = match *test == validation {
             true => {
                 " They are one split: what was chosen on it, such as the weights, K or a threshold, was chosen with an ORACLE."
@@ -51,7 +57,8 @@ impl Bench<'_> {
             splits.push(HELD_OUT);
         }
         for split in splits {
-            let read = Split::read(&options.corpus, split, options.every as usize, kb, None)?.not_empty()?;
+            let read = Split::read(&options.corpus, split, options.every as usize, kb, None)?
+                .not_empty()?;
             read.in_own_domain(options.within_domain, kb)?;
         }
         Ok(())
@@ -73,36 +80,48 @@ impl Bench<'_> {
     /// Trains and measures a row with every seed, if `--only` includes it, and returns all its results.
     pub(super) fn of_row(&self, row: &impl Row, slugs: &[String]) -> Result<Vec<Measured>> {
         if settings::asked_for(&row.slug(), slugs, &self.options.only) {
-            self.options.seeds.iter().try_for_each(|seed| self.measured(row, *seed).map(drop))?;
+            self.options
+                .seeds
+                .iter()
+                .try_for_each(|seed| self.measured(row, *seed).map(drop))?;
         }
         of_every_seed(self.options, row)
     }
 
     fn measured(&self, row: &impl Row, seed: u64) -> Result<Measured> {
         let (options, slug) = (self.options, format!("{}-seed{seed}", row.slug()));
-        kept(&options.out.join("results").join(format!("{slug}.json")), || {
-            interrupt::check()?;
-            eprintln!("\n{}: {slug}", row.name());
-            let config = self.config(&row.settings(), seed)?;
-            let run = options.out.join("runs").join(&slug);
-            let trained = train(&config, &run, self.device).context(|| slug.clone())?;
-            let snapshot = Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
-            // The log has the times of all calls, and not only of this one.
-            let events = read(&run.join(METRICS))?;
-            let (in_steps, in_mining) = seconds(&events, config.optimiser.batch);
-            // A T-Biencoder row may train on a part of the split, and unseen is what it lacks. The other papers use the whole split.
-            let learned = (self.family == Family::TBiencoder).then(|| snapshot.learned(&config)).transpose()?;
-            Ok(Measured {
-                seed: Some(seed),
-                steps: Some(trained.steps),
-                kept: Some(trained.kept),
-                step_seconds: Some(in_steps),
-                mining_seconds: Some(in_mining),
-                epochs: Some((trained.steps * config.optimiser.batch) as f64 / trained.examples.max(1) as f64),
-                transformation: last_norms(&events),
-                ..self.evaluated(&config, &snapshot, row.name(), learned)?
-            })
-        })
+        kept(
+            &options.out.join("results").join(format!("{slug}.json")),
+            || {
+                interrupt::check()?;
+                eprintln!("\n{}: {slug}", row.name());
+                let config = self.config(&row.settings(), seed)?;
+                let run = options.out.join("runs").join(&slug);
+                let trained = train(&config, &run, self.device).context(|| slug.clone())?;
+                let snapshot =
+                    Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
+                // The log has the times of all calls, and not only of this one.
+                let events = read(&run.join(METRICS))?;
+                let (in_steps, in_mining) = seconds(&events, config.optimiser.batch);
+                // A T-Biencoder row may train on a part of the split, and unseen is what it lacks. The other papers use the whole split.
+                let learned = (self.family == Family::TBiencoder)
+                    .then(|| snapshot.learned(&config))
+                    .transpose()?;
+                Ok(Measured {
+                    seed: Some(seed),
+                    steps: Some(trained.steps),
+                    kept: Some(trained.kept),
+                    step_seconds: Some(in_steps),
+                    mining_seconds: Some(in_mining),
+                    epochs: Some(
+                        (trained.steps * config.optimiser.batch) as f64
+                            / trained.examples.max(1) as f64,
+                    ),
+                    transformation: last_norms(&events),
+                    ..self.evaluated(&config, &snapshot, row.name(), learned)?
+                })
+            },
+        )
     }
 
     /// Measures a model on all splits. A concept is seen if it is one of `learned`, or without these, of the training split.
@@ -117,10 +136,18 @@ impl Bench<'_> {
         let mut training = TrainingSplit::read(&options.corpus, &config.data.split)?;
         training.concepts = learned.unwrap_or(training.concepts);
         let read = |split: &str| {
-            Split::read(&options.corpus, split, options.every as usize, snapshot.kb(), Some(&training))?
-                .in_own_domain(options.within_domain, snapshot.kb())
+            Split::read(
+                &options.corpus,
+                split,
+                options.every as usize,
+                snapshot.kb(),
+                Some(&training),
+            )?
+            .in_own_domain(options.within_domain, snapshot.kb())
         };
-        let within = options.within_domain.map(|own| Within::new(snapshot, snapshot.kb(), own));
+        let within = options
+            .within_domain
+            .map(|own| Within::new(snapshot, snapshot.kb(), own));
         let retriever: &dyn Retriever = within.as_ref().map_or(snapshot, |within| within);
         let measure = |split: &Split, calibration: Option<&Split>| {
             let domains = domains::primary(split, snapshot.kb(), config.data.domains);
@@ -132,12 +159,21 @@ impl Bench<'_> {
         let figures = measure(&split, judged)?;
         let mut splits = vec![SplitRecall::new(&options.split, &figures)];
         if self.family == Family::TBiencoder {
-            splits.push(SplitRecall::new(&config.validation.split, &measure(&calibration.not_empty()?, None)?));
+            splits.push(SplitRecall::new(
+                &config.validation.split,
+                &measure(&calibration.not_empty()?, None)?,
+            ));
             if self.has_held_out() {
-                splits.push(SplitRecall::new(HELD_OUT, &measure(&read(HELD_OUT)?.not_empty()?, None)?));
+                splits.push(SplitRecall::new(
+                    HELD_OUT,
+                    &measure(&read(HELD_OUT)?.not_empty()?, None)?,
+                ));
             }
         }
-        Ok(Measured { splits, ..Measured::new(name, &figures) })
+        Ok(Measured {
+            splits,
+            ..Measured::new(name, &figures)
+        })
     }
 
     /// The baselines: string matching, the majority of the training split, and the untrained encoder.
@@ -146,7 +182,11 @@ impl Bench<'_> {
         let config = self.config(&[], 0)?;
         let (name, systems, splits) = match self.family {
             // Files of an earlier version have other names, because it did not expand short forms.
-            Family::Pel => ("baselines-as-read.json", vec![System::Tfidf, System::Majority], vec![&options.split]),
+            Family::Pel => (
+                "baselines-as-read.json",
+                vec![System::Tfidf, System::Majority],
+                vec![&options.split],
+            ),
             _ => (
                 "baselines-t-biencoder-as-read.json",
                 vec![System::Bm25, System::Bm25Definitions],
@@ -172,9 +212,16 @@ impl Bench<'_> {
                     every: options.every,
                     keep_abbreviations: !config.view.abbreviations,
                 };
-                let found = evaluate::evaluate(&options, |_| Err(Error::input("a bundle was not asked for")), None)?;
+                let found = evaluate::evaluate(
+                    &options,
+                    |_| Err(Error::input("a bundle was not asked for")),
+                    None,
+                )?;
                 for figures in &found.systems {
-                    let at = all.iter().position(|one| one.name == figures.system).unwrap_or(all.len());
+                    let at = all
+                        .iter()
+                        .position(|one| one.name == figures.system)
+                        .unwrap_or(all.len());
                     if at == all.len() {
                         all.push(Measured::new(figures.system.clone(), figures));
                     }
@@ -205,11 +252,20 @@ pub(super) fn of_every_seed(options: &Options, row: &impl Row) -> Result<Vec<Mea
     }
     let files = std::fs::read_dir(&folder).map_err(|cause| io_error("listing", &folder, cause))?;
     let prefix = format!("{}-seed", row.slug());
-    let seed = |name: &str| name.strip_prefix(&prefix)?.strip_suffix(".json")?.parse::<u64>().ok();
-    let mut seeds: Vec<u64> = files.filter_map(|file| seed(&file.ok()?.file_name().to_string_lossy())).collect();
+    let seed = |name: &str| {
+        name.strip_prefix(&prefix)?
+            .strip_suffix(".json")?
+            .parse::<u64>()
+            .ok()
+    };
+    let mut seeds: Vec<u64> = files
+        .filter_map(|file| seed(&file.ok()?.file_name().to_string_lossy()))
+        .collect();
     seeds.sort_unstable();
     let read = |seed| {
-        kept(&folder.join(format!("{prefix}{seed}.json")), || Err(Error::input("the file was removed meanwhile")))
+        kept(&folder.join(format!("{prefix}{seed}.json")), || {
+            Err(Error::input("the file was removed meanwhile"))
+        })
     };
     seeds.into_iter().map(read).collect()
 }

@@ -59,20 +59,35 @@ pub trait Row {
 ///
 /// # Errors
 /// As training and evaluating. Finished rows stay on disk.
-pub fn run(options: &Options, device: &OpenDevice, mut written: impl FnMut(TableId, &Path, &str)) -> Result<()> {
+pub fn run(
+    options: &Options,
+    device: &OpenDevice,
+    mut written: impl FnMut(TableId, &Path, &str),
+) -> Result<()> {
     let counts = options.pair_of_counts()?;
     let data = settings::digest(options)?;
     let kb = concept_table::read(&options.kb)?.kb;
     if options.within_domain.is_some() && options.table.contains(&TableId::Blink7) {
-        return Err(Error::input("--within-domain: blink-7 searches all vectors at once; ask for it without"));
+        return Err(Error::input(
+            "--within-domain: blink-7 searches all vectors at once; ask for it without",
+        ));
     }
     let mut tables = options.table.clone();
     tables.sort_unstable();
     tables.dedup();
     let other_kb = other_kb::read(options)?;
-    let bench_of =
-        |table: TableId| Bench { table, options, family: table.family(), device, other_kb: other_kb.as_ref() };
-    let slugs = tables.iter().map(|table| bench_of(*table).slugs(counts)).collect::<Result<Vec<_>>>()?.concat();
+    let bench_of = |table: TableId| Bench {
+        table,
+        options,
+        family: table.family(),
+        device,
+        other_kb: other_kb.as_ref(),
+    };
+    let slugs = tables
+        .iter()
+        .map(|table| bench_of(*table).slugs(counts))
+        .collect::<Result<Vec<_>>>()?
+        .concat();
     settings::check_only(options, &slugs)?;
     for flag in options.idle(&tables) {
         eprintln!("warning: {flag} changes nothing: no table that was asked for has it");
@@ -86,7 +101,8 @@ pub fn run(options: &Options, device: &OpenDevice, mut written: impl FnMut(Table
         let text = bench.text(counts, &kb)?;
         let path = options.out.join(format!("{}.md", table.slug()));
         write_no_follow(&path, |file| {
-            file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+            file.write_all(text.as_bytes())
+                .map_err(|cause| io_error("writing", &path, cause))
         })?;
         written(table, &path, &text);
     }
@@ -119,8 +135,14 @@ impl Bench<'_> {
         Ok(match self.family {
             _ if table.has_stages() => Vec::new(),
             Family::Pel => pel::rows(table, counts).iter().map(Row::slug).collect(),
-            Family::TBiencoder => t_biencoder::rows(table, self.depth()?).iter().map(Row::slug).collect(),
-            Family::Blink => folds::rows(table, self.options)?.iter().map(Row::slug).collect(),
+            Family::TBiencoder => t_biencoder::rows(table, self.depth()?)
+                .iter()
+                .map(Row::slug)
+                .collect(),
+            Family::Blink => folds::rows(table, self.options)?
+                .iter()
+                .map(Row::slug)
+                .collect(),
         })
     }
 
@@ -152,14 +174,29 @@ impl Bench<'_> {
         let validated = config.validation.split.as_str();
         let mut measured = vec![options.split.as_str()];
         measured.extend((validated != options.split).then_some(validated));
-        let shared = measured
+        let shared = measured.iter().map(|split| {
+            domains::shared(
+                &options.corpus,
+                [&*config.data.split, split],
+                config.data.domains,
+                kb,
+            )
+        });
+        let shared: Vec<String> = shared
+            .filter_map(Result::transpose)
+            .collect::<Result<_>>()?;
+        shared
             .iter()
-            .map(|split| domains::shared(&options.corpus, [&*config.data.split, split], config.data.domains, kb));
-        let shared: Vec<String> = shared.filter_map(Result::transpose).collect::<Result<_>>()?;
-        shared.iter().for_each(|words| eprintln!("warning: {words}"));
+            .for_each(|words| eprintln!("warning: {words}"));
         let rows = self.trained(t_biencoder::rows(table, self.depth()?))?;
         t_tables::draw(table, &options.out, &rows, &options.split)?;
-        Ok(t_tables::markdown(table, &self.baselines()?, &rows, [validated, &options.split], &shared))
+        Ok(t_tables::markdown(
+            table,
+            &self.baselines()?,
+            &rows,
+            [validated, &options.split],
+            &shared,
+        ))
     }
 
     /// The configuration of a row with these settings.
@@ -177,7 +214,9 @@ impl Bench<'_> {
     /// The settings of every configuration.
     fn paths(&self, seed: u64) -> Vec<String> {
         let options = self.options;
-        let path = |key: &str, path: &Path| format!("{key}={}", toml::Value::String(path.display().to_string()));
+        let path = |key: &str, path: &Path| {
+            format!("{key}={}", toml::Value::String(path.display().to_string()))
+        };
         vec![
             path("model.encoder", &options.encoder),
             path("data.kb", &options.kb),
@@ -188,7 +227,10 @@ impl Bench<'_> {
 }
 
 /// Reads the stored result of an earlier call, or computes and stores it.
-fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
+fn kept<T: Serialize + for<'de> Deserialize<'de>>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     if path.is_file() {
         let text = read_text(path)?;
         return serde_json::from_str(&text)
@@ -201,6 +243,10 @@ fn kept<T: Serialize + for<'de> Deserialize<'de>>(path: &Path, work: impl FnOnce
 }
 
 fn keep(path: &Path, done: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_vec_pretty(done).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
-    write_no_follow(path, |file| file.write_all(&text).map_err(|cause| io_error("writing", path, cause)))
+    let text = serde_json::to_vec_pretty(done)
+        .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    write_no_follow(path, |file| {
+        file.write_all(&text)
+            .map_err(|cause| io_error("writing", path, cause))
+    })
 }

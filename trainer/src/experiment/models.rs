@@ -48,7 +48,10 @@ pub struct Cross {
 
 impl Cross {
     /// BLINK's.
-    pub const BLINK: Self = Self { of: TrainedEncoder::Retriever, fgsm: false };
+    pub const BLINK: Self = Self {
+        of: TrainedEncoder::Retriever,
+        fgsm: false,
+    };
 
     /// Its name in files.
     pub fn slug(self) -> String {
@@ -56,7 +59,9 @@ impl Cross {
             TrainedEncoder::Pel(row) => row.slug(),
             TrainedEncoder::Pretrained => "blink-pretrained".into(),
             TrainedEncoder::Finetuned => "blink-finetuned".into(),
-            TrainedEncoder::Retriever | TrainedEncoder::Own | TrainedEncoder::Student => "blink".into(),
+            TrainedEncoder::Retriever | TrainedEncoder::Own | TrainedEncoder::Student => {
+                "blink".into()
+            }
         };
         format!("{of}-cross{}", if self.fgsm { "-fgsm" } else { "" })
     }
@@ -89,19 +94,25 @@ pub fn by_cosine(mut config: Config) -> Config {
 pub fn retrievers(options: &Options, counts: [usize; 2]) -> Result<Vec<PelRow>> {
     let compared = pel::rows(TableId::Pel3, counts);
     if options.retrievers.is_empty() {
-        return Ok(compared.into_iter().filter(|row| row.sampling == NegativeKind::Mixed).collect());
+        return Ok(compared
+            .into_iter()
+            .filter(|row| row.sampling == NegativeKind::Mixed)
+            .collect());
     }
     let all = [pel::rows(TableId::Pel2, counts), compared].concat();
     let row = |word: &String| {
-        all.iter().find(|row| row.slug() == *word).copied().ok_or_else(|| {
-            let mut slugs: Vec<String> = all.iter().map(Row::slug).collect();
-            slugs.sort_unstable();
-            slugs.dedup();
-            Error::input(format!(
-                "--retrievers: expected rows of PEL's tables 2 and 3 ({}), found {word}",
-                slugs.join(", ")
-            ))
-        })
+        all.iter()
+            .find(|row| row.slug() == *word)
+            .copied()
+            .ok_or_else(|| {
+                let mut slugs: Vec<String> = all.iter().map(Row::slug).collect();
+                slugs.sort_unstable();
+                slugs.dedup();
+                Error::input(format!(
+                    "--retrievers: expected rows of PEL's tables 2 and 3 ({}), found {word}",
+                    slugs.join(", ")
+                ))
+            })
     };
     options.retrievers.iter().map(row).collect()
 }

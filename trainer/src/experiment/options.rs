@@ -102,7 +102,10 @@ impl Options {
     /// If there are not two.
     pub fn pair_of_counts(&self) -> Result<[usize; 2]> {
         self.counts.as_slice().try_into().map_err(|_| {
-            Error::input(format!("--counts: expected two numbers, such as 32,64, found {}", self.counts.len()))
+            Error::input(format!(
+                "--counts: expected two numbers, such as 32,64, found {}",
+                self.counts.len()
+            ))
         })
     }
 
@@ -110,22 +113,44 @@ impl Options {
     pub fn idle(&self, tables: &[TableId]) -> Vec<&'static str> {
         use TableId::{Blink1, Blink4, Blink6, Blink7, Blink9, BlinkFolds, BlinkFoldsRanker, Pel5};
         let any = |of: &dyn Fn(TableId) -> bool| tables.iter().any(|table| of(*table));
-        let (ranks, listed) = (any(&TableId::ranks), any(&|table| table.ranks() || table == Blink1));
+        let (ranks, listed) = (
+            any(&TableId::ranks),
+            any(&|table| table.ranks() || table == Blink1),
+        );
         let one_of = |some: &[TableId]| any(&|table| some.contains(&table));
         let all = [
-            ("--counts", self.counts != [32, 64], any(&|table| table.family() == Family::Pel)),
+            (
+                "--counts",
+                self.counts != [32, 64],
+                any(&|table| table.family() == Family::Pel),
+            ),
             ("--train-every", self.train_every != 1, listed),
             ("--ranker-config", self.ranker_config.is_some(), ranks),
             ("--ranker-set", !self.ranker_settings.is_empty(), ranks),
             ("--rerank", !self.rerank.is_empty(), ranks),
             ("--retrievers", !self.retrievers.is_empty(), one_of(&[Pel5])),
-            ("--folds", self.folds != 10, one_of(&[BlinkFolds, BlinkFoldsRanker])),
-            ("--pretrained", self.pretrained.is_some(), one_of(&[Blink4, Blink6])),
+            (
+                "--folds",
+                self.folds != 10,
+                one_of(&[BlinkFolds, BlinkFoldsRanker]),
+            ),
+            (
+                "--pretrained",
+                self.pretrained.is_some(),
+                one_of(&[Blink4, Blink6]),
+            ),
             ("--other-kb", self.other_kb.is_some(), one_of(&[Blink4])),
-            ("--search-rows", self.search_rows != 1_000_000, one_of(&[Blink7])),
+            (
+                "--search-rows",
+                self.search_rows != 1_000_000,
+                one_of(&[Blink7]),
+            ),
             ("--own-share", self.own_share != 0.5, one_of(&[Blink9])),
         ];
-        all.into_iter().filter(|(_, given, read)| *given && !read).map(|(flag, ..)| flag).collect()
+        all.into_iter()
+            .filter(|(_, given, read)| *given && !read)
+            .map(|(flag, ..)| flag)
+            .collect()
     }
 
     /// How many candidates a cross-encoder sees in the tables of a family, each number once, the smallest first.

@@ -12,9 +12,17 @@ use pel_shared::kb::{ConceptId, KnowledgeBase};
 /// If a concept table cannot be read, or the two have no concept in common.
 pub fn read(options: &Options) -> Result<Option<KnowledgeBase>> {
     let searched = options.table.contains(&TableId::Blink4);
-    let Some(path) = options.other_kb.as_deref().filter(|_| searched) else { return Ok(None) };
-    let (own, other) = (concept_table::read(&options.kb)?.kb, concept_table::read(path)?.kb);
-    if !own.iter().any(|(_, concept)| other.find(&concept.id).is_some()) {
+    let Some(path) = options.other_kb.as_deref().filter(|_| searched) else {
+        return Ok(None);
+    };
+    let (own, other) = (
+        concept_table::read(&options.kb)?.kb,
+        concept_table::read(path)?.kb,
+    );
+    if !own
+        .iter()
+        .any(|(_, concept)| other.find(&concept.id).is_some())
+    {
         let (own, path) = (options.kb.display(), path.display());
         return Err(Error::input(format!(
             "--other-kb: {path}: expected concepts with identifiers of {own}, found none"
@@ -27,14 +35,22 @@ pub fn read(options: &Options) -> Result<Option<KnowledgeBase>> {
 pub fn place(split: &mut Split, own: &KnowledgeBase, other: &KnowledgeBase) {
     let before = std::mem::take(&mut split.other_concepts);
     for gold in &mut split.mentions {
-        let Some(concept) = gold.concept else { continue };
-        let others = before.get(&(gold.document, gold.span, concept)).into_iter().flatten().copied();
+        let Some(concept) = gold.concept else {
+            continue;
+        };
+        let others = before
+            .get(&(gold.document, gold.span, concept))
+            .into_iter()
+            .flatten()
+            .copied();
         let all = std::iter::once(concept).chain(others);
         let mut there = all.filter_map(|concept| other.find(&own.get(concept)?.id));
         gold.concept = there.next();
         let others: Vec<ConceptId> = there.collect();
         if let Some(concept) = gold.concept.filter(|_| !others.is_empty()) {
-            split.other_concepts.insert((gold.document, gold.span, concept), others);
+            split
+                .other_concepts
+                .insert((gold.document, gold.span, concept), others);
         }
     }
 }
@@ -55,7 +71,12 @@ mod tests {
         let kb = |ids: [&str; 2]| {
             let mut kb = KnowledgeBase::new();
             for id in ids {
-                kb.push(Concept { id: id.into(), name: id.into(), ..Concept::default() }).expect("new");
+                kb.push(Concept {
+                    id: id.into(),
+                    name: id.into(),
+                    ..Concept::default()
+                })
+                .expect("new");
             }
             kb
         };
@@ -68,12 +89,27 @@ mod tests {
             held_out: false,
         };
         let mentions = vec![gold(0), gold(1)];
-        let (documents, counts, other_concepts) = (Vec::new(), SplitCounts::default(), HashMap::new());
-        let mut split = Split { documents, mentions, counts, other_concepts, own_domains: None };
+        let (documents, counts, other_concepts) =
+            (Vec::new(), SplitCounts::default(), HashMap::new());
+        let mut split = Split {
+            documents,
+            mentions,
+            counts,
+            other_concepts,
+            own_domains: None,
+        };
         place(&mut split, &own, &other);
-        assert_eq!([split.mentions[0].concept, split.mentions[1].concept], [Some(ConceptId(1)), None]);
+        assert_eq!(
+            [split.mentions[0].concept, split.mentions[1].concept],
+            [Some(ConceptId(1)), None]
+        );
         // The second has the candidate at the place of its concept in its own knowledge base, where another concept is.
         let ranked = [(); 2].map(|()| vec![Candidate::new(ConceptId(1), 1.0)]);
-        assert_eq!(Ranks::new(&split, &ranked, &other, DomainOf::Source).recall(1).value, Some(0.5));
+        assert_eq!(
+            Ranks::new(&split, &ranked, &other, DomainOf::Source)
+                .recall(1)
+                .value,
+            Some(0.5)
+        );
     }
 }

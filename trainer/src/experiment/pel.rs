@@ -8,10 +8,22 @@ pub fn rows(table: TableId, counts: [usize; 2]) -> Vec<PelRow> {
     let [few, many] = counts;
     match table {
         TableId::Pel2 => {
-            let plain = [LossKind::CrossEntropy, LossKind::Proxy].into_iter().flat_map(|loss| {
-                [(few, NegativeKind::Mixed), (many, NegativeKind::Mixed), (many, NegativeKind::Random)]
-                    .map(|(count, sampling)| PelRow { loss, count, sampling, fgsm: false, delta: None })
-            });
+            let plain = [LossKind::CrossEntropy, LossKind::Proxy]
+                .into_iter()
+                .flat_map(|loss| {
+                    [
+                        (few, NegativeKind::Mixed),
+                        (many, NegativeKind::Mixed),
+                        (many, NegativeKind::Random),
+                    ]
+                    .map(|(count, sampling)| PelRow {
+                        loss,
+                        count,
+                        sampling,
+                        fgsm: false,
+                        delta: None,
+                    })
+                });
             let regularised = [LossKind::CrossEntropy, LossKind::Proxy].map(|loss| PelRow {
                 loss,
                 count: few,
@@ -29,13 +41,31 @@ pub fn rows(table: TableId, counts: [usize; 2]) -> Vec<PelRow> {
                 (LossKind::Proxy, true),
             ];
             let both = [NegativeKind::Random, NegativeKind::Mixed];
-            let row = |(loss, fgsm), sampling| PelRow { loss, count: few, sampling, fgsm, delta: None };
-            kinds.into_iter().flat_map(|kind| both.map(|sampling| row(kind, sampling))).collect()
+            let row = |(loss, fgsm), sampling| PelRow {
+                loss,
+                count: few,
+                sampling,
+                fgsm,
+                delta: None,
+            };
+            kinds
+                .into_iter()
+                .flat_map(|kind| both.map(|sampling| row(kind, sampling)))
+                .collect()
         }
         _ => {
-            let row = |loss, delta| PelRow { loss, count: few, sampling: NegativeKind::Mixed, fgsm: false, delta };
+            let row = |loss, delta| PelRow {
+                loss,
+                count: few,
+                sampling: NegativeKind::Mixed,
+                fgsm: false,
+                delta,
+            };
             let margins = [0.0, 0.01, 0.05, 0.1].map(|delta| row(LossKind::Proxy, Some(delta)));
-            margins.into_iter().chain([row(LossKind::CrossEntropy, None)]).collect()
+            margins
+                .into_iter()
+                .chain([row(LossKind::CrossEntropy, None)])
+                .collect()
         }
     }
 }
@@ -58,28 +88,52 @@ pub struct PelRow {
 impl PelRow {
     /// The name of its negatives.
     pub fn sampling_name(&self) -> &'static str {
-        if self.sampling == NegativeKind::Random { "random" } else { "mixed" }
+        if self.sampling == NegativeKind::Random {
+            "random"
+        } else {
+            "mixed"
+        }
     }
 }
 
 impl Row for PelRow {
     fn name(&self) -> String {
-        let loss = if self.loss == LossKind::CrossEntropy { "PEL-CE" } else { "PEL-Pb" };
+        let loss = if self.loss == LossKind::CrossEntropy {
+            "PEL-CE"
+        } else {
+            "PEL-Pb"
+        };
         let fgsm = if self.fgsm { " + FGSM" } else { "" };
-        let delta = self.delta.map_or(String::new(), |delta| format!(" (m = {delta})"));
+        let delta = self
+            .delta
+            .map_or(String::new(), |delta| format!(" (m = {delta})"));
         format!("{loss}{fgsm}{delta}")
     }
 
     fn slug(&self) -> String {
-        let loss = if self.loss == LossKind::CrossEntropy { "ce" } else { "pb" };
+        let loss = if self.loss == LossKind::CrossEntropy {
+            "ce"
+        } else {
+            "pb"
+        };
         let fgsm = if self.fgsm { "-fgsm" } else { "" };
-        let delta = self.delta.map_or(String::new(), |delta| format!("-m{delta}"));
-        format!("{loss}{fgsm}{delta}-{}-{}", self.count, self.sampling_name())
+        let delta = self
+            .delta
+            .map_or(String::new(), |delta| format!("-m{delta}"));
+        format!(
+            "{loss}{fgsm}{delta}-{}-{}",
+            self.count,
+            self.sampling_name()
+        )
     }
 
     /// λ is 1 as in table 6.
     fn settings(&self) -> Vec<String> {
-        let loss = if self.loss == LossKind::CrossEntropy { "cross-entropy" } else { "proxy" };
+        let loss = if self.loss == LossKind::CrossEntropy {
+            "cross-entropy"
+        } else {
+            "proxy"
+        };
         let mut settings = vec![
             format!("loss.kind={loss}"),
             format!("negatives.kind={}", self.sampling_name()),
@@ -98,7 +152,15 @@ mod tests {
     use pel_shared::score::Similarity;
 
     /// An expected row: its name in files and in tables, loss, negatives, λ and δ.
-    type Expected = (&'static str, &'static str, LossKind, NegativeKind, usize, f64, f64);
+    type Expected = (
+        &'static str,
+        &'static str,
+        LossKind,
+        NegativeKind,
+        usize,
+        f64,
+        f64,
+    );
 
     /// The δ of [`contrary`], unless the row sets it.
     const OTHER: f64 = 0.4;
@@ -106,7 +168,11 @@ mod tests {
     /// The row's settings over a configuration that differs in every setting of a row.
     fn contrary(row: &PelRow) -> Config {
         let mut base = Config::default();
-        base.loss.kind = if row.loss == LossKind::CrossEntropy { LossKind::Proxy } else { LossKind::CrossEntropy };
+        base.loss.kind = if row.loss == LossKind::CrossEntropy {
+            LossKind::Proxy
+        } else {
+            LossKind::CrossEntropy
+        };
         base.negatives.kind = NegativeKind::Hard;
         (base.negatives.count, base.fgsm.lambda, base.loss.delta) = (7, 9.0, OTHER);
         base.read(None, &row.settings()).expect("settings")
@@ -118,14 +184,35 @@ mod tests {
         let found: Vec<_> = rows
             .iter()
             .map(|row| {
-                let Config { loss, negatives, fgsm, .. } = contrary(row);
-                (row.slug(), row.name(), loss.kind, negatives.kind, negatives.count, fgsm.lambda, loss.delta)
+                let Config {
+                    loss,
+                    negatives,
+                    fgsm,
+                    ..
+                } = contrary(row);
+                (
+                    row.slug(),
+                    row.name(),
+                    loss.kind,
+                    negatives.kind,
+                    negatives.count,
+                    fgsm.lambda,
+                    loss.delta,
+                )
             })
             .collect();
         let expected: Vec<_> = expected
             .iter()
             .map(|(slug, name, loss, kind, count, lambda, delta)| {
-                ((*slug).to_owned(), (*name).to_owned(), *loss, *kind, *count, *lambda, *delta)
+                (
+                    (*slug).to_owned(),
+                    (*name).to_owned(),
+                    *loss,
+                    *kind,
+                    *count,
+                    *lambda,
+                    *delta,
+                )
             })
             .collect();
         assert_eq!(found, expected, "{table:?}");
@@ -147,8 +234,24 @@ mod tests {
                 ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0, OTHER),
                 ("pb-64-mixed", "PEL-Pb", PB, MIXED, 64, 0.0, OTHER),
                 ("pb-64-random", "PEL-Pb", PB, RANDOM, 64, 0.0, OTHER),
-                ("ce-fgsm-32-mixed", "PEL-CE + FGSM", CE, MIXED, 32, 1.0, OTHER),
-                ("pb-fgsm-32-mixed", "PEL-Pb + FGSM", PB, MIXED, 32, 1.0, OTHER),
+                (
+                    "ce-fgsm-32-mixed",
+                    "PEL-CE + FGSM",
+                    CE,
+                    MIXED,
+                    32,
+                    1.0,
+                    OTHER,
+                ),
+                (
+                    "pb-fgsm-32-mixed",
+                    "PEL-Pb + FGSM",
+                    PB,
+                    MIXED,
+                    32,
+                    1.0,
+                    OTHER,
+                ),
             ],
         );
     }
@@ -162,10 +265,42 @@ mod tests {
                 ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
                 ("pb-32-random", "PEL-Pb", PB, RANDOM, 32, 0.0, OTHER),
                 ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0, OTHER),
-                ("ce-fgsm-32-random", "PEL-CE + FGSM", CE, RANDOM, 32, 1.0, OTHER),
-                ("ce-fgsm-32-mixed", "PEL-CE + FGSM", CE, MIXED, 32, 1.0, OTHER),
-                ("pb-fgsm-32-random", "PEL-Pb + FGSM", PB, RANDOM, 32, 1.0, OTHER),
-                ("pb-fgsm-32-mixed", "PEL-Pb + FGSM", PB, MIXED, 32, 1.0, OTHER),
+                (
+                    "ce-fgsm-32-random",
+                    "PEL-CE + FGSM",
+                    CE,
+                    RANDOM,
+                    32,
+                    1.0,
+                    OTHER,
+                ),
+                (
+                    "ce-fgsm-32-mixed",
+                    "PEL-CE + FGSM",
+                    CE,
+                    MIXED,
+                    32,
+                    1.0,
+                    OTHER,
+                ),
+                (
+                    "pb-fgsm-32-random",
+                    "PEL-Pb + FGSM",
+                    PB,
+                    RANDOM,
+                    32,
+                    1.0,
+                    OTHER,
+                ),
+                (
+                    "pb-fgsm-32-mixed",
+                    "PEL-Pb + FGSM",
+                    PB,
+                    MIXED,
+                    32,
+                    1.0,
+                    OTHER,
+                ),
             ],
         );
     }
@@ -176,9 +311,33 @@ mod tests {
             TableId::Pel4,
             &[
                 ("pb-m0-32-mixed", "PEL-Pb (m = 0)", PB, MIXED, 32, 0.0, 0.0),
-                ("pb-m0.01-32-mixed", "PEL-Pb (m = 0.01)", PB, MIXED, 32, 0.0, 0.01),
-                ("pb-m0.05-32-mixed", "PEL-Pb (m = 0.05)", PB, MIXED, 32, 0.0, 0.05),
-                ("pb-m0.1-32-mixed", "PEL-Pb (m = 0.1)", PB, MIXED, 32, 0.0, 0.1),
+                (
+                    "pb-m0.01-32-mixed",
+                    "PEL-Pb (m = 0.01)",
+                    PB,
+                    MIXED,
+                    32,
+                    0.0,
+                    0.01,
+                ),
+                (
+                    "pb-m0.05-32-mixed",
+                    "PEL-Pb (m = 0.05)",
+                    PB,
+                    MIXED,
+                    32,
+                    0.0,
+                    0.05,
+                ),
+                (
+                    "pb-m0.1-32-mixed",
+                    "PEL-Pb (m = 0.1)",
+                    PB,
+                    MIXED,
+                    32,
+                    0.0,
+                    0.1,
+                ),
                 ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
             ],
         );
@@ -189,9 +348,22 @@ mod tests {
         // PEL, sections 5.4 and 4.2.
         for row in rows(TableId::Pel3, [32, 64]) {
             let config = contrary(&row);
-            let score = if row.loss == LossKind::CrossEntropy { Similarity::Dot } else { Similarity::Cosine };
-            let hard = if row.sampling == NegativeKind::Mixed { 16 } else { 0 };
-            assert_eq!((config.reduction().score, config.negatives.hard_count()), (score, hard), "{}", row.slug());
+            let score = if row.loss == LossKind::CrossEntropy {
+                Similarity::Dot
+            } else {
+                Similarity::Cosine
+            };
+            let hard = if row.sampling == NegativeKind::Mixed {
+                16
+            } else {
+                0
+            };
+            assert_eq!(
+                (config.reduction().score, config.negatives.hard_count()),
+                (score, hard),
+                "{}",
+                row.slug()
+            );
         }
     }
 }

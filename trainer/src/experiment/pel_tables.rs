@@ -17,19 +17,46 @@ type Rows = [(PelRow, Vec<Measured>)];
 /// A table with its baselines.
 pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
     let head: &[&str] = match table {
-        TableId::Pel2 => &["", "# Neg.", "recall@1", "recall@64", "zero-shot @1", "zero-shot @64"],
-        TableId::Pel3 => &["", "Random recall@1", "Random recall@64", "Mixed recall@1", "Mixed recall@64"],
-        _ => &["", "NIL auPR", "Precision", "Recall", "All recall@1", "All recall@64"],
+        TableId::Pel2 => &[
+            "",
+            "# Neg.",
+            "recall@1",
+            "recall@64",
+            "zero-shot @1",
+            "zero-shot @64",
+        ],
+        TableId::Pel3 => &[
+            "",
+            "Random recall@1",
+            "Random recall@64",
+            "Mixed recall@1",
+            "Mixed recall@64",
+        ],
+        _ => &[
+            "",
+            "NIL auPR",
+            "Precision",
+            "Recall",
+            "All recall@1",
+            "All recall@64",
+        ],
     };
     let mut text = Markdown::new(table.title(), head);
     let one = |measured: &Measured| vec![measured.clone()];
     match table {
         TableId::Pel2 => {
             let cells = |measured: &[Measured]| {
-                [("all", 1), ("all", 64), ("zero-shot", 1), ("zero-shot", 64)].map(|(of, k)| recall(measured, of, k))
+                [("all", 1), ("all", 64), ("zero-shot", 1), ("zero-shot", 64)]
+                    .map(|(of, k)| recall(measured, of, k))
             };
             for baseline in baselines {
-                text.line(&[vec![baseline.name.clone(), "-".into()], cells(&one(baseline)).into()].concat());
+                text.line(
+                    &[
+                        vec![baseline.name.clone(), "-".into()],
+                        cells(&one(baseline)).into(),
+                    ]
+                    .concat(),
+                );
             }
             for (row, measured) in rows {
                 let count = format!("{} ({})", row.count, row.sampling_name());
@@ -37,34 +64,58 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
             }
         }
         TableId::Pel3 => {
-            let cells = |measured: &[Measured]| [recall(measured, "all", 1), recall(measured, "all", 64)];
+            let cells =
+                |measured: &[Measured]| [recall(measured, "all", 1), recall(measured, "all", 64)];
             let none = || ["-".to_owned(), "-".to_owned()];
             for baseline in baselines {
-                text.line(&[vec![baseline.name.clone()], cells(&one(baseline)).into(), none().into()].concat());
+                text.line(
+                    &[
+                        vec![baseline.name.clone()],
+                        cells(&one(baseline)).into(),
+                        none().into(),
+                    ]
+                    .concat(),
+                );
             }
             let mut names: Vec<String> = rows.iter().map(|(row, _)| row.name()).collect();
             names.dedup();
             for name in names {
-                let of = |sampling| rows.iter().find(|(row, _)| row.name() == name && row.sampling == sampling);
+                let of = |sampling| {
+                    rows.iter()
+                        .find(|(row, _)| row.name() == name && row.sampling == sampling)
+                };
                 let both = [NegativeKind::Random, NegativeKind::Mixed]
                     .map(|sampling| of(sampling).map_or_else(none, |row| cells(&row.1)));
                 text.line(&[vec![name], both.concat()].concat());
             }
         }
         _ => {
-            let named = rows.iter().map(|(row, measured)| (row.name(), measured.clone()));
-            for (name, measured) in baselines.iter().map(|one| (one.name.clone(), vec![one.clone()])).chain(named) {
-                let kinds: Vec<String> = measured
-                    .first()
-                    .map_or_else(Vec::new, |first| first.nil.iter().map(|nil| nil.kind.clone()).collect());
+            let named = rows
+                .iter()
+                .map(|(row, measured)| (row.name(), measured.clone()));
+            for (name, measured) in baselines
+                .iter()
+                .map(|one| (one.name.clone(), vec![one.clone()]))
+                .chain(named)
+            {
+                let kinds: Vec<String> = measured.first().map_or_else(Vec::new, |first| {
+                    first.nil.iter().map(|nil| nil.kind.clone()).collect()
+                });
                 for kind in &kinds {
                     let nil = |value: &dyn Fn(&NilResult) -> Option<f64>| {
-                        let values =
-                            measured.iter().filter_map(|one| value(one.nil.iter().find(|nil| nil.kind == *kind)?));
+                        let values = measured
+                            .iter()
+                            .filter_map(|one| value(one.nil.iter().find(|nil| nil.kind == *kind)?));
                         over_seeds(&values.collect::<Vec<_>>())
                     };
-                    let all = |k: usize| nil(&move |nil| nil.all_classes.iter().find(|at| at.k == k)?.value);
-                    let name = if kinds.len() > 1 { format!("{name}, NIL {kind}") } else { name.clone() };
+                    let all = |k: usize| {
+                        nil(&move |nil| nil.all_classes.iter().find(|at| at.k == k)?.value)
+                    };
+                    let name = if kinds.len() > 1 {
+                        format!("{name}, NIL {kind}")
+                    } else {
+                        name.clone()
+                    };
                     text.line(&[
                         name,
                         nil(&|nil| nil.au_pr),
@@ -95,24 +146,48 @@ pub fn draw(table: TableId, out: &Path, rows: &Rows) -> Result<()> {
         TableId::Pel2 => Ok(()),
         TableId::Pel3 => ["random", "mixed"].into_iter().try_for_each(|name| {
             let mut series = Vec::new();
-            for (row, measured) in rows.iter().filter(|(row, _)| row.sampling_name() == name && !row.fgsm) {
-                let Some(seed) = measured.first().and_then(|one| one.seed) else { continue };
+            for (row, measured) in rows
+                .iter()
+                .filter(|(row, _)| row.sampling_name() == name && !row.fgsm)
+            {
+                let Some(seed) = measured.first().and_then(|one| one.seed) else {
+                    continue;
+                };
                 let run = out.join("runs").join(format!("{}-seed{seed}", row.slug()));
                 let norm = |event| match event {
-                    Event::Step { step, gradient_norm, .. } => Some((step as f64, gradient_norm)),
+                    Event::Step {
+                        step,
+                        gradient_norm,
+                        ..
+                    } => Some((step as f64, gradient_norm)),
                     _ => None,
                 };
-                let norms: Vec<(f64, f64)> = read(&run.join(METRICS))?.into_iter().filter_map(norm).collect();
-                series.push(Series { name: row.name(), points: smoothed(&norms, (norms.len() / 20).max(1)) });
+                let norms: Vec<(f64, f64)> = read(&run.join(METRICS))?
+                    .into_iter()
+                    .filter_map(norm)
+                    .collect();
+                series.push(Series {
+                    name: row.name(),
+                    points: smoothed(&norms, (norms.len() / 20).max(1)),
+                });
             }
             let title = format!("Smoothed gradient norm, {name} negatives");
-            let chart = Chart { title, x: "step".into(), y: "l2 norm".into(), series, ..Chart::default() };
+            let chart = Chart {
+                title,
+                x: "step".into(),
+                y: "l2 norm".into(),
+                series,
+                ..Chart::default()
+            };
             chart.write(&folder.join(format!("pel-figure-3-{name}")))
         }),
         _ => {
             let series = rows.iter().filter_map(|(row, measured)| {
                 let curve = measured.first()?.nil.first()?.curve.clone();
-                Some(Series { name: row.name(), points: curve })
+                Some(Series {
+                    name: row.name(),
+                    points: curve,
+                })
             });
             nil_curve(series.collect()).write(&folder.join("pel-figure-2"))
         }
@@ -140,7 +215,10 @@ mod tests {
             all_classes: vec![value(1, 0.5), value(64, 0.9)],
             curve: vec![(0.5, 0.9)],
         };
-        let recall = RecallOf { mentions: "all".into(), at: vec![value(1, first), value(64, 0.9)] };
+        let recall = RecallOf {
+            mentions: "all".into(),
+            at: vec![value(1, first), value(64, 0.9)],
+        };
         let (steps, step_seconds) = (seed.map(|_| 10), seed.map(|_| 60.0));
         Measured {
             name: name.into(),
@@ -156,18 +234,41 @@ mod tests {
     #[test]
     fn tables_have_means_deviations_and_intervals() {
         let rows = pel::rows(TableId::Pel3, [4, 8]);
-        let all: Vec<(PelRow, Vec<Measured>)> =
-            rows.iter().map(|row| (*row, vec![measured("x", Some(1), 0.50), measured("x", Some(2), 0.52)])).collect();
+        let all: Vec<(PelRow, Vec<Measured>)> = rows
+            .iter()
+            .map(|row| {
+                (
+                    *row,
+                    vec![measured("x", Some(1), 0.50), measured("x", Some(2), 0.52)],
+                )
+            })
+            .collect();
         let text = markdown(TableId::Pel3, &[measured("tfidf", None, 0.4)], &all);
-        assert!(text.contains("| tfidf | 40.0 [39.0, 41.0] | 90.0 [89.0, 91.0] | - | - |"), "{text}");
+        assert!(
+            text.contains("| tfidf | 40.0 [39.0, 41.0] | 90.0 [89.0, 91.0] | - | - |"),
+            "{text}"
+        );
         // Deviation of 50 and 52: √2.
         let cell = "51.0 ± 1.4 [49.0, 51.0]";
-        assert!(text.contains(&format!("| PEL-Pb + FGSM | {cell} | 90.0 ± 0.0 [89.0, 91.0] | {cell} |")), "{text}");
-        assert!(text.contains("10 steps a row; 16 trainings took 16 minutes"), "{text}");
+        assert!(
+            text.contains(&format!(
+                "| PEL-Pb + FGSM | {cell} | 90.0 ± 0.0 [89.0, 91.0] | {cell} |"
+            )),
+            "{text}"
+        );
+        assert!(
+            text.contains("10 steps a row; 16 trainings took 16 minutes"),
+            "{text}"
+        );
         let rows = pel::rows(TableId::Pel4, [4, 8]);
-        let all: Vec<(PelRow, Vec<Measured>)> =
-            rows.iter().map(|row| (*row, vec![measured("x", Some(1), 0.5)])).collect();
+        let all: Vec<(PelRow, Vec<Measured>)> = rows
+            .iter()
+            .map(|row| (*row, vec![measured("x", Some(1), 0.5)]))
+            .collect();
         let text = markdown(TableId::Pel4, &[], &all);
-        assert!(text.contains("| PEL-Pb (m = 0.05) | 80.0 | 70.0 | 60.0 | 50.0 | 90.0 |"), "{text}");
+        assert!(
+            text.contains("| PEL-Pb (m = 0.05) | 80.0 | 70.0 | 60.0 | 50.0 | 90.0 |"),
+            "{text}"
+        );
     }
 }

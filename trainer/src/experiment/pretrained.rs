@@ -12,9 +12,14 @@ use std::path::Path;
 /// If they are not given.
 pub fn models<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
     let options = bench.options;
-    match (options.pretrained.as_deref(), options.pretrained_ranker.as_deref()) {
+    match (
+        options.pretrained.as_deref(),
+        options.pretrained_ranker.as_deref(),
+    ) {
         (Some(bi_encoder), Some(ranker)) => Ok([bi_encoder, ranker]),
-        _ => Err(Error::input("expected the models of another corpus: --pretrained and --pretrained-ranker")),
+        _ => Err(Error::input(
+            "expected the models of another corpus: --pretrained and --pretrained-ranker",
+        )),
     }
 }
 
@@ -34,7 +39,12 @@ pub fn checked<'a>(bench: &Bench<'a>) -> Result<[&'a Path; 2]> {
 /// # Errors
 /// If it is not a bi-encoder of `pel train`.
 pub fn as_trained(folder: &Path, config: &Config) -> Result<Config> {
-    let ModelSettings { view, reduction, scorer, .. } = settings(folder, false)?;
+    let ModelSettings {
+        view,
+        reduction,
+        scorer,
+        ..
+    } = settings(folder, false)?;
     let mut own = config.clone();
     own.view = view.into();
     own.model.tied = !folder.join(TOWERS[0]).is_dir();
@@ -53,5 +63,8 @@ fn settings(folder: &Path, ranker: bool) -> Result<ModelSettings> {
         None => "no pel.json",
     };
     let stage = if ranker { " --stage rank" } else { "" };
-    Err(Error::input(format!("{}: expected the model of `pel train{stage}`, found {found}", folder.display())))
+    Err(Error::input(format!(
+        "{}: expected the model of `pel train{stage}`, found {found}",
+        folder.display()
+    )))
 }

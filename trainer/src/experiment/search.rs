@@ -57,19 +57,40 @@ struct Searches {
 pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<String> {
     let wanted = bench.options.search_rows as usize;
     let seed = bench.options.seeds.first().copied().unwrap_or(0);
-    let path = bench.options.out.join("results").join(format!("{}-{wanted}-seed{seed}.json", table.slug()));
+    let path = bench
+        .options
+        .out
+        .join("results")
+        .join(format!("{}-{wanted}-seed{seed}.json", table.slug()));
     let found: Searches = super::kept(&path, || measure(bench, stages, wanted))?;
-    let head = ["Method", "Acc", "R@10", "R@30", "R@100", "ms/q", "Construction, s", "MB"];
+    let head = [
+        "Method",
+        "Acc",
+        "R@10",
+        "R@30",
+        "R@100",
+        "ms/q",
+        "Construction, s",
+        "MB",
+    ];
     let mut text = Markdown::new(table.title(), &head);
     for row in &found.searched {
         let mut cells = vec![row.method.clone()];
-        cells.extend(row.recall.iter().map(|value| value.map_or("-".into(), |value| format!("{:.1}", 100.0 * value))));
+        cells.extend(
+            row.recall
+                .iter()
+                .map(|value| value.map_or("-".into(), |value| format!("{:.1}", 100.0 * value))),
+        );
         cells.push(format!("{:.2}", row.milliseconds));
         cells.push(format!("{:.0}", row.build_seconds));
         cells.push(format!("{:.0}", row.bytes as f64 / 1e6));
         text.line(&cells);
     }
-    let mixed = if found.rows > found.own { ", the others means of two of them" } else { "" };
+    let mixed = if found.rows > found.own {
+        ", the others means of two of them"
+    } else {
+        ""
+    };
     text.note(&format!(
         "{} vectors: {} of the knowledge base's texts{mixed}. {} mentions, whatever `--every`, all in one call; median of {ROUNDS}; seed {seed}. Vectors are floats \
          in the exact search and int8 in the graph. HNSW with {} neighbours a node (the paper has 128), a depth of {EF_CONSTRUCTION} while building and of \
@@ -85,26 +106,48 @@ fn measure(bench: &Bench<'_>, stages: &Stages<'_>, wanted: usize) -> Result<Sear
     config.validation.mentions = usize::MAX;
     let snapshot = stages.retriever(TrainedEncoder::Retriever, &config)?;
     let Some((validation, queries)) = snapshot.validation(&config)? else {
-        return Err(Error::input("--split: expected mentions to search for, found none"));
+        return Err(Error::input(
+            "--split: expected mentions to search for, found none",
+        ));
     };
     let (own, dim) = snapshot.vectors();
     let (mut vectors, concepts) = snapshot.rows(own);
     let mut concepts = concepts.to_vec();
     let count = concepts.len();
     let score = config.reduction().score;
-    widen(&mut vectors, &mut concepts, dim, wanted, snapshot.kb().len());
-    let bench =
-        Search { vectors: &vectors, concepts: &concepts, dim, score, validation: &validation, queries: &queries };
+    widen(
+        &mut vectors,
+        &mut concepts,
+        dim,
+        wanted,
+        snapshot.kb().len(),
+    );
+    let bench = Search {
+        vectors: &vectors,
+        concepts: &concepts,
+        dim,
+        score,
+        validation: &validation,
+        queries: &queries,
+    };
     let (exact, seconds, bytes) = bench.built(None)?;
     let mut searched = vec![bench.measured("Ex. Search", &exact, seconds, bytes)?];
     drop(exact);
-    let options = HnswOptions { ef_construction: EF_CONSTRUCTION, ..HnswOptions::default() };
+    let options = HnswOptions {
+        ef_construction: EF_CONSTRUCTION,
+        ..HnswOptions::default()
+    };
     let (mut graph, seconds, bytes) = bench.built(Some(options))?;
     for (at, ef) in EF.into_iter().enumerate() {
         graph.set_ef_search(ef);
         searched.push(bench.measured(&format!("HNSW{}", at + 1), &graph, seconds, bytes)?);
     }
-    Ok(Searches { rows: concepts.len(), own: count, queries: queries.len() / dim.max(1), searched })
+    Ok(Searches {
+        rows: concepts.len(),
+        own: count,
+        queries: queries.len() / dim.max(1),
+        searched,
+    })
 }
 
 /// Vectors and queries.
@@ -122,14 +165,34 @@ impl Search<'_> {
     fn built(&self, hnsw: Option<HnswOptions>) -> Result<(Index, f64, usize)> {
         interrupt::check()?;
         let began = Instant::now();
-        let precision = if hnsw.is_some() { Precision::Int8 } else { Precision::F32 };
-        let info = IndexInfo { rows: self.concepts.len(), dim: self.dim, precision, score: self.score, hnsw };
+        let precision = if hnsw.is_some() {
+            Precision::Int8
+        } else {
+            Precision::F32
+        };
+        let info = IndexInfo {
+            rows: self.concepts.len(),
+            dim: self.dim,
+            precision,
+            score: self.score,
+            hnsw,
+        };
         let bytes = Bytes::from(Index::build(self.vectors, self.concepts, &info)?);
         let seconds = began.elapsed().as_secs_f64();
-        Ok((Index::from_bytes(&bytes, Check::Trusted)?, seconds, bytes.len()))
+        Ok((
+            Index::from_bytes(&bytes, Check::Trusted)?,
+            seconds,
+            bytes.len(),
+        ))
     }
 
-    fn measured(&self, method: &str, index: &Index, build_seconds: f64, bytes: usize) -> Result<Searched> {
+    fn measured(
+        &self,
+        method: &str,
+        index: &Index,
+        build_seconds: f64,
+        bytes: usize,
+    ) -> Result<Searched> {
         let (mut times, mut found) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             interrupt::check()?;
@@ -150,12 +213,20 @@ impl Search<'_> {
 }
 
 /// Adds synthetic concepts until there are `wanted` vectors: each is the mean of two vectors, scaled to the length of one.
-fn widen(vectors: &mut Vec<f32>, concepts: &mut Vec<ConceptId>, dim: usize, wanted: usize, known: usize) {
+fn widen(
+    vectors: &mut Vec<f32>,
+    concepts: &mut Vec<ConceptId>,
+    dim: usize,
+    wanted: usize,
+    known: usize,
+) {
     let (own, mut random) = (concepts.len(), ChaCha8Rng::seed_from_u64(SEED));
     vectors.reserve(wanted.saturating_sub(own) * dim);
     for at in own..wanted {
         let [one, other] = [(); 2].map(|()| random.random_range(0..own) * dim);
-        let mixed: Vec<f32> = (0..dim).map(|at| (vectors[one + at] + vectors[other + at]) / 2.0).collect();
+        let mixed: Vec<f32> = (0..dim)
+            .map(|at| (vectors[one + at] + vectors[other + at]) / 2.0)
+            .collect();
         let length = |vector: &[f32]| vector.iter().map(|value| value * value).sum::<f32>().sqrt();
         // The dot product favours long vectors, so the length is kept.
         let factor = length(&vectors[one..one + dim]) / length(&mixed).max(f32::MIN_POSITIVE);
@@ -170,12 +241,16 @@ mod tests {
 
     #[test]
     fn synthetic_vectors_are_new_concepts() {
-        let (mut vectors, mut concepts) = (vec![3.0, 0.0, 0.0, 4.0], vec![ConceptId(0), ConceptId(0)]);
+        let (mut vectors, mut concepts) =
+            (vec![3.0, 0.0, 0.0, 4.0], vec![ConceptId(0), ConceptId(0)]);
         widen(&mut vectors, &mut concepts, 2, 5, 1);
         assert_eq!(concepts, [0, 0, 1, 2, 3].map(ConceptId));
         for mixed in vectors.chunks_exact(2).skip(2) {
             let length = mixed[0].hypot(mixed[1]);
-            assert!((length - 3.0).abs() < 1e-5 || (length - 4.0).abs() < 1e-5, "{mixed:?}");
+            assert!(
+                (length - 3.0).abs() < 1e-5 || (length - 4.0).abs() < 1e-5,
+                "{mixed:?}"
+            );
         }
         // Fewer than there are change nothing.
         widen(&mut vectors, &mut concepts, 2, 1, 1);

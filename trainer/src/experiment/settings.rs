@@ -56,9 +56,16 @@ pub fn key(setting: &str) -> &str {
 /// If it is not; the error names the first entry.
 pub fn check_folder(out: &Path) -> Result<()> {
     // A killed call leaves such files.
-    let found: Vec<String> = entries(out)?.into_iter().filter(|name| !name.starts_with(".pel-")).collect();
+    let found: Vec<String> = entries(out)?
+        .into_iter()
+        .filter(|name| !name.starts_with(".pel-"))
+        .collect();
     match found.first() {
-        Some(first) if !found.iter().any(|name| name.starts_with("settings") && name.ends_with(".json")) => {
+        Some(first)
+            if !found
+                .iter()
+                .any(|name| name.starts_with("settings") && name.ends_with(".json")) =>
+        {
             let out = out.display();
             Err(Error::input(format!(
                 "{out}: expected a new or empty folder, or one of this command, found {first} in it"
@@ -85,13 +92,17 @@ pub fn digest(options: &Options) -> Result<String> {
 /// A hash of a file, or of all files below a folder.
 fn hash_of(path: &Path) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    list_files(path)?.iter().try_for_each(|file| add(&mut hasher, file))?;
+    list_files(path)?
+        .iter()
+        .try_for_each(|file| add(&mut hasher, file))?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
 fn add(hasher: &mut blake3::Hasher, path: &Path) -> Result<()> {
     let file = std::fs::File::open(path).map_err(|cause| io_error("reading", path, cause))?;
-    hasher.update_reader(file).map_err(|cause| io_error("reading", path, cause))?;
+    hasher
+        .update_reader(file)
+        .map_err(|cause| io_error("reading", path, cause))?;
     Ok(())
 }
 
@@ -132,18 +143,36 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     let (options, out) = (bench.options, &bench.options.out);
     let given = options.settings.iter().map(|setting| ("--set", setting));
     // Cross-encoders may start from another model.
-    let ranker = options.ranker_settings.iter().map(|setting| ("--ranker-set", setting));
-    for (flag, setting) in given.chain(ranker.filter(|(_, setting)| key(setting) != "model.encoder")) {
+    let ranker = options
+        .ranker_settings
+        .iter()
+        .map(|setting| ("--ranker-set", setting));
+    for (flag, setting) in
+        given.chain(ranker.filter(|(_, setting)| key(setting) != "model.encoder"))
+    {
         if let Some((key, option)) = NAMED.iter().find(|(named, _)| *named == key(setting)) {
             return Err(Error::input(format!("{flag} {key}: give it as {option}")));
         }
     }
     if bench.table.has_stages() || bench.table == TableId::BlinkFoldsRanker {
-        let of = |flag: &str| if flag == "--set" { &options.settings } else { &options.ranker_settings };
-        let is_own = |flag, own: &[&str]| {
-            of(flag).iter().map(|word| key(word)).find(|key| own.contains(key)).map(|key| (flag, key))
+        let of = |flag: &str| {
+            if flag == "--set" {
+                &options.settings
+            } else {
+                &options.ranker_settings
+            }
         };
-        if let Some((flag, key)) = OF_STAGES.into_iter().find_map(|(flag, own)| is_own(flag, own)) {
+        let is_own = |flag, own: &[&str]| {
+            of(flag)
+                .iter()
+                .map(|word| key(word))
+                .find(|key| own.contains(key))
+                .map(|key| (flag, key))
+        };
+        if let Some((flag, key)) = OF_STAGES
+            .into_iter()
+            .find_map(|(flag, own)| is_own(flag, own))
+        {
             return Err(Error::input(format!(
                 "{flag} {key}: the stages of {} set this themselves",
                 bench.table.slug()
@@ -157,37 +186,79 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     };
     let config = bench.config(&[], 0)?;
     check_windows(&config).context(|| "--set view".into())?;
-    let ranker = if bench.table.ranks() { Some(stages::ranker_config(bench, 0)?) } else { None };
+    let ranker = if bench.table.ranks() {
+        Some(stages::ranker_config(bench, 0)?)
+    } else {
+        None
+    };
     if let Some(ranker) = &ranker {
         check_windows(ranker).context(|| "--ranker-set view".into())?;
     }
-    let (split, every, within_domain) = (options.split.clone(), options.every, options.within_domain.is_some());
+    let (split, every, within_domain) = (
+        options.split.clone(),
+        options.every,
+        options.within_domain.is_some(),
+    );
     let own_domain = options.within_domain.and_then(OwnDomain::of_concept);
     let (data, encoder_hash) = (Some(data.to_owned()), Some(hash_of(&options.encoder)?));
-    let settings = Settings { config, split, every, within_domain, own_domain, data, encoder_hash };
+    let settings = Settings {
+        config,
+        split,
+        every,
+        within_domain,
+        own_domain,
+        data,
+        encoder_hash,
+    };
     same(&out.join(name), settings, |kept, new| {
         kept.data = kept.data.take().or_else(|| new.data.clone());
-        kept.encoder_hash = kept.encoder_hash.take().or_else(|| new.encoder_hash.clone());
+        kept.encoder_hash = kept
+            .encoder_hash
+            .take()
+            .or_else(|| new.encoder_hash.clone());
     })?;
     if let Some(ranker) = ranker {
         let (train_every, own_share) = (options.train_every, options.own_share);
-        let name = if bench.family == Family::Blink { "settings-blink-ranker.json" } else { "settings-ranker.json" };
-        same(&out.join(name), Ranking { ranker, train_every, own_share }, |_, _| ())?;
+        let name = if bench.family == Family::Blink {
+            "settings-blink-ranker.json"
+        } else {
+            "settings-ranker.json"
+        };
+        same(
+            &out.join(name),
+            Ranking {
+                ranker,
+                train_every,
+                own_share,
+            },
+            |_, _| (),
+        )?;
     }
     if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && options.pretrained.is_some() {
         let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);
         let [bi_encoder_hash, ranker_hash] = [Some(hash_of(&bi_encoder)?), Some(hash_of(&ranker)?)];
         same(
             &out.join("settings-pretrained.json"),
-            Pretrained { bi_encoder, ranker, bi_encoder_hash, ranker_hash },
+            Pretrained {
+                bi_encoder,
+                ranker,
+                bi_encoder_hash,
+                ranker_hash,
+            },
             |kept, new| {
-                kept.bi_encoder_hash = kept.bi_encoder_hash.take().or_else(|| new.bi_encoder_hash.clone());
+                kept.bi_encoder_hash = kept
+                    .bi_encoder_hash
+                    .take()
+                    .or_else(|| new.bi_encoder_hash.clone());
                 kept.ranker_hash = kept.ranker_hash.take().or_else(|| new.ranker_hash.clone());
             },
         )?;
     }
     if let (TableId::Blink4, Some(kb)) = (bench.table, &options.other_kb) {
-        let other = OtherKb { kb: kb.clone(), hash: Some(hash_of(kb)?) };
+        let other = OtherKb {
+            kb: kb.clone(),
+            hash: Some(hash_of(kb)?),
+        };
         same(&out.join("settings-other-kb.json"), other, |kept, new| {
             kept.hash = kept.hash.take().or_else(|| new.hash.clone());
         })?;
@@ -200,13 +271,25 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
 /// # Errors
 /// If a word names no row, or a table has no independent rows.
 pub fn check_only(options: &Options, slugs: &[String]) -> Result<()> {
-    if let (Some(table), Some(_)) = (options.table.iter().find(|table| table.has_stages()), options.only.first()) {
-        return Err(Error::input(format!("--only: {} has no independent rows", table.slug())));
+    if let (Some(table), Some(_)) = (
+        options.table.iter().find(|table| table.has_stages()),
+        options.only.first(),
+    ) {
+        return Err(Error::input(format!(
+            "--only: {} has no independent rows",
+            table.slug()
+        )));
     }
-    match options.only.iter().find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str()))) {
+    match options
+        .only
+        .iter()
+        .find(|word| !slugs.iter().any(|slug| slug.contains(word.as_str())))
+    {
         Some(word) => {
             let expected = slugs.join(", ");
-            Err(Error::input(format!("--only: expected rows of the table ({expected}), found {word}")))
+            Err(Error::input(format!(
+                "--only: expected rows of the table ({expected}), found {word}"
+            )))
         }
         None => Ok(()),
     }
@@ -219,15 +302,23 @@ pub fn check_only(options: &Options, slugs: &[String]) -> Result<()> {
 pub fn check_rows<R: Row>(bench: &Bench<'_>, rows: &[R]) -> Result<Vec<String>> {
     let slugs: Vec<String> = rows.iter().map(Row::slug).collect();
     let own: Vec<Vec<String>> = rows.iter().map(Row::settings).collect();
-    let is_own = |wanted: &str| own.iter().all(|row| row.iter().any(|setting| key(setting) == wanted));
+    let is_own = |wanted: &str| {
+        own.iter()
+            .all(|row| row.iter().any(|setting| key(setting) == wanted))
+    };
     let (flag, given) = match bench.table {
         TableId::BlinkFoldsRanker => ("--ranker-set", &bench.options.ranker_settings),
         _ => ("--set", &bench.options.settings),
     };
-    match given.iter().map(|setting| key(setting)).find(|wanted| is_own(wanted)) {
-        Some(wanted) => {
-            Err(Error::input(format!("{flag} {wanted}: every row of {} sets this itself", bench.table.slug())))
-        }
+    match given
+        .iter()
+        .map(|setting| key(setting))
+        .find(|wanted| is_own(wanted))
+    {
+        Some(wanted) => Err(Error::input(format!(
+            "{flag} {wanted}: every row of {} sets this itself",
+            bench.table.slug()
+        ))),
         None => Ok(slugs),
     }
 }
@@ -235,8 +326,16 @@ pub fn check_rows<R: Row>(bench: &Bench<'_>, rows: &[R]) -> Result<Vec<String>> 
 /// Whether anything has been trained or measured in a folder.
 fn has_work(out: &Path) -> Result<bool> {
     let runs = out.join("runs");
-    let begun = |run: &String| [METRICS, CHECKPOINTS].iter().any(|name| runs.join(run).join(name).exists());
-    if ["results", "lists"].iter().any(|name| out.join(name).exists()) || entries(&runs)?.iter().any(begun) {
+    let begun = |run: &String| {
+        [METRICS, CHECKPOINTS]
+            .iter()
+            .any(|name| runs.join(run).join(name).exists())
+    };
+    if ["results", "lists"]
+        .iter()
+        .any(|name| out.join(name).exists())
+        || entries(&runs)?.iter().any(begun)
+    {
         return Ok(true);
     }
     // Folds have runs and lists of their own (`OUT/folds/COUNT/N`).
@@ -271,7 +370,11 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     }
     let lines = |settings: &T| serde_json::to_string_pretty(settings).unwrap_or_default();
     let (was, is) = (lines(&before), lines(&settings));
-    let other = was.lines().zip(is.lines()).find(|(was, is)| was != is).unwrap_or_default();
+    let other = was
+        .lines()
+        .zip(is.lines())
+        .find(|(was, is)| was != is)
+        .unwrap_or_default();
     let [was, is] = [other.0, other.1].map(|line| line.trim().trim_end_matches(','));
     // The message explains a hash that differs.
     let what = match was.split('"').nth(1) {
@@ -291,7 +394,13 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
 /// every row whose name contains it.
 pub fn asked_for(slug: &str, slugs: &[String], only: &[String]) -> bool {
     only.is_empty()
-        || only.iter().any(|word| if slugs.contains(word) { slug == word } else { slug.contains(word.as_str()) })
+        || only.iter().any(|word| {
+            if slugs.contains(word) {
+                slug == word
+            } else {
+                slug.contains(word.as_str())
+            }
+        })
 }
 
 #[cfg(test)]
@@ -303,7 +412,11 @@ mod tests {
         let slugs = ["t-e1", "t-e10", "b-hard"].map(str::to_owned);
         let rows = |words: &[&str]| -> Vec<&str> {
             let only: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            slugs.iter().map(String::as_str).filter(|slug| asked_for(slug, &slugs, &only)).collect()
+            slugs
+                .iter()
+                .map(String::as_str)
+                .filter(|slug| asked_for(slug, &slugs, &only))
+                .collect()
         };
         assert_eq!(rows(&[]), ["t-e1", "t-e10", "b-hard"]);
         assert_eq!(rows(&["t-e1"]), ["t-e1"]);

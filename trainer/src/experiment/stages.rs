@@ -42,7 +42,12 @@ impl<'a> Stages<'a> {
     /// # Errors
     /// If the concepts cannot be read.
     pub fn new(bench: &'a Bench<'a>, seed: u64) -> Result<Self> {
-        Ok(Self { bench, kb: concept_table::read(&bench.options.kb)?.kb, seed, variant: String::new() })
+        Ok(Self {
+            bench,
+            kb: concept_table::read(&bench.options.kb)?.kb,
+            seed,
+            variant: String::new(),
+        })
     }
 
     /// Sets the suffix of cross-encoders in file names.
@@ -62,7 +67,10 @@ impl<'a> Stages<'a> {
     /// The knowledge base that a finder searches.
     fn kb_of(&self, finder: Finder) -> Result<&KnowledgeBase> {
         match finder {
-            Finder::Elsewhere(_) => self.bench.other_kb.ok_or_else(|| Error::input("expected --other-kb")),
+            Finder::Elsewhere(_) => self
+                .bench
+                .other_kb
+                .ok_or_else(|| Error::input("expected --other-kb")),
             Finder::Lexical(_) | Finder::Untrained | Finder::Trained(_) => Ok(&self.kb),
         }
     }
@@ -81,8 +89,20 @@ impl<'a> Stages<'a> {
     /// # Errors
     /// If there is no other one, or the split cannot be read.
     pub fn lacking(&self, split: &str) -> Result<[usize; 2]> {
-        let mentions = self.mentions(Finder::Elsewhere(TrainedEncoder::Retriever), split, self.every(split))?.mentions;
-        Ok([mentions.len(), mentions.iter().filter(|gold| gold.concept.is_none()).count()])
+        let mentions = self
+            .mentions(
+                Finder::Elsewhere(TrainedEncoder::Retriever),
+                split,
+                self.every(split),
+            )?
+            .mentions;
+        Ok([
+            mentions.len(),
+            mentions
+                .iter()
+                .filter(|gold| gold.concept.is_none())
+                .count(),
+        ])
     }
 
     /// The ranks of the right concepts among the candidates of a split.
@@ -91,18 +111,37 @@ impl<'a> Stages<'a> {
     /// As training and searching.
     pub fn ranks(&self, finder: Finder, split: &str) -> Result<Ranks> {
         let found = self.found(finder, split)?;
-        Ok(Ranks::new(&found.split, &found.ranked, self.kb_of(finder)?, self.bench.config(&[], 0)?.data.domains))
+        Ok(Ranks::new(
+            &found.split,
+            &found.ranked,
+            self.kb_of(finder)?,
+            self.bench.config(&[], 0)?.data.domains,
+        ))
     }
 
     /// As [`Stages::ranks`], after the ranker has reordered the first `k` candidates, for each `k`.
     ///
     /// # Errors
     /// As training and searching.
-    pub fn reranked(&self, finder: Finder, by: Cross, split: &str, ks: &[usize]) -> Result<Vec<Ranks>> {
-        let (found, scores) =
-            self.taught(finder, by, split, ks.iter().copied().max().unwrap_or(0), self.every(split))?;
+    pub fn reranked(
+        &self,
+        finder: Finder,
+        by: Cross,
+        split: &str,
+        ks: &[usize],
+    ) -> Result<Vec<Ranks>> {
+        let (found, scores) = self.taught(
+            finder,
+            by,
+            split,
+            ks.iter().copied().max().unwrap_or(0),
+            self.every(split),
+        )?;
         let (kb, domains) = (self.kb_of(finder)?, self.bench.config(&[], 0)?.data.domains);
-        Ok(ks.iter().map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), kb, domains)).collect())
+        Ok(ks
+            .iter()
+            .map(|k| Ranks::new(&found.split, &found.reranked(&scores, *k), kb, domains))
+            .collect())
     }
 
     /// The first `k` candidates of a split, and the ranker's scores of them.
@@ -122,19 +161,26 @@ impl<'a> Stages<'a> {
         if !path.is_file() {
             let found = whole(&self.listed(finder, split)?, mentions()?, k, kb)?;
             let precision = self.ranker_config(by)?.model.precision;
-            Teacher::open(&self.ranker(by)?, precision, self.bench.device)?.write(&found, kb, k, &path)?;
+            Teacher::open(&self.ranker(by)?, precision, self.bench.device)?
+                .write(&found, kb, k, &path)?;
         }
         let lists = CandidateLists::read(&path, kb)?;
         let found = whole(&path, mentions()?, k, kb)?;
         let scores = lists.of_split(&found.split, kb)?.into_iter();
-        let scores = scores.map(|list| list.map_or_else(Vec::new, |list| list.teacher.clone())).collect();
+        let scores = scores
+            .map(|list| list.map_or_else(Vec::new, |list| list.teacher.clone()))
+            .collect();
         Ok((found, scores))
     }
 
     /// The name of a finder's lists with a ranker's scores of the first `k` candidates.
     fn scored(&self, finder: Finder, by: Cross, k: usize) -> String {
         let ranker_alone = !finder.is_seeded() && by.of != TrainedEncoder::Pretrained;
-        let seed = if ranker_alone { format!("-seed{}", self.seed) } else { String::new() };
+        let seed = if ranker_alone {
+            format!("-seed{}", self.seed)
+        } else {
+            String::new()
+        };
         format!("{}-{}{k}{seed}", finder.slug(self.seed), self.slug_of(by))
     }
 
@@ -144,7 +190,12 @@ impl<'a> Stages<'a> {
     /// As training and searching.
     pub fn found(&self, finder: Finder, split: &str) -> Result<Found> {
         let path = self.listed(finder, split)?;
-        whole(&path, self.mentions(finder, split, self.every(split))?, LISTED_TO_MEASURE, self.kb_of(finder)?)
+        whole(
+            &path,
+            self.mentions(finder, split, self.every(split))?,
+            LISTED_TO_MEASURE,
+            self.kb_of(finder)?,
+        )
     }
 
     /// The file of the candidates of a split. A missing file is written first.
@@ -166,7 +217,11 @@ impl<'a> Stages<'a> {
             Finder::Lexical(system) => {
                 let training = TrainingSplit::read(&options.corpus, &config.data.split)?;
                 let abbreviations = config.view.abbreviations;
-                self.write(finder, split, &lexical(system, &self.kb, Some(&training), abbreviations)?)?;
+                self.write(
+                    finder,
+                    split,
+                    &lexical(system, &self.kb, Some(&training), abbreviations)?,
+                )?;
             }
             Finder::Untrained => {
                 self.write(finder, split, &self.snapshot(&by_cosine(config), None)?)?;
@@ -175,9 +230,13 @@ impl<'a> Stages<'a> {
                 // Encoding all concepts takes longer than searching, so all splits are searched at once. The training split is searched
                 // only if a ranker may train on it.
                 let snapshot = self.retriever(encoder, &config)?;
-                let teaches = finder == Finder::Trained(encoder) && encoder != TrainedEncoder::Pretrained;
+                let teaches =
+                    finder == Finder::Trained(encoder) && encoder != TrainedEncoder::Pretrained;
                 let training = teaches.then_some(&config.data.split);
-                for split in training.into_iter().chain([&config.validation.split, &options.split]) {
+                for split in training
+                    .into_iter()
+                    .chain([&config.validation.split, &options.split])
+                {
                     self.write(finder, split, &snapshot)?;
                 }
             }
@@ -190,11 +249,20 @@ impl<'a> Stages<'a> {
         if path.is_file() {
             return Ok(());
         }
-        let top = if self.is_training(split) { self.top()? } else { LISTED_TO_MEASURE };
+        let top = if self.is_training(split) {
+            self.top()?
+        } else {
+            LISTED_TO_MEASURE
+        };
         let mentions = self.mentions(finder, split, self.every(split))?;
         let kb = self.kb_of(finder)?;
-        Found::search(retriever, mentions, top, self.bench.options.within_domain.map(|own| (own, kb)))?
-            .write(&path, kb, None)
+        Found::search(
+            retriever,
+            mentions,
+            top,
+            self.bench.options.within_domain.map(|own| (own, kb)),
+        )?
+        .write(&path, kb, None)
     }
 
     /// A bi-encoder with its encoded concepts.
@@ -204,7 +272,9 @@ impl<'a> Stages<'a> {
     pub fn retriever(&self, encoder: TrainedEncoder, config: &Config) -> Result<Snapshot> {
         let model = self.bi_encoder(encoder)?;
         match encoder {
-            TrainedEncoder::Pretrained => self.snapshot(&pretrained::as_trained(&model, config)?, Some(&model)),
+            TrainedEncoder::Pretrained => {
+                self.snapshot(&pretrained::as_trained(&model, config)?, Some(&model))
+            }
             _ => self.snapshot(config, Some(&model)),
         }
     }
@@ -230,15 +300,34 @@ impl<'a> Stages<'a> {
                     settings.push(format!("model.encoder={}", toml(begin)));
                 }
                 let first = self.run(&format!("{slug}-batch"), &settings)?;
-                self.run(&slug, &[format!("model.encoder={}", toml(&first)), "negatives.kind=hard".into()])
+                self.run(
+                    &slug,
+                    &[
+                        format!("model.encoder={}", toml(&first)),
+                        "negatives.kind=hard".into(),
+                    ],
+                )
             }
             TrainedEncoder::Own | TrainedEncoder::Student => {
                 let begin = self.bi_encoder(TrainedEncoder::Retriever)?;
                 let (config, by) = (self.ranker_config(Cross::BLINK)?, Cross::BLINK);
                 let finder = Finder::Trained(TrainedEncoder::Retriever);
-                self.taught(finder, by, &config.data.split, config.data.top, self.every(&config.data.split))?;
-                let list = self.list(&self.scored(finder, by, config.data.top), &config.data.split)?;
-                let own = if encoder == TrainedEncoder::Own { 1.0 } else { self.bench.options.own_share };
+                self.taught(
+                    finder,
+                    by,
+                    &config.data.split,
+                    config.data.top,
+                    self.every(&config.data.split),
+                )?;
+                let list = self.list(
+                    &self.scored(finder, by, config.data.top),
+                    &config.data.split,
+                )?;
+                let own = if encoder == TrainedEncoder::Own {
+                    1.0
+                } else {
+                    self.bench.options.own_share
+                };
                 let settings = [
                     format!("model.encoder={}", toml(&begin)),
                     format!("data.candidates={}", toml(&list)),
@@ -263,7 +352,10 @@ impl<'a> Stages<'a> {
         config.data.candidates = self.listed(finder, &config.data.split)?;
         if config.validation.keep == Keep::Best && config.validation.mentions > 0 {
             // On the split that thresholds and K are chosen on.
-            config.validation.split.clone_from(&self.bench.config(&[], self.seed)?.validation.split);
+            config
+                .validation
+                .split
+                .clone_from(&self.bench.config(&[], self.seed)?.validation.split);
             config.validation.candidates = self.listed(finder, &config.validation.split)?;
         }
         self.train(&self.slug_of(by), &config)
@@ -287,7 +379,12 @@ impl<'a> Stages<'a> {
     fn train(&self, slug: &str, config: &Config) -> Result<PathBuf> {
         let name = format!("{slug}-seed{}", self.seed);
         let run = self.bench.options.out.join("runs").join(&name);
-        let done = self.bench.options.out.join("runs").join(format!("{name}.json"));
+        let done = self
+            .bench
+            .options
+            .out
+            .join("runs")
+            .join(format!("{name}.json"));
         if !done.is_file() {
             eprintln!("\n{name}");
             let trained = train(config, &run, self.bench.device).context(|| name.clone())?;
@@ -302,10 +399,27 @@ impl<'a> Stages<'a> {
 
     fn list(&self, name: &str, split: &str) -> Result<PathBuf> {
         // Other splits have the same numbers in the whole folder.
-        let (every, top) = if self.is_training(split) { (self.every(split), self.top()?) } else { (1, LISTED) };
-        let every = if every > 1 { format!("-every{every}") } else { String::new() };
-        let top = if top > LISTED { format!("-top{top}") } else { String::new() };
-        Ok(self.bench.options.out.join("lists").join(format!("{name}-{split}{every}{top}.jsonl")))
+        let (every, top) = if self.is_training(split) {
+            (self.every(split), self.top()?)
+        } else {
+            (1, LISTED)
+        };
+        let every = if every > 1 {
+            format!("-every{every}")
+        } else {
+            String::new()
+        };
+        let top = if top > LISTED {
+            format!("-top{top}")
+        } else {
+            String::new()
+        };
+        Ok(self
+            .bench
+            .options
+            .out
+            .join("lists")
+            .join(format!("{name}-{split}{every}{top}.jsonl")))
     }
 
     /// The number of candidates of a training mention: at least as many as a ranker trains on.
@@ -323,7 +437,9 @@ impl<'a> Stages<'a> {
     }
 
     fn is_training(&self, split: &str) -> bool {
-        self.bench.config(&[], 0).is_ok_and(|config| config.data.split == split)
+        self.bench
+            .config(&[], 0)
+            .is_ok_and(|config| config.data.split == split)
     }
 }
 
@@ -332,7 +448,10 @@ impl<'a> Stages<'a> {
 /// # Errors
 /// As [`Found::listed`], or if the file lacks mentions: all rows of a table must be of the same mentions.
 fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result<Found> {
-    let (all, found) = (mentions.mentions.len(), Found::listed(path, mentions, top as u32, kb)?);
+    let (all, found) = (
+        mentions.mentions.len(),
+        Found::listed(path, mentions, top as u32, kb)?,
+    );
     match found.missing {
         0 => Ok(found),
         missing => Err(Error::input(format!(
@@ -348,7 +467,12 @@ fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result
 /// If the configuration cannot be read.
 pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
     let list = vec!["data.candidates=\"-\"".to_owned()];
-    let settings = [bench.paths(seed), bench.options.ranker_settings.clone(), list].concat();
+    let settings = [
+        bench.paths(seed),
+        bench.options.ranker_settings.clone(),
+        list,
+    ]
+    .concat();
     let base = match bench.family {
         Family::Blink => Config::blink_ranking(),
         Family::Pel | Family::TBiencoder => Config::ranking(),

@@ -95,8 +95,20 @@ pub enum Family {
 impl TableId {
     /// Whether a cross-encoder is trained for it.
     pub fn ranks(self) -> bool {
-        use TableId::{Blink2, Blink3, Blink4, Blink6, Blink8, Blink9, BlinkFigure3, BlinkFoldsRanker, Pel5};
-        matches!(self, Pel5 | Blink2 | Blink3 | Blink4 | Blink6 | Blink8 | Blink9 | BlinkFigure3 | BlinkFoldsRanker)
+        use TableId::{
+            Blink2, Blink3, Blink4, Blink6, Blink8, Blink9, BlinkFigure3, BlinkFoldsRanker, Pel5,
+        };
+        matches!(
+            self,
+            Pel5 | Blink2
+                | Blink3
+                | Blink4
+                | Blink6
+                | Blink8
+                | Blink9
+                | BlinkFigure3
+                | BlinkFoldsRanker
+        )
     }
 
     /// Whether its models are stages of one another, and not independent rows.
@@ -111,7 +123,8 @@ impl TableId {
 
     /// Its name on the command line and in files.
     pub fn slug(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Its title.
@@ -122,7 +135,9 @@ impl TableId {
             Self::Pel4 => "NIL detection (PEL, table 4)",
             Self::Pel5 => "Accuracy of both stages (PEL, table 5)",
             Self::T2 => "Candidate generation on unseen domains, recall@64 (T-Biencoder, table 2)",
-            Self::T3 => "The best bound and layer by the validation split, recall@64 (T-Biencoder, table 3)",
+            Self::T3 => {
+                "The best bound and layer by the validation split, recall@64 (T-Biencoder, table 3)"
+            }
             Self::T4 => "Recall@64 in each domain (T-Biencoder, table 4)",
             Self::T5 => "In-domain and cross-domain negatives, recall@64 (T-Biencoder, table 5)",
             Self::T6 => "The layer that is transformed, recall@64 (T-Biencoder, table 6)",
@@ -139,8 +154,12 @@ impl TableId {
             Self::Blink9 => "Distillation, accuracy (BLINK, table 9)",
             Self::BlinkFolds => "Cross-validation of the bi-encoder (BLINK, appendix A)",
             Self::BlinkFoldsRanker => "Cross-validation of the cross-encoder (BLINK, appendix A)",
-            Self::BlinkFigure2 => "Recall on the validation split by the number of candidates (BLINK, figure 2)",
-            Self::BlinkFigure3 => "Accuracy on the validation split by the number of candidates (BLINK, figure 3)",
+            Self::BlinkFigure2 => {
+                "Recall on the validation split by the number of candidates (BLINK, figure 2)"
+            }
+            Self::BlinkFigure3 => {
+                "Accuracy on the validation split by the number of candidates (BLINK, figure 3)"
+            }
         }
     }
 
@@ -148,7 +167,9 @@ impl TableId {
     pub fn family(self) -> Family {
         match self {
             Self::Pel2 | Self::Pel3 | Self::Pel4 | Self::Pel5 => Family::Pel,
-            Self::T2 | Self::T3 | Self::T4 | Self::T5 | Self::T6 | Self::T7 | Self::TFigure3 => Family::TBiencoder,
+            Self::T2 | Self::T3 | Self::T4 | Self::T5 | Self::T6 | Self::T7 | Self::TFigure3 => {
+                Family::TBiencoder
+            }
             _ => Family::Blink,
         }
     }

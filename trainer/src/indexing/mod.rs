@@ -81,7 +81,19 @@ pub struct Found {
 /// # Errors
 /// If the parts do not fit together, the device fails, or the user interrupts the run.
 pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<Built> {
-    let Recipe { encoder, kb, kb_info, files, view, scorer, hnsw, floor, batch_tokens, bf16, .. } = recipe;
+    let Recipe {
+        encoder,
+        kb,
+        kb_info,
+        files,
+        view,
+        scorer,
+        hnsw,
+        floor,
+        batch_tokens,
+        bf16,
+        ..
+    } = recipe;
     let (reduction, concepts) = (encoder.reduction, kb.len());
     let builder = BundleBuilder::new(kb, files)
         .encoder(encoder)
@@ -92,22 +104,61 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         .scorer(scorer)
         .hnsw(hnsw)
         .nil(recipe.nil)
-        .compute_precision(if bf16 { ComputePrecision::Bf16 } else { ComputePrecision::F32 });
+        .compute_precision(if bf16 {
+            ComputePrecision::Bf16
+        } else {
+            ComputePrecision::F32
+        });
     let mut tokenized = builder.tokenize(&device.device, tick(concepts))?;
     let sequences = &tokenized.rows().sequences;
-    eprintln!("{concepts} concepts, {} different texts, on {}", sequences.len(), device.name);
-    let key = format!("{reduction:?} {:?} {}", tokenized.files().file_infos(), device.name);
-    let encoding = Encoding { encoder: tokenized.encoder(), batch_tokens, bf16, scorer };
+    eprintln!(
+        "{concepts} concepts, {} different texts, on {}",
+        sequences.len(),
+        device.name
+    );
+    let key = format!(
+        "{reduction:?} {:?} {}",
+        tokenized.files().file_infos(),
+        device.name
+    );
+    let encoding = Encoding {
+        encoder: tokenized.encoder(),
+        batch_tokens,
+        bf16,
+        scorer,
+    };
     let encoded = vectors::encode(&encoding, sequences, work, &key)?;
     let vectors = tokenized.spread(encoded)?;
     if hnsw.is_some() {
         // A million vectors take an hour on two cores.
-        eprintln!("building a graph over {} vectors", tokenized.rows().concepts.len());
+        eprintln!(
+            "building a graph over {} vectors",
+            tokenized.rows().concepts.len()
+        );
     }
     let (mut index_info, mut index) = tokenized.index(&vectors)?;
-    let found = measure(&vectors, &tokenized.rows().concepts, &mut index_info, &mut index, floor, view.mix)?;
-    let BuiltBundle { parts, manifest, without_rows, cut, .. } = tokenized.finish(index_info, index)?;
-    Ok(Built { parts, manifest, without_rows, cut, found })
+    let found = measure(
+        &vectors,
+        &tokenized.rows().concepts,
+        &mut index_info,
+        &mut index,
+        floor,
+        view.mix,
+    )?;
+    let BuiltBundle {
+        parts,
+        manifest,
+        without_rows,
+        cut,
+        ..
+    } = tokenized.finish(index_info, index)?;
+    Ok(Built {
+        parts,
+        manifest,
+        without_rows,
+        cut,
+        found,
+    })
 }
 
 /// Tokenizes every view of every concept and shows the progress.
@@ -163,9 +214,12 @@ fn measure(
     drop(own);
     let before_rounding = match info.precision {
         Precision::F32 => None,
-        Precision::Int8 | Precision::Int4 => {
-            Some(Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?.recall(&index, K))
-        }
+        Precision::Int8 | Precision::Int4 => Some(
+            Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?.recall(&index, K),
+        ),
     };
-    Ok(Some(Found { recall, before_rounding }))
+    Ok(Some(Found {
+        recall,
+        before_rounding,
+    }))
 }

@@ -31,7 +31,10 @@ impl Floor {
 
 impl Default for Floor {
     fn default() -> Self {
-        Self { least: Self::LEAST, raise: true }
+        Self {
+            least: Self::LEAST,
+            raise: true,
+        }
     }
 }
 
@@ -39,10 +42,20 @@ impl Default for Floor {
 /// scores are in concept order.
 pub fn share_found(found: &[Vec<Candidate>], exact: &[Vec<Candidate>]) -> f64 {
     let hits = |(found, exact): (&Vec<Candidate>, &Vec<Candidate>)| {
-        exact.iter().filter(|right| found.iter().any(|one| one.concept == right.concept)).count()
+        exact
+            .iter()
+            .filter(|right| found.iter().any(|one| one.concept == right.concept))
+            .count()
     };
-    let (hits, all) = (found.iter().zip(exact).map(hits).sum::<usize>(), exact.iter().map(Vec::len).sum::<usize>());
-    if all == 0 { 1.0 } else { hits as f64 / all as f64 }
+    let (hits, all) = (
+        found.iter().zip(exact).map(hits).sum::<usize>(),
+        exact.iter().map(Vec::len).sum::<usize>(),
+    );
+    if all == 0 {
+        1.0
+    } else {
+        hits as f64 / all as f64
+    }
 }
 
 /// At most `count` rows at equal distances.
@@ -51,7 +64,13 @@ pub fn share_found(found: &[Vec<Candidate>], exact: &[Vec<Candidate>]) -> f64 {
 /// vectors `[rows, dim]` -> `[n, dim]`
 pub fn spaced(vectors: &[f32], dim: usize, count: usize) -> Vec<f32> {
     let step = (vectors.len() / dim.max(1) / count.max(1)).max(1);
-    vectors.chunks_exact(dim.max(1)).step_by(step).take(count).flatten().copied().collect()
+    vectors
+        .chunks_exact(dim.max(1))
+        .step_by(step)
+        .take(count)
+        .flatten()
+        .copied()
+        .collect()
 }
 
 /// The exact search over the vectors of an index as floats, with queries.
@@ -84,7 +103,11 @@ impl Against {
         mix: f32,
     ) -> Result<Self> {
         let queries = spaced(vectors, info.dim, count);
-        let info = IndexInfo { precision: Precision::F32, hnsw: None, ..info.clone() };
+        let info = IndexInfo {
+            precision: Precision::F32,
+            hnsw: None,
+            ..info.clone()
+        };
         let bytes = Index::build(vectors, &concepts.collect::<Vec<_>>(), &info)?;
         let mut exact = Index::from_bytes(&bytes.into(), Check::Trusted)?;
         if mix > 0.0 {
@@ -126,7 +149,11 @@ impl Against {
         if found >= floor.least {
             return Ok((found, kept));
         }
-        let tried = if floor.raise { "" } else { ", --ef-search left out or with a higher number" };
+        let tried = if floor.raise {
+            ""
+        } else {
+            ", --ef-search left out or with a higher number"
+        };
         Err(Error::artifact(format!(
             "the HNSW graph: expected recall@{K} of at least {} against the exact search over the same vectors, found {found:.4} with \
              ef_search {kept}; try a higher --ef-construction{tried}, another --recall-floor, or no --hnsw",
@@ -142,13 +169,22 @@ mod tests {
     use pel_shared::score::Similarity;
 
     fn list(concepts: &[u32]) -> Vec<Candidate> {
-        concepts.iter().map(|concept| Candidate { concept: ConceptId(*concept), score: 1.0 }).collect()
+        concepts
+            .iter()
+            .map(|concept| Candidate {
+                concept: ConceptId(*concept),
+                score: 1.0,
+            })
+            .collect()
     }
 
     #[test]
     fn recall_is_the_share_of_the_exact_lists() {
         // Three of four: 1 and 2 of the first query, 7 of the second.
-        let (found, exact) = ([list(&[2, 1]), list(&[7, 9])], [list(&[1, 2]), list(&[8, 7])]);
+        let (found, exact) = (
+            [list(&[2, 1]), list(&[7, 9])],
+            [list(&[1, 2]), list(&[8, 7])],
+        );
         assert_eq!(share_found(&found, &exact), 0.75);
         assert_eq!(share_found(&exact, &exact), 1.0);
         assert_eq!(share_found(&[list(&[])], &[list(&[])]), 1.0);
@@ -167,12 +203,24 @@ mod tests {
         let rows = 3000u32;
         let mut state = 7u64;
         let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             (state >> 40) as f32 / (1u64 << 24) as f32 - 0.5
         };
         let vectors: Vec<f32> = (0..rows * 24).map(|_| next()).collect();
-        let hnsw = Some(HnswOptions { ef_search, ef_construction: 20, seed: 0 });
-        let info = IndexInfo { rows: rows as usize, dim: 24, precision: Precision::F32, score: Similarity::Dot, hnsw };
+        let hnsw = Some(HnswOptions {
+            ef_search,
+            ef_construction: 20,
+            seed: 0,
+        });
+        let info = IndexInfo {
+            rows: rows as usize,
+            dim: 24,
+            precision: Precision::F32,
+            score: Similarity::Dot,
+            hnsw,
+        };
         let concepts: Vec<ConceptId> = (0..rows).map(ConceptId).collect();
         let bytes = Index::build(&vectors, &concepts, &info).expect("it fits");
         Index::from_bytes(&bytes.into(), Check::Trusted).expect("whole")
@@ -183,12 +231,42 @@ mod tests {
         let mut index = graph(16);
         let against = Against::own(&index, 64, 0.0).expect("indexed");
         let before = against.recall(&index, K);
-        let floor = Floor { least: before + (1.0 - before) / 2.0, raise: true };
+        let floor = Floor {
+            least: before + (1.0 - before) / 2.0,
+            raise: true,
+        };
         let (found, ef) = against.reached(&mut index, 16, floor).expect("reached");
-        assert!(before < 0.99 && found >= floor.least && ef > 16, "{before} {found} {ef}");
-        assert_eq!(against.reached(&mut index, 16, Floor { least: 0.0, raise: true }).expect("reached"), (before, 16));
-        let error =
-            against.reached(&mut index, 16, Floor { raise: false, ..floor }).expect_err("too little").to_string();
-        assert!(error.contains("expected recall@64 of at least") && error.contains("--ef-search"), "{error}");
+        assert!(
+            before < 0.99 && found >= floor.least && ef > 16,
+            "{before} {found} {ef}"
+        );
+        assert_eq!(
+            against
+                .reached(
+                    &mut index,
+                    16,
+                    Floor {
+                        least: 0.0,
+                        raise: true
+                    }
+                )
+                .expect("reached"),
+            (before, 16)
+        );
+        let error = against
+            .reached(
+                &mut index,
+                16,
+                Floor {
+                    raise: false,
+                    ..floor
+                },
+            )
+            .expect_err("too little")
+            .to_string();
+        assert!(
+            error.contains("expected recall@64 of at least") && error.contains("--ef-search"),
+            "{error}"
+        );
     }
 }

@@ -7,7 +7,11 @@ use pel_shared::error::{Error, Result};
 use std::path::Path;
 
 const MENTION: [&str; 3] = [names::CONFIG, names::WEIGHTS, names::PROJECTION];
-const ENTITY: [&str; 3] = [names::ENTITY_CONFIG, names::ENTITY_WEIGHTS, names::ENTITY_PROJECTION];
+const ENTITY: [&str; 3] = [
+    names::ENTITY_CONFIG,
+    names::ENTITY_WEIGHTS,
+    names::ENTITY_PROJECTION,
+];
 
 /// An encoder with its settings.
 pub(crate) struct Source {
@@ -33,10 +37,19 @@ impl Source {
         let mut files = Parts::default();
         // A model of two towers has a folder for each.
         let both = encoder.join(TOWERS[0]).is_dir();
-        let mention = if both { encoder.join(TOWERS[0]) } else { encoder.to_owned() };
-        let entity = entity_encoder.map(Path::to_owned).or_else(|| both.then(|| encoder.join(TOWERS[1])));
+        let mention = if both {
+            encoder.join(TOWERS[0])
+        } else {
+            encoder.to_owned()
+        };
+        let entity = entity_encoder
+            .map(Path::to_owned)
+            .or_else(|| both.then(|| encoder.join(TOWERS[1])));
         take(&mut files, &mention, MENTION)?;
-        files.0.insert(names::TOKENIZER.into(), bundles::map(&mention.join(names::TOKENIZER))?);
+        files.0.insert(
+            names::TOKENIZER.into(),
+            bundles::map(&mention.join(names::TOKENIZER))?,
+        );
         if let Some(entity) = &entity {
             take(&mut files, entity, ENTITY)?;
             if bundles::map(&entity.join(names::TOKENIZER))? != files.0[names::TOKENIZER] {
@@ -53,7 +66,12 @@ impl Source {
                 "{encoder}: expected an encoder, found a ranker, which scores pairs only"
             )));
         }
-        Ok(Self { files, tied: entity.is_none(), settings, bundle: None })
+        Ok(Self {
+            files,
+            tied: entity.is_none(),
+            settings,
+            bundle: None,
+        })
     }
 
     fn of_bundle(path: &Path, entity_encoder: Option<&Path>) -> Result<Self> {
@@ -61,14 +79,29 @@ impl Source {
             return Err(Error::input("--entity-encoder: a bundle brings its own"));
         }
         let bundle = bundles::open(path)?;
-        let wanted = |name: &str| name == names::TOKENIZER || MENTION.contains(&name) || ENTITY.contains(&name);
+        let wanted = |name: &str| {
+            name == names::TOKENIZER || MENTION.contains(&name) || ENTITY.contains(&name)
+        };
         let files = bundle.parts().0.iter().filter(|(name, _)| wanted(name));
-        let files = Parts(files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect());
+        let files = Parts(
+            files
+                .map(|(name, bytes)| (name.clone(), bytes.clone()))
+                .collect(),
+        );
         let scorer = bundle.scorer();
         let manifest = bundle.manifest;
-        let settings =
-            ModelSettings { view: manifest.view, reduction: manifest.encoder.reduction, ranker: false, scorer };
-        Ok(Self { files, tied: manifest.encoder.tied, settings: Some(settings), bundle: Some(manifest) })
+        let settings = ModelSettings {
+            view: manifest.view,
+            reduction: manifest.encoder.reduction,
+            ranker: false,
+            scorer,
+        };
+        Ok(Self {
+            files,
+            tied: manifest.encoder.tied,
+            settings: Some(settings),
+            bundle: Some(manifest),
+        })
     }
 }
 
@@ -80,7 +113,11 @@ fn take(parts: &mut Parts, folder: &Path, [config, weights, projection]: [&str; 
             "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json, or a bundle"
         )));
     }
-    for (from, to) in [(names::CONFIG, config), (names::WEIGHTS, weights), (names::PROJECTION, projection)] {
+    for (from, to) in [
+        (names::CONFIG, config),
+        (names::WEIGHTS, weights),
+        (names::PROJECTION, projection),
+    ] {
         let path = folder.join(from);
         if from != names::PROJECTION || path.exists() {
             parts.0.insert(to.into(), bundles::map(&path)?);

@@ -29,14 +29,32 @@ pub struct Encoding<'a> {
 ///
 /// # Errors
 /// If the device or the work folder fails, or the user interrupts the run. The saved batches stay.
-pub fn encode(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder, key: &str) -> Result<Queries> {
+pub fn encode(
+    encoding: &Encoding<'_>,
+    sequences: &[Encoded],
+    work: &WorkFolder,
+    key: &str,
+) -> Result<Queries> {
     let (dim, with_tokens) = (encoding.encoder.dim(), encoding.scorer == Scorer::SumOfMax);
-    let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
+    let lengths: Vec<usize> = sequences
+        .iter()
+        .map(|sequence| sequence.ids.len())
+        .collect();
     let rows: Vec<&Encoded> = sequences.iter().collect();
     let batches = BatchSize::of_tokens(encoding.batch_tokens).batches(&rows);
     // The record of a sequence: its pooled vector, then for Sum-of-Max the scales and codes of its tokens.
-    let record = |at: &usize| (dim * 4 + if with_tokens { lengths[*at] * (4 + dim) } else { 0 }) as u64;
-    let sizes: Vec<u64> = batches.iter().map(|batch| batch.iter().map(record).sum()).collect();
+    let record = |at: &usize| {
+        (dim * 4
+            + if with_tokens {
+                lengths[*at] * (4 + dim)
+            } else {
+                0
+            }) as u64
+    };
+    let sizes: Vec<u64> = batches
+        .iter()
+        .map(|batch| batch.iter().map(record).sum())
+        .collect();
     let mut hash = blake3::Hasher::new();
     hash.update(key.as_bytes());
     hash.update(&[u8::from(encoding.bf16), u8::from(with_tokens)]);
@@ -44,7 +62,8 @@ pub fn encode(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder,
         hash.update(&(batch.len() as u64).to_le_bytes());
     }
     for sequence in sequences {
-        hash.update(&(sequence.ids.len() as u64).to_le_bytes()).update(bytemuck::cast_slice(&sequence.ids));
+        hash.update(&(sequence.ids.len() as u64).to_le_bytes())
+            .update(bytemuck::cast_slice(&sequence.ids));
     }
     let mut begun = work.open(&hash.finalize(), &sizes)?;
     let done = begun.done();
@@ -52,23 +71,31 @@ pub fn encode(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder,
     progress.resume_at(batches[..done].iter().map(|batch| batch.len() as u64).sum());
     // An interruption loses at most one step.
     interrupt::check()?;
-    encoding.encoder.encode_batches(encoding.scorer, Side::Entity, &rows, &batches[done..], |part, found| {
-        check_finite("the vectors that the encoder gives", &found.pooled)?;
-        found
-            .tokens
-            .iter()
-            .flatten()
-            .try_for_each(|own| check_finite("the token vectors that the encoder gives", own))?;
-        let mut first = 0;
-        for batch in part.batches() {
-            let places = first..first + batch.len();
-            let tokens = found.tokens.as_ref().map(|tokens| &tokens[places.clone()]);
-            begun.add(&records(&found.pooled[places.start * dim..places.end * dim], tokens, dim))?;
-            first = places.end;
-        }
-        progress.advance(first as u64);
-        interrupt::check()
-    })?;
+    encoding.encoder.encode_batches(
+        encoding.scorer,
+        Side::Entity,
+        &rows,
+        &batches[done..],
+        |part, found| {
+            check_finite("the vectors that the encoder gives", &found.pooled)?;
+            found.tokens.iter().flatten().try_for_each(|own| {
+                check_finite("the token vectors that the encoder gives", own)
+            })?;
+            let mut first = 0;
+            for batch in part.batches() {
+                let places = first..first + batch.len();
+                let tokens = found.tokens.as_ref().map(|tokens| &tokens[places.clone()]);
+                begun.add(&records(
+                    &found.pooled[places.start * dim..places.end * dim],
+                    tokens,
+                    dim,
+                ))?;
+                first = places.end;
+            }
+            progress.advance(first as u64);
+            interrupt::check()
+        },
+    )?;
     let mut all = Queries {
         pooled: vec![0.0f32; sequences.len() * dim],
         tokens: vec![TokenCodes::default(); if with_tokens { sequences.len() } else { 0 }],
@@ -80,7 +107,10 @@ pub fn encode(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder,
             take(&mut piece, &mut all.pooled[at * dim..][..dim])?;
             if with_tokens {
                 let own = &mut all.tokens[*at];
-                *own = TokenCodes { codes: vec![0; lengths[*at] * dim], scales: vec![0.0; lengths[*at]] };
+                *own = TokenCodes {
+                    codes: vec![0; lengths[*at] * dim],
+                    scales: vec![0.0; lengths[*at]],
+                };
                 take(&mut piece, &mut own.scales)?;
                 take(&mut piece, &mut own.codes)?;
             }
@@ -93,9 +123,9 @@ pub fn encode(encoding: &Encoding<'_>, sequences: &[Encoded], work: &WorkFolder,
 /// Reads numbers from the beginning of a saved batch.
 fn take<T: bytemuck::Pod>(piece: &mut &[u8], to: &mut [T]) -> Result<()> {
     let to: &mut [u8] = bytemuck::cast_slice_mut(to);
-    let (own, rest) = piece
-        .split_at_checked(to.len())
-        .ok_or_else(|| Error::io("a saved batch ends within a vector; remove the work folder and index again"))?;
+    let (own, rest) = piece.split_at_checked(to.len()).ok_or_else(|| {
+        Error::io("a saved batch ends within a vector; remove the work folder and index again")
+    })?;
     to.copy_from_slice(own);
     *piece = rest;
     Ok(())
@@ -103,7 +133,9 @@ fn take<T: bytemuck::Pod>(piece: &mut &[u8], to: &mut [T]) -> Result<()> {
 
 /// The records of sequences, with their tokens for Sum-of-Max.
 fn records(pooled: &[f32], tokens: Option<&[Vec<f32>]>, dim: usize) -> Vec<u8> {
-    let Some(tokens) = tokens else { return bytemuck::cast_slice(pooled).to_vec() };
+    let Some(tokens) = tokens else {
+        return bytemuck::cast_slice(pooled).to_vec();
+    };
     let mut bytes = Vec::new();
     for (vector, tokens) in pooled.chunks_exact(dim).zip(tokens) {
         let TokenCodes { codes, scales } = TokenCodes::new(dim, tokens);

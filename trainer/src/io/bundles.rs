@@ -19,11 +19,18 @@ use std::path::Path;
 /// If it cannot be opened or mapped.
 pub fn map(path: &Path) -> Result<Bytes> {
     let file = File::open(path).map_err(|cause| io_error("opening", path, cause))?;
-    let bytes = file.metadata().map_err(|cause| io_error("reading", path, cause))?.len();
+    let bytes = file
+        .metadata()
+        .map_err(|cause| io_error("reading", path, cause))?
+        .len();
     if bytes == 0 {
         return Ok(Bytes::new());
     }
-    if let Some(bound) = path.file_name().and_then(|name| name.to_str()).and_then(bound) {
+    if let Some(bound) = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .and_then(bound)
+    {
         bound.check(path.display(), bytes)?;
     }
     // SAFETY: the map is read-only. Another process that truncates the file could end this one with a signal.
@@ -54,8 +61,14 @@ pub fn parts(path: &Path) -> Result<Parts> {
         return Ok(parts);
     }
     if !path.join(names::MANIFEST).is_file() {
-        let why = if path.is_dir() { "the folder has no manifest.json" } else { "no such file or folder" };
-        return Err(Error::artifact(format!("expected a bundle: {why}; `pel index` makes one")));
+        let why = if path.is_dir() {
+            "the folder has no manifest.json"
+        } else {
+            "no such file or folder"
+        };
+        return Err(Error::artifact(format!(
+            "expected a bundle: {why}; `pel index` makes one"
+        )));
     }
     let manifest = map(&path.join(names::MANIFEST))?;
     let listed = Manifest::from_bytes(&manifest)?.files;
@@ -77,7 +90,9 @@ pub fn parts(path: &Path) -> Result<Parts> {
 /// # Errors
 /// If it cannot be read, or one of its files is missing, altered or does not fit. The error names the bundle.
 pub fn open(path: &Path) -> Result<Bundle> {
-    parts(path).and_then(Bundle::read).context(|| path.display().to_string())
+    parts(path)
+        .and_then(Bundle::read)
+        .context(|| path.display().to_string())
 }
 
 /// Marks a folder whose bundle is incomplete.
@@ -91,7 +106,9 @@ pub fn check_output(path: &Path) -> Result<()> {
     if is_one_file(path) {
         return Inputs::new().check([Output::File(path)]);
     }
-    match path.join(names::MANIFEST).is_file() && parts(path).is_ok() || path.join(UNFINISHED).is_file() {
+    match path.join(names::MANIFEST).is_file() && parts(path).is_ok()
+        || path.join(UNFINISHED).is_file()
+    {
         true => Ok(()),
         false => check_new_folder(path),
     }
@@ -106,7 +123,10 @@ pub fn save(path: &Path, parts: &Parts) -> Result<()> {
     check_output(path)?;
     if is_one_file(path) {
         let bytes = parts.to_one_file()?;
-        return write_atomic(path, |file| file.write_all(&bytes).map_err(|cause| io_error("writing", path, cause)));
+        return write_atomic(path, |file| {
+            file.write_all(&bytes)
+                .map_err(|cause| io_error("writing", path, cause))
+        });
     }
     let made = !path.exists();
     let _made = made.then(|| partial_files::CreatedFolder::new(path));
@@ -122,14 +142,19 @@ pub fn save(path: &Path, parts: &Parts) -> Result<()> {
 /// Writes a bundle into an existing folder.
 fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
     // All new files are on disk before the first old one is removed.
-    let staged = partial_files::folder_in(path).map_err(|cause| io_error("writing into the folder", path, cause))?;
+    let staged = partial_files::folder_in(path)
+        .map_err(|cause| io_error("writing into the folder", path, cause))?;
     for (name, bytes) in &parts.0 {
         write_part(&staged.0.path().join(name), &path.join(name), bytes)?;
     }
     interrupt::check()?;
     let _finishing = interrupt::critical_section();
-    let before = map(&path.join(names::MANIFEST)).and_then(|manifest| Manifest::from_bytes(&manifest));
-    let before: Vec<String> = before.map_or_else(|_| Vec::new(), |manifest| manifest.files.into_keys().collect());
+    let before =
+        map(&path.join(names::MANIFEST)).and_then(|manifest| Manifest::from_bytes(&manifest));
+    let before: Vec<String> = before.map_or_else(
+        |_| Vec::new(),
+        |manifest| manifest.files.into_keys().collect(),
+    );
     let remove = |name: &str| {
         let file = path.join(name);
         match std::fs::symlink_metadata(&file).is_ok_and(|there| !there.is_dir()) {
@@ -137,16 +162,24 @@ fn save_folder(path: &Path, parts: &Parts) -> Result<()> {
             false => Ok(()),
         }
     };
-    open_no_follow(&path.join(UNFINISHED), OpenOptions::new().write(true).create(true))?;
+    open_no_follow(
+        &path.join(UNFINISHED),
+        OpenOptions::new().write(true).create(true),
+    )?;
     // A folder without a manifest is no bundle, so nobody reads a mixture of old and new files.
     remove(names::MANIFEST)?;
-    for old in before.iter().filter(|name| !parts.0.contains_key(*name) && is_plain(name)) {
+    for old in before
+        .iter()
+        .filter(|name| !parts.0.contains_key(*name) && is_plain(name))
+    {
         remove(old)?;
     }
-    let (last, first): (Vec<&String>, Vec<&String>) = parts.0.keys().partition(|name| *name == names::MANIFEST);
+    let (last, first): (Vec<&String>, Vec<&String>) =
+        parts.0.keys().partition(|name| *name == names::MANIFEST);
     for name in first.into_iter().chain(last) {
         let target = path.join(name);
-        std::fs::rename(staged.0.path().join(name), &target).map_err(|cause| io_error("writing", &target, cause))?;
+        std::fs::rename(staged.0.path().join(name), &target)
+            .map_err(|cause| io_error("writing", &target, cause))?;
     }
     partial_files::sync_folder(path)?;
     remove(UNFINISHED)
@@ -174,7 +207,11 @@ fn is_plain(name: &str) -> bool {
 
 /// The output that [`save`] will write.
 pub fn writes(path: &Path) -> Output<'_> {
-    if is_one_file(path) || path.is_file() { Output::File(path) } else { Output::Folder(path) }
+    if is_one_file(path) || path.is_file() {
+        Output::File(path)
+    } else {
+        Output::Folder(path)
+    }
 }
 
 /// Whether a bundle of this name is a single file.

@@ -20,7 +20,12 @@ pub struct Counter {
 impl Counter {
     /// Starts at zero; `unit` is the plural of what is counted.
     pub fn new(unit: &'static str) -> Self {
-        Self { unit, started: Instant::now(), done: 0, bar: None }
+        Self {
+            unit,
+            started: Instant::now(),
+            done: 0,
+            bar: None,
+        }
     }
 
     /// Counts one step.

@@ -24,11 +24,17 @@ fn is_alone() -> bool {
 
 /// Whether a Wayland desktop can be reached, or the user has set a device.
 fn has_desktop<T: AsRef<OsStr>>(variable: impl Fn(&str) -> Option<T>) -> bool {
-    let is_path = |name: &str| variable(name).is_some_and(|value| value.as_ref().as_encoded_bytes().starts_with(b"/"));
-    let is_set_by_user =
-        ["MESA_VK_DEVICE_SELECT", NO_SELECTION, "DRI_PRIME"].iter().any(|name| variable(name).is_some());
+    let is_path = |name: &str| {
+        variable(name).is_some_and(|value| value.as_ref().as_encoded_bytes().starts_with(b"/"))
+    };
+    let is_set_by_user = ["MESA_VK_DEVICE_SELECT", NO_SELECTION, "DRI_PRIME"]
+        .iter()
+        .any(|name| variable(name).is_some());
     // Neither an inherited socket nor an absolute socket path needs the runtime folder.
-    is_set_by_user || is_path("XDG_RUNTIME_DIR") || is_path("WAYLAND_DISPLAY") || variable("WAYLAND_SOCKET").is_some()
+    is_set_by_user
+        || is_path("XDG_RUNTIME_DIR")
+        || is_path("WAYLAND_DISPLAY")
+        || variable("WAYLAND_SOCKET").is_some()
 }
 
 #[cfg(test)]
@@ -38,7 +44,11 @@ mod tests {
     #[test]
     fn missing_desktop_is_detected() {
         let found = |set: &[(&str, &'static str)]| {
-            has_desktop(|name| set.iter().find(|(own, _)| *own == name).map(|(_, value)| *value))
+            has_desktop(|name| {
+                set.iter()
+                    .find(|(own, _)| *own == name)
+                    .map(|(_, value)| *value)
+            })
         };
         for set in [
             &[][..],

@@ -31,9 +31,14 @@ pub fn listen() -> Result<()> {
             first = Some(Instant::now());
             REQUESTED.store(true, Ordering::SeqCst);
             // Standard error may be closed.
-            let _ = writeln!(std::io::stderr(), "\nstopping; press Ctrl-C again to stop at once");
+            let _ = writeln!(
+                std::io::stderr(),
+                "\nstopping; press Ctrl-C again to stop at once"
+            );
             // If no thread can be started, the work stops at its next safe point.
-            let _ = std::thread::Builder::new().name("stopping".into()).spawn(end_after_grace_period);
+            let _ = std::thread::Builder::new()
+                .name("stopping".into())
+                .spawn(end_after_grace_period);
         }
         Some(first) if first.elapsed() < DUPLICATE_WINDOW => {}
         Some(_) => end(),
@@ -61,7 +66,9 @@ fn end() -> ! {
 #[must_use]
 pub fn critical_section() -> CriticalSection {
     CRITICAL.fetch_add(1, Ordering::SeqCst);
-    CriticalSection { _deferred: defer_exit() }
+    CriticalSection {
+        _deferred: defer_exit(),
+    }
 }
 
 /// See [`critical_section`].
@@ -106,7 +113,11 @@ pub fn is_requested() -> bool {
 pub fn check() -> Result<()> {
     #[cfg(test)]
     testing::check()?;
-    if is_requested() { Err(Error::interrupted()) } else { Ok(()) }
+    if is_requested() {
+        Err(Error::interrupted())
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

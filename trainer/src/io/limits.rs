@@ -38,8 +38,15 @@ const MIB: u64 = 1 << 20;
 
 impl Bound {
     /// Every kind.
-    pub const ALL: [Self; 7] =
-        [Self::Text, Self::Spans, Self::Records, Self::Stream, Self::Record, Self::Settings, Self::Tokenizer];
+    pub const ALL: [Self; 7] = [
+        Self::Text,
+        Self::Spans,
+        Self::Records,
+        Self::Stream,
+        Self::Record,
+        Self::Settings,
+        Self::Tokenizer,
+    ];
 
     /// The limit without `--max-input`.
     pub const fn default_bytes(self) -> u64 {
@@ -78,7 +85,11 @@ impl Bound {
         if bytes <= self.bytes() {
             return Ok(());
         }
-        Err(LimitExceeded { bound: self, most: self.bytes() }.error(name))
+        Err(LimitExceeded {
+            bound: self,
+            most: self.bytes(),
+        }
+        .error(name))
     }
 }
 
@@ -122,19 +133,26 @@ impl LimitExceeded {
 impl fmt::Display for LimitExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (most, words) = (Size(self.most).display().iec(), self.bound.words());
-        write!(f, "expected at most {most} of {words}, unpacked, found more; --max-input SIZE raises the limit")
+        write!(
+            f,
+            "expected at most {most} of {words}, unpacked, found more; --max-input SIZE raises the limit"
+        )
     }
 }
 
 impl std::error::Error for LimitExceeded {}
 
 /// Finds an exceeded limit in an error or its causes.
-pub fn find_exceeded_limit<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a LimitExceeded> {
+pub fn find_exceeded_limit<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a LimitExceeded> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(cause) = error.downcast_ref::<io::Error>() {
             // `io::Error::source` skips the error that it contains.
-            let held = cause.get_ref().and_then(|held| find_exceeded_limit(held as &(dyn std::error::Error + 'static)));
+            let held = cause
+                .get_ref()
+                .and_then(|held| find_exceeded_limit(held as &(dyn std::error::Error + 'static)));
             if held.is_some() {
                 return held;
             }
@@ -162,7 +180,12 @@ impl<R: Read> Bounded<R> {
     }
 
     fn at_most(reader: R, bound: Bound, most: u64) -> Self {
-        Self { reader, left: most, bound, most }
+        Self {
+            reader,
+            left: most,
+            bound,
+            most,
+        }
     }
 }
 
@@ -172,10 +195,15 @@ impl<R: Read> Read for Bounded<R> {
             // Input of exactly the limit is complete.
             return match self.reader.read(&mut [0])? {
                 0 => Ok(0),
-                _ => Err(io::Error::other(LimitExceeded { bound: self.bound, most: self.most })),
+                _ => Err(io::Error::other(LimitExceeded {
+                    bound: self.bound,
+                    most: self.most,
+                })),
             };
         }
-        let capacity = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
+        let capacity = usize::try_from(self.left)
+            .unwrap_or(usize::MAX)
+            .min(into.len());
         let read = self.reader.read(&mut into[..capacity])?;
         self.left -= read as u64;
         Ok(read)
@@ -195,17 +223,24 @@ mod tests {
     fn input_of_exactly_the_limit_is_read() {
         let read = |bytes: &[u8]| {
             let mut found = Vec::new();
-            Bounded::at_most(bytes, Bound::Text, 3).read_to_end(&mut found).map(|_| found)
+            Bounded::at_most(bytes, Bound::Text, 3)
+                .read_to_end(&mut found)
+                .map(|_| found)
         };
         assert_eq!(read(b"ab").expect("less"), b"ab");
         assert_eq!(read(b"abc").expect("as much"), b"abc");
         let error = read(b"abcd").expect_err("more");
-        let message = find_exceeded_limit(&error).expect("the bound").error("note.txt").to_string();
+        let message = find_exceeded_limit(&error)
+            .expect("the bound")
+            .error("note.txt")
+            .to_string();
         assert_eq!(
             message,
             "note.txt: expected at most 3 B of a text, unpacked, found more; --max-input SIZE raises the limit"
         );
-        let wrapped = Error::io("reading note.txt").caused_by(read(b"abcd").expect_err("more")).context("outside");
+        let wrapped = Error::io("reading note.txt")
+            .caused_by(read(b"abcd").expect_err("more"))
+            .context("outside");
         assert!(find_exceeded_limit(&wrapped).is_some());
         assert!(find_exceeded_limit(&io::Error::other("disk")).is_none());
     }
@@ -216,7 +251,9 @@ mod tests {
         assert!(check_count(2, place, 2).is_ok());
         let message = check_count(2, place, 3).expect_err("more").to_string();
         assert!(
-            message.starts_with("a.txt:3: expected at most 2 mentions in one document, found more; --max-input"),
+            message.starts_with(
+                "a.txt:3: expected at most 2 mentions in one document, found more; --max-input"
+            ),
             "{message}"
         );
     }
@@ -224,7 +261,12 @@ mod tests {
     #[test]
     fn help_lists_every_default() {
         for bound in Bound::ALL {
-            let message = Size(bound.default_bytes()).display().iec().to_string().replace(".0", "").replace(' ', "");
+            let message = Size(bound.default_bytes())
+                .display()
+                .iec()
+                .to_string()
+                .replace(".0", "")
+                .replace(' ', "");
             assert!(HELP.contains(&message), "{bound:?}: {message}");
         }
     }

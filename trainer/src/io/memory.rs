@@ -7,7 +7,8 @@ use burn::tensor::Device;
 pub fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let kibibytes =
+        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     kibibytes
         .map(|kibibytes| kibibytes * 1024)
         .or_else(|| memory_stats::memory_stats().map(|stats| stats.physical_mem as u64))

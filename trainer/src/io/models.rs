@@ -46,11 +46,16 @@ impl ModelSettings {
     /// # Errors
     /// If the file exists and cannot be read.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
-        let places = [folder.join(SETTINGS_FILE), folder.join(TOWERS[0]).join(SETTINGS_FILE)];
-        let Some(path) = places.into_iter().find(|path| path.is_file()) else { return Ok(None) };
+        let places = [
+            folder.join(SETTINGS_FILE),
+            folder.join(TOWERS[0]).join(SETTINGS_FILE),
+        ];
+        let Some(path) = places.into_iter().find(|path| path.is_file()) else {
+            return Ok(None);
+        };
         let named = || path.display().to_string();
-        let settings: Self =
-            serde_json::from_slice(&bundles::map(&path)?).map_err(|cause| Error::artifact(named()).caused_by(cause))?;
+        let settings: Self = serde_json::from_slice(&bundles::map(&path)?)
+            .map_err(|cause| Error::artifact(named()).caused_by(cause))?;
         settings.check().context(named)?;
         Ok(Some(settings))
     }
@@ -87,13 +92,20 @@ impl TowerFiles {
             config: map(names::CONFIG)?,
             tokenizer: map(names::TOKENIZER)?,
             weights: map(names::WEIGHTS)?,
-            projection: projection.exists().then(|| bundles::map(&projection)).transpose()?,
+            projection: projection
+                .exists()
+                .then(|| bundles::map(&projection))
+                .transpose()?,
         })
     }
 
     /// The bytes for a tower.
     pub(crate) fn tower(&self) -> TowerBytes<'_> {
-        TowerBytes { config: &self.config, weights: &self.weights, projection: self.projection.as_deref() }
+        TowerBytes {
+            config: &self.config,
+            weights: &self.weights,
+            projection: self.projection.as_deref(),
+        }
     }
 }
 
@@ -102,13 +114,28 @@ impl TowerFiles {
 /// # Errors
 /// If a file cannot be read.
 pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
-    let TowerFiles { config, tokenizer, weights, projection } = TowerFiles::read(folder)?;
+    let TowerFiles {
+        config,
+        tokenizer,
+        weights,
+        projection,
+    } = TowerFiles::read(folder)?;
     let settings = folder.join(SETTINGS_FILE);
-    let settings = settings.is_file().then(|| bundles::map(&settings)).transpose()?;
+    let settings = settings
+        .is_file()
+        .then(|| bundles::map(&settings))
+        .transpose()?;
     let mut hash = blake3::Hasher::new();
-    for part in [Some(config), Some(tokenizer), Some(weights), projection, settings] {
+    for part in [
+        Some(config),
+        Some(tokenizer),
+        Some(weights),
+        projection,
+        settings,
+    ] {
         let part = part.unwrap_or_default();
-        hash.update(&(part.len() as u64).to_le_bytes()).update(&part);
+        hash.update(&(part.len() as u64).to_le_bytes())
+            .update(&part);
     }
     Ok(hash.finalize())
 }
@@ -120,8 +147,14 @@ pub fn model_hash(folder: &Path) -> Result<blake3::Hash> {
 pub fn open_ranker(folder: &Path, device: &Device) -> Result<Ranker> {
     let named = || folder.display().to_string();
     let settings = ModelSettings::read(folder)?.filter(|settings| settings.ranker);
-    let Some(ModelSettings { view, reduction, .. }) = settings else {
-        return Err(Error::input(format!("{}: expected a cross-encoder of `pel train --stage rank`", named())));
+    let Some(ModelSettings {
+        view, reduction, ..
+    }) = settings
+    else {
+        return Err(Error::input(format!(
+            "{}: expected a cross-encoder of `pel train --stage rank`",
+            named()
+        )));
     };
     let files = TowerFiles::read(folder)?;
     Ranker::new(files.tower(), &files.tokenizer, view, reduction, device).context(named)

@@ -14,12 +14,18 @@ impl Progress {
     /// A bar over `total` steps of `unit`.
     pub fn new(doing: &'static str, total: u64, unit: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        let template = format!("{{msg}} {{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} left");
+        let template = format!(
+            "{{msg}} {{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} left"
+        );
         if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
         bar.set_message(doing);
-        Self { bar, began: Instant::now(), shown: false }
+        Self {
+            bar,
+            began: Instant::now(),
+            shown: false,
+        }
     }
 
     /// Adds finished steps.
@@ -27,7 +33,8 @@ impl Progress {
         self.bar.inc(steps);
         if !self.shown && self.began.elapsed() > Duration::from_secs(2) {
             self.shown = true;
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+            self.bar
+                .set_draw_target(ProgressDrawTarget::stderr_with_hz(5));
         }
     }
 

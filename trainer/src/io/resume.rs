@@ -41,7 +41,9 @@ pub struct ResumedWork {
 impl WorkFolder {
     /// The work folder of an output.
     pub fn beside(out: &Path) -> Self {
-        Self { folder: Self::place(out) }
+        Self {
+            folder: Self::place(out),
+        }
     }
 
     /// The path of the work folder of an output.
@@ -56,7 +58,8 @@ impl WorkFolder {
     /// If it cannot be removed.
     pub fn remove(self) -> Result<()> {
         if self.folder.exists() {
-            std::fs::remove_dir_all(&self.folder).map_err(|cause| io_error("removing", &self.folder, cause))?;
+            std::fs::remove_dir_all(&self.folder)
+                .map_err(|cause| io_error("removing", &self.folder, cause))?;
         }
         Ok(())
     }
@@ -67,16 +70,35 @@ impl WorkFolder {
     /// # Errors
     /// If the folder or its files are links or cannot be created, read or truncated.
     pub fn open(&self, key: &blake3::Hash, sizes: &[u64]) -> Result<ResumedWork> {
-        std::fs::create_dir_all(&self.folder).map_err(|cause| io_error("making the folder", &self.folder, cause))?;
+        std::fs::create_dir_all(&self.folder)
+            .map_err(|cause| io_error("making the folder", &self.folder, cause))?;
         let (key_path, path) = (self.folder.join("key"), self.folder.join("done.f32"));
         let own = format!("{FORMAT}\n{}\n", key.to_hex());
         let same = std::fs::read_to_string(&key_path).is_ok_and(|found| found == own);
-        let file = open_no_follow(&path, OpenOptions::new().read(true).write(true).create(true).truncate(!same))?;
+        let file = open_no_follow(
+            &path,
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(!same),
+        )?;
         if !same {
-            let mut key_file = open_no_follow(&key_path, OpenOptions::new().write(true).create(true).truncate(true))?;
-            key_file.write_all(own.as_bytes()).map_err(|cause| io_error("writing", &key_path, cause))?;
+            let mut key_file = open_no_follow(
+                &key_path,
+                OpenOptions::new().write(true).create(true).truncate(true),
+            )?;
+            key_file
+                .write_all(own.as_bytes())
+                .map_err(|cause| io_error("writing", &key_path, cause))?;
         }
-        let mut begun = ResumedWork { file, path, key: *key, sizes: sizes.to_vec(), done: sizes.len() };
+        let mut begun = ResumedWork {
+            file,
+            path,
+            key: *key,
+            sizes: sizes.to_vec(),
+            done: sizes.len(),
+        };
         let failed = |cause| io_error("reading", &begun.path, cause);
         let found = begun.file.metadata().map_err(failed)?.len();
         let (mut kept, mut whole) = (0, 0);
@@ -87,9 +109,14 @@ impl WorkFolder {
             Ok(())
         })?;
         // A killed process leaves a truncated part, which needs no warning.
-        if sizes.get(kept).is_some_and(|next| found >= whole + next + CHECKSUM) {
+        if sizes
+            .get(kept)
+            .is_some_and(|next| found >= whole + next + CHECKSUM)
+        {
             let path = begun.path.display();
-            eprintln!("warning: {path}: parts from number {kept} on are damaged and will be computed again");
+            eprintln!(
+                "warning: {path}: parts from number {kept} on are damaged and will be computed again"
+            );
         }
         begun.done = kept;
         let failed = |cause| io_error("writing", &begun.path, cause);
@@ -113,7 +140,9 @@ impl ResumedWork {
         let expected = self.sizes.get(self.done).copied();
         if expected != Some(piece.len() as u64) {
             let (at, found) = (self.done, piece.len());
-            return Err(Error::io(format!("part {at} of the work: expected {expected:?} bytes, found {found}")));
+            return Err(Error::io(format!(
+                "part {at} of the work: expected {expected:?} bytes, found {found}"
+            )));
         }
         let checksum = self.checksum(self.done, piece);
         // One call, so that a kill rarely leaves half a part.
@@ -131,23 +160,37 @@ impl ResumedWork {
         let path = self.path.clone();
         self.each(|piece| match piece {
             Some(piece) => take(piece),
-            None => Err(Error::io(format!("{}: it has changed since it was opened", path.display()))),
+            None => Err(Error::io(format!(
+                "{}: it has changed since it was opened",
+                path.display()
+            ))),
         })?;
-        self.file.seek(SeekFrom::End(0)).map(drop).map_err(|cause| io_error("reading", &self.path, cause))
+        self.file
+            .seek(SeekFrom::End(0))
+            .map(drop)
+            .map_err(|cause| io_error("reading", &self.path, cause))
     }
 
     /// Calls `take` with each part from the first on, and with `None` at a truncated or damaged one.
     fn each(&mut self, mut take: impl FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> {
-        self.file.seek(SeekFrom::Start(0)).map_err(|cause| io_error("reading", &self.path, cause))?;
+        self.file
+            .seek(SeekFrom::Start(0))
+            .map_err(|cause| io_error("reading", &self.path, cause))?;
         let mut reader = BufReader::with_capacity(1 << 20, &self.file);
         let mut piece = Vec::new();
         for (at, bytes) in self.sizes.iter().enumerate().take(self.done) {
             crate::io::interrupt::check()?;
             piece.clear();
-            let all = reader.by_ref().take(bytes + CHECKSUM).read_to_end(&mut piece);
+            let all = reader
+                .by_ref()
+                .take(bytes + CHECKSUM)
+                .read_to_end(&mut piece);
             let found = all.map_err(|cause| io_error("reading", &self.path, cause))? as u64;
-            let body = piece.split_at_checked(*bytes as usize).filter(|_| found == bytes + CHECKSUM);
-            let body = body.filter(|(body, checksum)| self.checksum(at, body).as_bytes() == *checksum);
+            let body = piece
+                .split_at_checked(*bytes as usize)
+                .filter(|_| found == bytes + CHECKSUM);
+            let body =
+                body.filter(|(body, checksum)| self.checksum(at, body).as_bytes() == *checksum);
             take(body.map(|(body, _)| body))?;
             if body.is_none() {
                 break;
@@ -157,7 +200,10 @@ impl ResumedWork {
     }
 
     fn checksum(&self, at: usize, piece: &[u8]) -> blake3::Hash {
-        blake3::Hasher::new_keyed(self.key.as_bytes()).update(&(at as u64).to_le_bytes()).update(piece).finalize()
+        blake3::Hasher::new_keyed(self.key.as_bytes())
+            .update(&(at as u64).to_le_bytes())
+            .update(piece)
+            .finalize()
     }
 }
 
@@ -218,12 +264,20 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).expect("written");
             let expected = ends.iter().filter(|end| **end <= at).count();
-            assert_eq!(work.open(&key, &SIZES).expect("opened").done(), expected, "byte {at}");
+            assert_eq!(
+                work.open(&key, &SIZES).expect("opened").done(),
+                expected,
+                "byte {at}"
+            );
         }
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).expect("written");
             let expected = ends.iter().filter(|end| **end <= length).count();
-            assert_eq!(work.open(&key, &SIZES).expect("opened").done(), expected, "{length} bytes");
+            assert_eq!(
+                work.open(&key, &SIZES).expect("opened").done(),
+                expected,
+                "{length} bytes"
+            );
         }
         // A file that was not flushed may end in zeros.
         std::fs::write(&path, [&whole[..], &[0; 4096]].concat()).expect("written");
@@ -240,7 +294,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (work, key, _) = resumed_work(folder.path());
         // Earlier versions wrote the hash alone and no checksums.
-        std::fs::write(folder.path().join(".out.work/key"), key.to_hex().as_bytes()).expect("written");
+        std::fs::write(folder.path().join(".out.work/key"), key.to_hex().as_bytes())
+            .expect("written");
         assert_eq!(work.open(&key, &SIZES).expect("opened").done(), 0);
     }
 
@@ -255,7 +310,10 @@ mod tests {
             let planted = WorkFolder::place(&folder.path().join("out")).join(name);
             std::fs::create_dir_all(planted.parent().expect("a folder")).expect("made");
             std::os::unix::fs::symlink(&other, &planted).expect("linked");
-            let error = work.open(&blake3::hash(b"key"), &SIZES).expect_err("a link").to_string();
+            let error = work
+                .open(&blake3::hash(b"key"), &SIZES)
+                .expect_err("a link")
+                .to_string();
             assert!(error.contains("found a link"), "{error}");
             assert_eq!(std::fs::read(&other).expect("read"), b"kept");
             std::fs::remove_file(planted).expect("removed");

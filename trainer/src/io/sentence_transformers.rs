@@ -17,23 +17,31 @@ use std::path::Path;
 ///
 /// # Errors
 /// If a tensor cannot be read from the device or a file cannot be written.
-pub fn write(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, reduction: Reduction) -> Result<()> {
+pub fn write(
+    folder: &Path,
+    tower: &Tower,
+    config: &[u8],
+    tokenizer: &Bytes,
+    reduction: Reduction,
+) -> Result<()> {
     let shape = BertConfig::from_bytes(config)?;
     let (weights, projection) = tower.to_safetensors()?;
-    let mut config: Value =
-        serde_json::from_slice(config).map_err(|cause| Error::artifact("config.json").caused_by(cause))?;
+    let mut config: Value = serde_json::from_slice(config)
+        .map_err(|cause| Error::artifact("config.json").caused_by(cause))?;
     if let Value::Object(fields) = &mut config {
         fields.insert("architectures".into(), json!(["BertModel"]));
         fields.insert("model_type".into(), json!("bert"));
         fields.insert("dtype".into(), json!("float32"));
     }
-    let mut modules =
-        vec![json!({"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"})];
+    let mut modules = vec![
+        json!({"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}),
+    ];
     let mut add = |name: &str| {
         let number = modules.len();
         let path = format!("{number}_{name}");
         let kind = format!("sentence_transformers.models.{name}");
-        modules.push(json!({"idx": number, "name": number.to_string(), "path": path, "type": kind}));
+        modules
+            .push(json!({"idx": number, "name": number.to_string(), "path": path, "type": kind}));
         folder.join(path)
     };
     let pooling = json!({
@@ -54,7 +62,8 @@ pub fn write(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, red
         write_in_folder(&folder.join(names::PROJECTION), &projection)?;
     }
     if reduction.score == Similarity::Cosine {
-        std::fs::create_dir_all(add("Normalize")).map_err(|cause| Error::io("making a folder").caused_by(cause))?;
+        std::fs::create_dir_all(add("Normalize"))
+            .map_err(|cause| Error::io("making a folder").caused_by(cause))?;
     }
     let special = json!({"tokenizer_class": "BertTokenizerFast", "cls_token": "[CLS]", "sep_token": "[SEP]",
         "pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]", "model_max_length": shape.max_position_embeddings});
@@ -67,9 +76,13 @@ pub fn write(folder: &Path, tower: &Tower, config: &[u8], tokenizer: &Bytes, red
 
 /// The projection with the tensor names of sentence-transformers' `Dense`.
 fn renamed(projection: &[u8]) -> Result<Vec<u8>> {
-    let failed = |cause: safetensors::SafeTensorError| Error::artifact(names::PROJECTION).caused_by(cause);
+    let failed =
+        |cause: safetensors::SafeTensorError| Error::artifact(names::PROJECTION).caused_by(cause);
     let all = SafeTensors::deserialize(projection).map_err(failed)?;
-    let tensors = all.tensors().into_iter().map(|(name, view)| (format!("linear.{name}"), view));
+    let tensors = all
+        .tensors()
+        .into_iter()
+        .map(|(name, view)| (format!("linear.{name}"), view));
     safetensors::serialize(tensors, None).map_err(failed)
 }
 

@@ -12,8 +12,13 @@ pub fn ignore_file_size_signal() -> Result<()> {
     {
         use std::sync::{Arc, atomic::AtomicBool};
         // A handler prevents the end of the process. The flag is not needed, because the write itself fails.
-        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))
-            .map_err(|cause| Error::io("listening for the signal of a file that is too large").caused_by(cause))?;
+        signal_hook::flag::register(
+            signal_hook::consts::SIGXFSZ,
+            Arc::new(AtomicBool::new(false)),
+        )
+        .map_err(|cause| {
+            Error::io("listening for the signal of a file that is too large").caused_by(cause)
+        })?;
     }
     Ok(())
 }

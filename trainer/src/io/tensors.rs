@@ -21,11 +21,19 @@ pub struct NamedTensor<'a> {
 impl<'a> NamedTensor<'a> {
     /// A tensor of floats.
     pub fn floats(name: impl Into<String>, shape: Vec<usize>, values: &'a [f32]) -> Self {
-        Self { name: name.into(), dtype: Dtype::F32, shape, bytes: bytemuck::cast_slice(values) }
+        Self {
+            name: name.into(),
+            dtype: Dtype::F32,
+            shape,
+            bytes: bytemuck::cast_slice(values),
+        }
     }
 
     fn view(&self) -> Result<(&str, TensorView<'a>), SafeTensorError> {
-        Ok((&self.name, TensorView::new(self.dtype, self.shape.clone(), self.bytes)?))
+        Ok((
+            &self.name,
+            TensorView::new(self.dtype, self.shape.clone(), self.bytes)?,
+        ))
     }
 }
 
@@ -35,6 +43,10 @@ impl<'a> NamedTensor<'a> {
 /// If the bytes of a tensor do not match its shape.
 pub fn to_bytes(tensors: &[NamedTensor<'_>]) -> Result<Vec<u8>> {
     let failed = |cause: SafeTensorError| Error::io("writing safetensors").caused_by(cause);
-    let views = tensors.iter().map(NamedTensor::view).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let views = tensors
+        .iter()
+        .map(NamedTensor::view)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(failed)?;
     safetensors::serialize(views, None).map_err(failed)
 }

@@ -33,7 +33,11 @@ impl FromStr for TextEncoding {
                 format!("expected an encoding such as utf-8, utf-16le, windows-1252, iso-8859-2 or shift_jis, found {name:?}")
             })
         };
-        names.split(',').map(one).collect::<std::result::Result<_, _>>().map(Self)
+        names
+            .split(',')
+            .map(one)
+            .collect::<std::result::Result<_, _>>()
+            .map(Self)
     }
 }
 
@@ -62,7 +66,9 @@ impl EncodingArgs {
 /// encodings. Reading fails at bytes that are invalid in the named encoding.
 pub fn open_text(path: &Path, encoding: &TextEncoding, bound: Bound) -> Result<Box<dyn BufRead>> {
     let raw = open_within(path, bound)?;
-    let [_, _, ..] = encoding.0[..] else { return decode(path, raw, encoding) };
+    let [_, _, ..] = encoding.0[..] else {
+        return decode(path, raw, encoding);
+    };
     if path.as_os_str() == "-" {
         return Err(Error::input(
             "standard input can be read only once: expected one name for --encoding, found several",
@@ -95,12 +101,16 @@ pub fn read_text_in(path: &Path, encoding: &TextEncoding) -> Result<String> {
 /// If it cannot be read or is not UTF-8. The error names the line and the first invalid byte.
 pub fn read_utf8(path: &Path, mut text: Box<dyn BufRead>) -> Result<String> {
     let mut bytes = Vec::new();
-    text.read_to_end(&mut bytes).map_err(|cause| read_error(path, cause))?;
+    text.read_to_end(&mut bytes)
+        .map_err(|cause| read_error(path, cause))?;
     String::from_utf8(bytes).map_err(|error| {
         let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
         let before = bytes.get(..at).unwrap_or_default();
         let line = before.iter().filter(|byte| **byte == b'\n').count();
-        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let begin = before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
         let line_bytes = bytes.get(begin..).unwrap_or_default();
         Error::input(format!(
             "{}: {}",
@@ -122,9 +132,16 @@ pub(crate) fn read_error(path: &Path, cause: io::Error) -> Error {
 ///
 /// # Errors
 /// If its beginning cannot be read, it is binary, or it looks like UTF-16 without a byte order mark.
-pub fn decode(path: &Path, mut raw: Box<dyn BufRead>, encoding: &TextEncoding) -> Result<Box<dyn BufRead>> {
+pub fn decode(
+    path: &Path,
+    mut raw: Box<dyn BufRead>,
+    encoding: &TextEncoding,
+) -> Result<Box<dyn BufRead>> {
     let mut head = Vec::new();
-    raw.by_ref().take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(path, cause))?;
+    raw.by_ref()
+        .take(HEAD)
+        .read_to_end(&mut head)
+        .map_err(|cause| read_error(path, cause))?;
     let named = encoding.0.first().copied();
     if let Some(what) = binary_kind(&head) {
         let path = path.display();
@@ -157,26 +174,56 @@ pub fn decode(path: &Path, mut raw: Box<dyn BufRead>, encoding: &TextEncoding) -
 /// The kind of a binary file, by its first bytes.
 fn binary_kind(head: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &str); 12] = [
-        (b"PK\x03\x04", "a ZIP archive (which includes Excel, Word and OpenDocument files)"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old file of Excel or Word"),
+        (
+            b"PK\x03\x04",
+            "a ZIP archive (which includes Excel, Word and OpenDocument files)",
+        ),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+            "an old file of Excel or Word",
+        ),
         (b"%PDF-", "a PDF"),
-        (b"7z\xbc\xaf\x27\x1c", "a 7z archive (PEL unpacks gzip, bzip2, xz and zstd)"),
-        (b"Rar!\x1a\x07", "a RAR archive (PEL unpacks gzip, bzip2, xz and zstd)"),
-        (b"\x1f\x9d", "a file of compress, .Z (PEL unpacks gzip, bzip2, xz and zstd)"),
-        (b"\x04\x22\x4d\x18", "an LZ4 file (PEL unpacks gzip, bzip2, xz and zstd)"),
-        (b"LZIP", "an lzip file (PEL unpacks gzip, bzip2, xz and zstd)"),
+        (
+            b"7z\xbc\xaf\x27\x1c",
+            "a 7z archive (PEL unpacks gzip, bzip2, xz and zstd)",
+        ),
+        (
+            b"Rar!\x1a\x07",
+            "a RAR archive (PEL unpacks gzip, bzip2, xz and zstd)",
+        ),
+        (
+            b"\x1f\x9d",
+            "a file of compress, .Z (PEL unpacks gzip, bzip2, xz and zstd)",
+        ),
+        (
+            b"\x04\x22\x4d\x18",
+            "an LZ4 file (PEL unpacks gzip, bzip2, xz and zstd)",
+        ),
+        (
+            b"LZIP",
+            "an lzip file (PEL unpacks gzip, bzip2, xz and zstd)",
+        ),
         (b"SQLite format 3\0", "a database of SQLite"),
         (b"PAR1", "a Parquet file"),
         (b"\xff\xfe\0\0", "UTF-32, which PEL does not read"),
         (b"\0\0\xfe\xff", "UTF-32, which PEL does not read"),
     ];
-    kinds.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| what)
+    kinds
+        .into_iter()
+        .find(|(magic, _)| head.starts_with(magic))
+        .map(|(_, what)| what)
 }
 
 /// UTF-16 of Western text has a zero in every second byte.
 fn unmarked_utf16(head: &[u8]) -> Option<&'static Encoding> {
     let pairs = head.len() / 2;
-    let zeros = |first: usize| head.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
+    let zeros = |first: usize| {
+        head.iter()
+            .skip(first)
+            .step_by(2)
+            .filter(|byte| **byte == 0)
+            .count()
+    };
     let (even, odd) = (zeros(0), zeros(1));
     match () {
         () if pairs == 0 => None,
@@ -190,7 +237,10 @@ fn unmarked_utf16(head: &[u8]) -> Option<&'static Encoding> {
 fn is_valid(path: &Path, encoding: &'static Encoding, bound: Bound) -> Result<bool> {
     let mut raw = open_within(path, bound)?;
     let mut head = Vec::new();
-    raw.by_ref().take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(path, cause))?;
+    raw.by_ref()
+        .take(HEAD)
+        .read_to_end(&mut head)
+        .map_err(|cause| read_error(path, cause))?;
     if let Some((marked, _)) = Encoding::for_bom(&head) {
         return Ok(marked == encoding || marked != UTF_8);
     }
@@ -201,7 +251,9 @@ fn is_valid(path: &Path, encoding: &'static Encoding, bound: Bound) -> Result<bo
         match text.read(&mut piece) {
             Ok(0) => return Ok(true),
             Ok(_) => {}
-            Err(cause) if cause.get_ref().is_some_and(|inner| inner.is::<Error>()) => return Ok(false),
+            Err(cause) if cause.get_ref().is_some_and(|inner| inner.is::<Error>()) => {
+                return Ok(false);
+            }
             Err(cause) => return Err(read_error(path, cause)),
         }
     }
@@ -224,19 +276,36 @@ impl DecodingReader {
     fn new(raw: Box<dyn BufRead>, encoding: &'static Encoding, checked: bool) -> Self {
         let check = (checked && encoding.is_single_byte()).then(Utf8Check::new);
         let decoder = encoding.new_decoder_with_bom_removal();
-        Self { raw, encoding, decoder, check, out: Vec::new(), given: 0, line: 1, ended: false }
+        Self {
+            raw,
+            encoding,
+            decoder,
+            check,
+            out: Vec::new(),
+            given: 0,
+            line: 1,
+            ended: false,
+        }
     }
 
     /// Decodes the next piece.
     fn fill(&mut self) -> io::Result<()> {
-        (self.given, self.line) = (0, self.line + self.out.iter().filter(|byte| **byte == b'\n').count());
+        (self.given, self.line) = (
+            0,
+            self.line + self.out.iter().filter(|byte| **byte == b'\n').count(),
+        );
         let bytes = self.raw.fill_buf()?;
         let last = bytes.is_empty();
         let bytes = bytes.get(..bytes.len().min(PIECE)).unwrap_or(bytes);
         // The capacity suffices for the whole piece.
-        let capacity = self.decoder.max_utf8_buffer_length_without_replacement(bytes.len()).unwrap_or(4 * PIECE);
+        let capacity = self
+            .decoder
+            .max_utf8_buffer_length_without_replacement(bytes.len())
+            .unwrap_or(4 * PIECE);
         self.out.resize(capacity, 0);
-        let (result, read, written) = self.decoder.decode_to_utf8_without_replacement(bytes, &mut self.out, last);
+        let (result, read, written) =
+            self.decoder
+                .decode_to_utf8_without_replacement(bytes, &mut self.out, last);
         self.out.truncate(written);
         if let Some(check) = &mut self.check {
             check.update(bytes.get(..read).unwrap_or_default(), last);
@@ -286,13 +355,20 @@ struct Utf8Check {
 impl Utf8Check {
     fn new() -> Self {
         let decoder = UTF_8.new_decoder_without_bom_handling();
-        Self { decoder, scratch: vec![0; PIECE], valid: true, beyond_ascii: false }
+        Self {
+            decoder,
+            scratch: vec![0; PIECE],
+            valid: true,
+            beyond_ascii: false,
+        }
     }
 
     fn update(&mut self, mut bytes: &[u8], last: bool) {
         self.beyond_ascii |= !bytes.is_ascii();
         while self.valid {
-            let (result, read, _) = self.decoder.decode_to_utf8_without_replacement(bytes, &mut self.scratch, last);
+            let (result, read, _) =
+                self.decoder
+                    .decode_to_utf8_without_replacement(bytes, &mut self.scratch, last);
             bytes = bytes.get(read..).unwrap_or_default();
             match result {
                 DecoderResult::Malformed(..) => self.valid = false,
@@ -325,40 +401,87 @@ mod tests {
     }
 
     fn utf16(text: &str, big: bool, mark: bool) -> Vec<u8> {
-        let units = mark.then_some(0xfeff).into_iter().chain(text.encode_utf16());
-        units.flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+        let units = mark
+            .then_some(0xfeff)
+            .into_iter()
+            .chain(text.encode_utf16());
+        units
+            .flat_map(|unit| {
+                if big {
+                    unit.to_be_bytes()
+                } else {
+                    unit.to_le_bytes()
+                }
+            })
+            .collect()
     }
 
     #[test]
     fn byte_order_marks_are_followed() {
         let text = "Fièvre – 38.5 °C 😷\r\nsecond\n";
-        for encoding in ["", "windows-1252", "utf-8", "utf-8,windows-1252", "shift_jis"] {
-            let encoding = if encoding.is_empty() { TextEncoding::default() } else { named(encoding) };
-            assert_eq!(read(&utf16(text, false, true), &encoding).expect("LE"), text, "{encoding:?}");
-            assert_eq!(read(&utf16(text, true, true), &encoding).expect("BE"), text, "{encoding:?}");
+        for encoding in [
+            "",
+            "windows-1252",
+            "utf-8",
+            "utf-8,windows-1252",
+            "shift_jis",
+        ] {
+            let encoding = if encoding.is_empty() {
+                TextEncoding::default()
+            } else {
+                named(encoding)
+            };
+            assert_eq!(
+                read(&utf16(text, false, true), &encoding).expect("LE"),
+                text,
+                "{encoding:?}"
+            );
+            assert_eq!(
+                read(&utf16(text, true, true), &encoding).expect("BE"),
+                text,
+                "{encoding:?}"
+            );
             // BRAT and Python count the UTF-8 mark as a character; line readers drop it.
             let marked = format!("\u{feff}{text}");
-            assert_eq!(read(marked.as_bytes(), &encoding).expect("UTF-8"), marked, "{encoding:?}");
+            assert_eq!(
+                read(marked.as_bytes(), &encoding).expect("UTF-8"),
+                marked,
+                "{encoding:?}"
+            );
         }
     }
 
     #[test]
     fn other_encodings_must_be_named() {
         let bytes = b"Fieber \x96 38 \xb0C\nFi\xe8vre\n";
-        assert_eq!(read(bytes, &named("windows-1252")).expect("named"), "Fieber – 38 °C\nFièvre\n");
+        assert_eq!(
+            read(bytes, &named("windows-1252")).expect("named"),
+            "Fieber – 38 °C\nFièvre\n"
+        );
         let error = read(bytes, &TextEncoding::default()).expect_err("no UTF-8");
         assert_eq!(error.kind(), Kind::Input);
         let message = error.to_string();
-        assert!(message.contains("a.txt: expected UTF-8, found the byte 0x96 at byte 7 of line 1"), "{message}");
+        assert!(
+            message.contains("a.txt: expected UTF-8, found the byte 0x96 at byte 7 of line 1"),
+            "{message}"
+        );
         assert!(message.contains("--encoding windows-1252"), "{message}");
-        let message = read(b"one\nFi\xe8vre\n", &TextEncoding::default()).expect_err("no UTF-8").to_string();
-        assert!(message.contains("found the byte 0xE8 at byte 2 of line 2"), "{message}");
+        let message = read(b"one\nFi\xe8vre\n", &TextEncoding::default())
+            .expect_err("no UTF-8")
+            .to_string();
+        assert!(
+            message.contains("found the byte 0xE8 at byte 2 of line 2"),
+            "{message}"
+        );
         let text = "Fever in ticks, 38.5 C.\n";
         for (big, name) in [(false, "UTF-16LE"), (true, "UTF-16BE")] {
             let bytes = utf16(text, big, false);
-            let message = read(&bytes, &TextEncoding::default()).expect_err("no mark").to_string();
+            let message = read(&bytes, &TextEncoding::default())
+                .expect_err("no mark")
+                .to_string();
             assert!(
-                message.contains(name) && message.contains(&format!("--encoding {}", name.to_lowercase())),
+                message.contains(name)
+                    && message.contains(&format!("--encoding {}", name.to_lowercase())),
                 "{message}"
             );
             assert_eq!(read(&bytes, &named(name)).expect("named"), text);
@@ -367,26 +490,55 @@ mod tests {
                 assert!(message.contains(name), "{message}");
             }
         }
-        let message = read(&utf16(text, false, false)[..7], &named("utf-16le")).expect_err("half a letter").to_string();
-        assert!(message.contains("a.txt: line 1: expected UTF-16LE"), "{message}");
-        let message = read(b"a\nb\n\x81\x20\n", &named("shift_jis")).expect_err("not Shift_JIS").to_string();
+        let message = read(&utf16(text, false, false)[..7], &named("utf-16le"))
+            .expect_err("half a letter")
+            .to_string();
+        assert!(
+            message.contains("a.txt: line 1: expected UTF-16LE"),
+            "{message}"
+        );
+        let message = read(b"a\nb\n\x81\x20\n", &named("shift_jis"))
+            .expect_err("not Shift_JIS")
+            .to_string();
         assert!(message.contains("line 3: expected Shift_JIS"), "{message}");
     }
 
     #[test]
     fn utf8_is_not_decoded_as_another_encoding() {
-        let message = read("Sjögren\n".as_bytes(), &named("windows-1252")).expect_err("UTF-8").to_string();
+        let message = read("Sjögren\n".as_bytes(), &named("windows-1252"))
+            .expect_err("UTF-8")
+            .to_string();
         assert!(
-            message.contains("found valid UTF-8") && message.contains("--encoding utf-8,windows-1252"),
+            message.contains("found valid UTF-8")
+                && message.contains("--encoding utf-8,windows-1252"),
             "{message}"
         );
-        assert_eq!(read(b"ASCII alone", &named("windows-1252")).expect("the same in both"), "ASCII alone");
-        for (bytes, text) in [("Sjögren".as_bytes(), "Sjögren"), (b"Sj\xf6gren", "Sjögren")] {
-            assert_eq!(read(bytes, &named("utf-8,windows-1252")).expect("either"), text);
+        assert_eq!(
+            read(b"ASCII alone", &named("windows-1252")).expect("the same in both"),
+            "ASCII alone"
+        );
+        for (bytes, text) in [
+            ("Sjögren".as_bytes(), "Sjögren"),
+            (b"Sj\xf6gren", "Sjögren"),
+        ] {
+            assert_eq!(
+                read(bytes, &named("utf-8,windows-1252")).expect("either"),
+                text
+            );
         }
-        let message = read(b"\xff\x80", &named("utf-8,euc-kr")).expect_err("neither").to_string();
-        assert!(message.contains("expected a text in UTF-8 or EUC-KR"), "{message}");
-        assert!("utf-7".parse::<TextEncoding>().expect_err("unknown").contains("expected an encoding such as"));
+        let message = read(b"\xff\x80", &named("utf-8,euc-kr"))
+            .expect_err("neither")
+            .to_string();
+        assert!(
+            message.contains("expected a text in UTF-8 or EUC-KR"),
+            "{message}"
+        );
+        assert!(
+            "utf-7"
+                .parse::<TextEncoding>()
+                .expect_err("unknown")
+                .contains("expected an encoding such as")
+        );
     }
 
     #[test]
@@ -398,19 +550,31 @@ mod tests {
             (b"7z\xbc\xaf\x27\x1c", "gzip, bzip2, xz and zstd"),
         ] {
             let error = read(bytes, &TextEncoding::default()).expect_err(what);
-            assert!(error.kind() == Kind::Input && error.to_string().contains(what), "{error}");
+            assert!(
+                error.kind() == Kind::Input && error.to_string().contains(what),
+                "{error}"
+            );
         }
         assert_eq!(read(b"", &TextEncoding::default()).expect("empty"), "");
-        assert_eq!(read(b"a", &named("utf-16le,windows-1252")).expect("short"), "a");
+        assert_eq!(
+            read(b"a", &named("utf-16le,windows-1252")).expect("short"),
+            "a"
+        );
     }
 
     #[test]
     fn long_texts_are_decoded() {
         let text = "Sjögren’s – 38.5 °C\n".repeat(20_000);
-        assert_eq!(read(&utf16(&text, true, true), &TextEncoding::default()).expect("UTF-16"), text);
+        assert_eq!(
+            read(&utf16(&text, true, true), &TextEncoding::default()).expect("UTF-16"),
+            text
+        );
         let (bytes, _, unmappable) = encoding_rs::WINDOWS_1252.encode(&text);
         assert!(!unmappable);
-        assert_eq!(read(&bytes, &named("windows-1252")).expect("Windows-1252"), text);
+        assert_eq!(
+            read(&bytes, &named("windows-1252")).expect("Windows-1252"),
+            text
+        );
     }
 
     proptest! {

@@ -3,7 +3,8 @@
 use comfy_table::{Attribute, Cell, ContentArrangement, Table, TableStyle, presets};
 
 /// Lines above and below the header and at the end; none between rows.
-const STYLE: TableStyle = presets::UTF8_HORIZONTAL_ONLY.row_separator(comfy_table::LineStyle::none());
+const STYLE: TableStyle =
+    presets::UTF8_HORIZONTAL_ONLY.row_separator(comfy_table::LineStyle::none());
 
 /// A table without colours that fits the terminal width. Printed text is escaped, and so would colours be.
 pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
@@ -16,7 +17,11 @@ pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
 /// ([`pel_shared::clean::escaped`]) and print the table by [`crate::io::files::print`].
 pub fn coloured<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = empty();
-    table.set_header(header.into_iter().map(|name| Cell::new(name).add_attribute(Attribute::Bold)));
+    table.set_header(
+        header
+            .into_iter()
+            .map(|name| Cell::new(name).add_attribute(Attribute::Bold)),
+    );
     table
 }
 
@@ -27,6 +32,8 @@ pub fn percent(value: Option<f64>) -> String {
 
 fn empty() -> Table {
     let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table
 }

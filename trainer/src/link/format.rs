@@ -67,9 +67,16 @@ impl<'a> NoteFormatter<'a> {
         };
         let form = match form {
             None => Formatter::Table(crate::link::table::TableFormatter::default()),
-            Some(form) => Formatter::Form(Box::new(output::NoteWriter::new(form, name, text, linker))),
+            Some(form) => {
+                Formatter::Form(Box::new(output::NoteWriter::new(form, name, text, linker)))
+            }
         };
-        Self { name, text, linker, form }
+        Self {
+            name,
+            text,
+            linker,
+            form,
+        }
     }
 
     /// The text before the first link.
@@ -88,7 +95,12 @@ impl<'a> NoteFormatter<'a> {
     /// # Errors
     /// If a link cannot be encoded.
     pub fn part(&mut self, records: Vec<Record>) -> Result<String> {
-        let note = Note { name: self.name, text: self.text, records: &records, linker: self.linker };
+        let note = Note {
+            name: self.name,
+            text: self.text,
+            records: &records,
+            linker: self.linker,
+        };
         match &mut self.form {
             Formatter::Table(table) => Ok(table.part(&note)),
             Formatter::Form(form) => form.part(&records),
@@ -101,9 +113,12 @@ impl<'a> NoteFormatter<'a> {
     /// If it cannot be encoded.
     pub fn tail(&self) -> Result<String> {
         match &self.form {
-            Formatter::Table(table) => {
-                Ok(table.tail(&Note { name: self.name, text: self.text, records: &[], linker: self.linker }))
-            }
+            Formatter::Table(table) => Ok(table.tail(&Note {
+                name: self.name,
+                text: self.text,
+                records: &[],
+                linker: self.linker,
+            })),
             Formatter::Form(form) => form.tail(),
         }
     }

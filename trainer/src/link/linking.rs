@@ -96,7 +96,10 @@ impl Linking {
             self.link_window(window, &mut done)?;
         }
         let Done { failed, noted, .. } = done;
-        Ok(Outcome { unread: failed, noted })
+        Ok(Outcome {
+            unread: failed,
+            noted,
+        })
     }
 
     /// Links a window of notes: batches of at most [`MENTIONS`] mentions, and larger notes on their own. Skips unreadable ones.
@@ -120,7 +123,9 @@ impl Linking {
                 mentions = 0;
             }
             match read.mentions.len() > MENTIONS {
-                true => self.link_in_parts(&read, done).context(|| note.path.display().to_string())?,
+                true => self
+                    .link_in_parts(&read, done)
+                    .context(|| note.path.display().to_string())?,
                 false => {
                     mentions += read.mentions.len();
                     together.push(read);
@@ -137,14 +142,32 @@ impl Linking {
             Some(path) => spans::read(path, &self.encoding, &text)?,
             None => spans::Spans::default(),
         };
-        let found = if self.spans_only { Vec::new() } else { self.linker.detect(&text, &self.options) };
+        let found = if self.spans_only {
+            Vec::new()
+        } else {
+            self.linker.detect(&text, &self.options)
+        };
         let mentions = join(given.mentions, found);
-        Ok((Read { note, text, mentions }, given.report))
+        Ok((
+            Read {
+                note,
+                text,
+                mentions,
+            },
+            given.report,
+        ))
     }
 
     fn prepare<'n>(&self, read: Read<'n>) -> Result<(&'n Note, String, Prepared)> {
-        let Read { note, text, mentions } = read;
-        let prepared = self.linker.prepare(&text, mentions).context(|| note.path.display().to_string())?;
+        let Read {
+            note,
+            text,
+            mentions,
+        } = read;
+        let prepared = self
+            .linker
+            .prepare(&text, mentions)
+            .context(|| note.path.display().to_string())?;
         Ok((note, text, prepared))
     }
 
@@ -152,7 +175,11 @@ impl Linking {
     fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done) -> Result<()> {
         interrupt::check()?;
         let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
-        for read in read.into_par_iter().map(|read| self.prepare(read)).collect::<Vec<_>>() {
+        for read in read
+            .into_par_iter()
+            .map(|read| self.prepare(read))
+            .collect::<Vec<_>>()
+        {
             match read {
                 Ok((note, text, mentions)) => {
                     notes.push(note);
@@ -167,23 +194,40 @@ impl Linking {
         }
         let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
         let joined = Prepared::join(prepared);
-        let queries = self.linker.encode(&joined, |_| interrupt::check()).context(|| match &notes[..] {
-            [note] => note.path.display().to_string(),
-            notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
-        })?;
-        let mut links = self.linker.finish(&joined, &queries, &self.options).into_iter();
-        let mut links: Vec<Vec<Link>> = counts.iter().map(|count| links.by_ref().take(*count).collect()).collect();
+        let queries = self
+            .linker
+            .encode(&joined, |_| interrupt::check())
+            .context(|| match &notes[..] {
+                [note] => note.path.display().to_string(),
+                notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
+            })?;
+        let mut links = self
+            .linker
+            .finish(&joined, &queries, &self.options)
+            .into_iter();
+        let mut links: Vec<Vec<Link>> = counts
+            .iter()
+            .map(|count| links.by_ref().take(*count).collect())
+            .collect();
         for (text, links) in texts.iter().zip(&mut links) {
             self.rerank(text, links)?;
         }
         let write = |((note, text), links): ((&&Note, &String), &Vec<Link>)| {
-            self.write(note, text, links).context(|| note.path.display().to_string())
+            self.write(note, text, links)
+                .context(|| note.path.display().to_string())
         };
-        let written: Vec<_> = notes.par_iter().zip(&texts).zip(&links).map(write).collect();
+        let written: Vec<_> = notes
+            .par_iter()
+            .zip(&texts)
+            .zip(&links)
+            .map(write)
+            .collect();
         for printed in written {
             let printed = printed?;
             // Only the first CSV table has a header.
-            let body = printed.split_once('\n').filter(|_| self.format == Format::Csv && done.headed);
+            let body = printed
+                .split_once('\n')
+                .filter(|_| self.format == Format::Csv && done.headed);
             print(body.map_or(printed.as_str(), |(_, body)| body))?;
             done.headed = true;
             done.progress.advance(1);
@@ -197,7 +241,8 @@ impl Linking {
             Some(path) => write_atomic(path, |file| self.write_in_parts(read, true, file)),
             None => {
                 let mut out = StandardOutput::new();
-                self.write_in_parts(read, !done.headed, &mut out).and_then(|()| out.finish())
+                self.write_in_parts(read, !done.headed, &mut out)
+                    .and_then(|()| out.finish())
             }
         };
         match written {
@@ -213,8 +258,15 @@ impl Linking {
     }
 
     fn write_in_parts(&self, read: &Read<'_>, headed: bool, out: &mut dyn Write) -> Result<()> {
-        let Read { note, text, mentions } = read;
-        let mut put = |part: &str| out.write_all(part.as_bytes()).map_err(|cause| written_error(note, cause));
+        let Read {
+            note,
+            text,
+            mentions,
+        } = read;
+        let mut put = |part: &str| {
+            out.write_all(part.as_bytes())
+                .map_err(|cause| written_error(note, cause))
+        };
         let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.linker);
         if headed || self.format != Format::Csv {
             put(&parts.head()?)?;
@@ -223,8 +275,14 @@ impl Linking {
         reader.begin(text);
         for some in mentions.chunks(MENTIONS) {
             interrupt::check()?;
-            let prepare = |some: &[Detected]| self.linker.prepare_with(&mut reader.clone(), text, some.to_vec());
-            let prepared = some.par_chunks(PREPARED).map(prepare).collect::<Result<Vec<_>>>()?;
+            let prepare = |some: &[Detected]| {
+                self.linker
+                    .prepare_with(&mut reader.clone(), text, some.to_vec())
+            };
+            let prepared = some
+                .par_chunks(PREPARED)
+                .map(prepare)
+                .collect::<Result<Vec<_>>>()?;
             let prepared = Prepared::join(prepared).of_one_text();
             let queries = self.linker.encode(&prepared, |_| interrupt::check())?;
             let mut links = self.linker.finish(&prepared, &queries, &self.options);
@@ -248,10 +306,14 @@ impl Linking {
 
     /// Converts links to records with names.
     fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
-        let mut records: Vec<Record> =
-            links.iter().map(|link| Record::new(&self.linker, link)).collect::<Result<_>>()?;
+        let mut records: Vec<Record> = links
+            .iter()
+            .map(|link| Record::new(&self.linker, link))
+            .collect::<Result<_>>()?;
         if let Some(prefixes) = &self.xrefs {
-            records.iter_mut().for_each(|record| record.keep_xrefs(prefixes));
+            records
+                .iter_mut()
+                .for_each(|record| record.keep_xrefs(prefixes));
         }
         Ok(records)
     }
@@ -264,13 +326,22 @@ impl Linking {
             rendered += &parts.part(self.records(links)?)?;
         }
         rendered += &parts.tail()?;
-        let Some(path) = &note.out else { return Ok(rendered) };
-        write_atomic(path, |file| file.write_all(rendered.as_bytes()).map_err(|cause| written_error(note, cause)))?;
+        let Some(path) = &note.out else {
+            return Ok(rendered);
+        };
+        write_atomic(path, |file| {
+            file.write_all(rendered.as_bytes())
+                .map_err(|cause| written_error(note, cause))
+        })?;
         Ok(String::new())
     }
 }
 
 /// The error of writing the links of a note.
 fn written_error(note: &Note, cause: std::io::Error) -> Error {
-    io_error("writing", note.out.as_deref().unwrap_or(Path::new("standard output")), cause)
+    io_error(
+        "writing",
+        note.out.as_deref().unwrap_or(Path::new("standard output")),
+        cause,
+    )
 }

@@ -18,7 +18,12 @@ use std::path::Path;
 ///
 /// # Errors
 /// If a span does not fit or the device fails.
-pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &LinkOptions) -> Result<Vec<Link>> {
+pub fn link(
+    linker: &Linker,
+    text: &str,
+    mentions: Vec<Detected>,
+    options: &LinkOptions,
+) -> Result<Vec<Link>> {
     linker.link_mentions(text, mentions, options)
 }
 
@@ -26,7 +31,12 @@ pub fn link(linker: &Linker, text: &str, mentions: Vec<Detected>, options: &Link
 ///
 /// # Errors
 /// If the bundle is inconsistent or has no token vectors for Sum-of-Max. The error names the bundle.
-pub fn open_linker(path: &Path, bundle: Bundle, scorer: Option<Scorer>, opened: &OpenDevice) -> Result<Linker> {
+pub fn open_linker(
+    path: &Path,
+    bundle: Bundle,
+    scorer: Option<Scorer>,
+    opened: &OpenDevice,
+) -> Result<Linker> {
     let made = Linker::new(bundle, &opened.device).and_then(|mut linker| {
         scorer.map_or(Ok(()), |scorer| linker.set_scorer(scorer))?;
         Ok(linker)

@@ -35,13 +35,21 @@ pub(crate) fn notes(inputs: &[PathBuf]) -> Result<Found> {
     let (mut notes, mut unread) = (Vec::new(), Vec::new());
     let mut push = |path: &Path, name: &Path| {
         let name = name.to_string_lossy().into_owned();
-        notes.push(Note { path: path.to_owned(), name, spans: None, out: None });
+        notes.push(Note {
+            path: path.to_owned(),
+            name,
+            spans: None,
+            out: None,
+        });
     };
     for input in inputs {
         if !input.is_dir() {
             match input.as_os_str() == "-" {
                 true => push(input, Path::new("stdin")),
-                false => push(input, &unended(Path::new(input.file_name().unwrap_or_default()))),
+                false => push(
+                    input,
+                    &unended(Path::new(input.file_name().unwrap_or_default())),
+                ),
             }
             continue;
         }
@@ -58,7 +66,10 @@ pub(crate) fn notes(inputs: &[PathBuf]) -> Result<Found> {
                 }
             };
             if entry.file_type().is_file() && is_note(entry.path()) {
-                push(entry.path(), &unended(entry.path().strip_prefix(input).unwrap_or(entry.path())));
+                push(
+                    entry.path(),
+                    &unended(entry.path().strip_prefix(input).unwrap_or(entry.path())),
+                );
                 found = true;
             }
         }
@@ -66,7 +77,10 @@ pub(crate) fn notes(inputs: &[PathBuf]) -> Result<Found> {
             if let Some(first) = unread.into_iter().next() {
                 return Err(first);
             }
-            return Err(Error::input(format!("{}: expected a folder with .txt files, found none", input.display())));
+            return Err(Error::input(format!(
+                "{}: expected a folder with .txt files, found none",
+                input.display()
+            )));
         }
     }
     Ok(Found { notes, unread })
@@ -74,14 +88,23 @@ pub(crate) fn notes(inputs: &[PathBuf]) -> Result<Found> {
 
 /// Whether a file in a folder is a note: a text file that is no output of PEL.
 fn is_note(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    [".txt", ".text"].iter().any(|ending| name.ends_with(ending))
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
+    [".txt", ".text"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
         && !name.ends_with(&format!(".{}", Format::Table.extension()))
 }
 
 /// The name without extension. A number is no extension: `patient.1` and `patient.2` are different notes.
 fn unended(name: &Path) -> PathBuf {
-    match name.extension().is_some_and(|ending| ending.to_string_lossy().parse::<u64>().is_err()) {
+    match name
+        .extension()
+        .is_some_and(|ending| ending.to_string_lossy().parse::<u64>().is_err())
+    {
         true => name.with_extension(""),
         false => name.to_owned(),
     }
@@ -99,22 +122,35 @@ pub(crate) fn find_spans(notes: &mut [Note], spans: &Path, several: bool) -> Res
                 Ok(())
             }
             _ => {
-                let expected = "expected a folder with NAME.ann or NAME.jsonl for each note, found a file";
-                Err(Error::input(format!("--spans {}: {expected}", spans.display())))
+                let expected =
+                    "expected a folder with NAME.ann or NAME.jsonl for each note, found a file";
+                Err(Error::input(format!(
+                    "--spans {}: {expected}",
+                    spans.display()
+                )))
             }
         };
     }
     for note in notes.iter_mut() {
-        let candidates = ["ann", "jsonl"].map(|extension| spans.join(format!("{}.{extension}", note.name)));
+        let candidates =
+            ["ann", "jsonl"].map(|extension| spans.join(format!("{}.{extension}", note.name)));
         note.spans = candidates.into_iter().find(|path| path.is_file());
     }
     let without: Vec<&Note> = notes.iter().filter(|note| note.spans.is_none()).collect();
-    let Some(first) = without.first() else { return Ok(()) };
+    let Some(first) = without.first() else {
+        return Ok(());
+    };
     let (place, name) = (spans.display(), &first.name);
     if without.len() == notes.len() {
-        return Err(Error::input(format!("--spans {place}: expected {name}.ann or {name}.jsonl in it, found neither")));
+        return Err(Error::input(format!(
+            "--spans {place}: expected {name}.ann or {name}.jsonl in it, found neither"
+        )));
     }
-    eprintln!("warning: {} of {} notes have no spans in {place}, first {name}", without.len(), notes.len());
+    eprintln!(
+        "warning: {} of {} notes have no spans in {place}, first {name}",
+        without.len(),
+        notes.len()
+    );
     Ok(())
 }
 
@@ -122,7 +158,12 @@ pub(crate) fn find_spans(notes: &mut [Note], spans: &Path, several: bool) -> Res
 ///
 /// # Errors
 /// If two notes have the same output file.
-pub(crate) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: Format) -> Result<()> {
+pub(crate) fn place(
+    notes: &mut [Note],
+    out: &Path,
+    into_folder: bool,
+    format: Format,
+) -> Result<()> {
     for note in notes.iter_mut() {
         note.out = Some(match into_folder {
             true => out.join(format!("{}.{}", note.name, format.extension())),
@@ -133,7 +174,9 @@ pub(crate) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: F
     for note in notes.iter() {
         let Some(out) = &note.out else { continue };
         if let Some(other) = taken.insert(out, note) {
-            let both = [other, note].map(|note| note.path.display().to_string()).join(" and ");
+            let both = [other, note]
+                .map(|note| note.path.display().to_string())
+                .join(" and ");
             return Err(Error::input(format!(
                 "expected one output per note, found {} for {both}; give a folder around both, or link them separately",
                 out.display()
@@ -145,7 +188,8 @@ pub(crate) fn place(notes: &mut [Note], out: &Path, into_folder: bool, format: F
 
 /// Splits the notes into windows. Standard input, whose size is unknown, is a window of its own.
 pub(crate) fn windows(notes: &[Note]) -> Vec<&[Note]> {
-    let size = |note: &Note| std::fs::metadata(&note.path).map_or(WINDOW.1, |metadata| metadata.len());
+    let size =
+        |note: &Note| std::fs::metadata(&note.path).map_or(WINDOW.1, |metadata| metadata.len());
     let (mut windows, mut first, mut bytes) = (Vec::new(), 0, 0);
     for (at, note) in notes.iter().enumerate() {
         bytes += size(note);

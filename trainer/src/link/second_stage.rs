@@ -34,8 +34,13 @@ impl RankerArgs {
     /// # Errors
     /// If the model cannot be read or is no cross-encoder.
     pub fn open(&self, opened: &OpenDevice) -> Result<Option<SecondStage>> {
-        let Some((folder, count)) = self.ranker.as_ref().zip(self.rerank) else { return Ok(None) };
-        Ok(Some(SecondStage { ranker: open_ranker(folder, &opened.device)?, count: count as usize }))
+        let Some((folder, count)) = self.ranker.as_ref().zip(self.rerank) else {
+            return Ok(None);
+        };
+        Ok(Some(SecondStage {
+            ranker: open_ranker(folder, &opened.device)?,
+            count: count as usize,
+        }))
     }
 }
 

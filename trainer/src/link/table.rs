@@ -28,7 +28,11 @@ impl TableFormatter {
     /// The totals, after an empty table if there were no records.
     pub fn tail(&self, note: &Note<'_>) -> String {
         let Self { total, nil, .. } = self;
-        let empty = if *total == 0 { format!("{}\n", Self::default().table(note)) } else { String::new() };
+        let empty = if *total == 0 {
+            format!("{}\n", Self::default().table(note))
+        } else {
+            String::new()
+        };
         let bundle = &note.linker.bundle().manifest;
         let kb = format!("{} ({} concepts)", bundle.kb.name, bundle.kb.concepts);
         let few = match note.linker.bundle().dictionary.knows_enough_words() {
@@ -36,26 +40,42 @@ impl TableFormatter {
             false => "; its vocabulary is too small to detect unknown terms",
         };
         let (name, linked) = (note.name, total - nil);
-        let sum = format!("{name}: {total} mentions, {linked} linked, {nil} NIL; knowledge base {kb}{few}");
+        let sum = format!(
+            "{name}: {total} mentions, {linked} linked, {nil} NIL; knowledge base {kb}{few}"
+        );
         format!("{empty}{}\n", escaped(&sum))
     }
 
     fn table(&mut self, note: &Note<'_>) -> Table {
-        let mut table = text_tables::coloured(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
+        let mut table =
+            text_tables::coloured(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
         let cell = |text: &str| Cell::new(escaped(text));
         for record in note.records {
-            self.lines += note.text.get(self.seen..record.span.start).unwrap_or_default().matches('\n').count();
+            self.lines += note
+                .text
+                .get(self.seen..record.span.start)
+                .unwrap_or_default()
+                .matches('\n')
+                .count();
             self.seen = self.seen.max(record.span.start);
-            let mention = note.mention(record).split_whitespace().collect::<Vec<_>>().join(" ");
+            let mention = note
+                .mention(record)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
             let mut how = origin_words(record.origin).to_owned();
             if let Some(read_as) = &record.read_as {
                 how = format!("{how}; read as {read_as}");
             }
             // The context is usually cut; only a cut mention is reported.
-            if let Some(cut) = cut_words(Cut { context: false, ..record.cut }) {
+            if let Some(cut) = cut_words(Cut {
+                context: false,
+                ..record.cut
+            }) {
                 how = format!("{how}; {cut}");
             }
-            let score = |score: f32| Cell::new(format!("{score:.3}")).set_alignment(CellAlignment::Right);
+            let score =
+                |score: f32| Cell::new(format!("{score:.3}")).set_alignment(CellAlignment::Right);
             let row = match &record.decision {
                 Ok(best) => {
                     // The score is still that of the search.
@@ -63,15 +83,29 @@ impl TableFormatter {
                         how.push_str("; chosen by the cross-encoder");
                     }
                     let kind = cell(best.kind()).fg(colour(best.kind()));
-                    vec![cell(&best.name), cell(&best.id), kind, score(best.score), cell(&how)]
+                    vec![
+                        cell(&best.name),
+                        cell(&best.id),
+                        kind,
+                        score(best.score),
+                        cell(&how),
+                    ]
                 }
                 Err(reason) => {
                     self.nil += 1;
                     let best = record.candidates.first();
-                    let nearest = best.map_or("NIL".to_owned(), |best| format!("NIL (nearest: {})", best.name));
+                    let nearest = best.map_or("NIL".to_owned(), |best| {
+                        format!("NIL (nearest: {})", best.name)
+                    });
                     let value = best.map_or(Cell::new(""), |best| score(best.score));
                     let how = cell(&format!("{how}; {}", reason.words()));
-                    vec![cell(&nearest).fg(Color::Yellow), Cell::new(""), Cell::new(""), value, how]
+                    vec![
+                        cell(&nearest).fg(Color::Yellow),
+                        Cell::new(""),
+                        Cell::new(""),
+                        value,
+                        how,
+                    ]
                 }
             };
             let mut cells = vec![
@@ -87,7 +121,14 @@ impl TableFormatter {
 
 /// A colour that depends only on the type.
 fn colour(kind: &str) -> Color {
-    let colours = [Color::Cyan, Color::Green, Color::Magenta, Color::Blue, Color::Red, Color::White];
+    let colours = [
+        Color::Cyan,
+        Color::Green,
+        Color::Magenta,
+        Color::Blue,
+        Color::Red,
+        Color::White,
+    ];
     let sum: usize = kind.bytes().map(usize::from).sum();
     colours[sum % colours.len()]
 }

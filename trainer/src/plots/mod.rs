@@ -53,7 +53,10 @@ impl Chart {
         path.push(".svg");
         let path = PathBuf::from(path);
         let svg = self.svg();
-        write_no_follow(&path, |file| file.write_all(svg.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))
+        write_no_follow(&path, |file| {
+            file.write_all(svg.as_bytes())
+                .map_err(|cause| io_error("writing", &path, cause))
+        })
     }
 
     /// The chart as an SVG document.
@@ -77,7 +80,11 @@ pub fn smoothed(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
             .fold((0usize, 0.0), |(count, sum), (_, y)| (count + 1, sum + y));
         sum / count as f64
     };
-    points.iter().enumerate().map(|(at, &(x, _))| (x, mean(at))).collect()
+    points
+        .iter()
+        .enumerate()
+        .map(|(at, &(x, _))| (x, mean(at)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -25,7 +25,8 @@ impl Scale {
     /// A given range, if valid.
     pub fn from_range(range: Option<(f64, f64)>, log: bool) -> Option<Self> {
         let (low, high) = range?;
-        let is_range = drawable(low, log) && drawable(high, log) && (low, high) == widened(low, high, log);
+        let is_range =
+            drawable(low, log) && drawable(high, log) && (low, high) == widened(low, high, log);
         is_range.then_some(Self { low, high, log })
     }
 
@@ -33,7 +34,9 @@ impl Scale {
     pub fn of(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let (low, high) = values
             .filter(|&value| drawable(value, log))
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                (low.min(value), high.max(value))
+            });
         let (low, high) = if low <= high {
             widened(low, high, log)
         } else if log {
@@ -46,8 +49,16 @@ impl Scale {
 
     /// Extends a linear scale to zero if the values are near it.
     pub fn to_zero(self) -> Self {
-        let low = if self.low > 0.0 && self.low < self.high / 4.0 { 0.0 } else { self.low };
-        let high = if self.high < 0.0 && self.high > self.low / 4.0 { 0.0 } else { self.high };
+        let low = if self.low > 0.0 && self.low < self.high / 4.0 {
+            0.0
+        } else {
+            self.low
+        };
+        let high = if self.high < 0.0 && self.high > self.low / 4.0 {
+            0.0
+        } else {
+            self.high
+        };
         Self { low, high, ..self }
     }
 
@@ -55,10 +66,25 @@ impl Scale {
     pub fn rounded(self, most: usize, reach: f64) -> Self {
         let span = self.high - self.low;
         let step = step(span, most);
-        let (below, above) = ((self.low / step + 1e-9).floor() * step, (self.high / step - 1e-9).ceil() * step);
-        let low = if self.low - below <= reach * span { below } else { self.low };
-        let high = if above - self.high <= reach * span { above } else { self.high };
-        if self.log { self } else { Self { low, high, ..self } }
+        let (below, above) = (
+            (self.low / step + 1e-9).floor() * step,
+            (self.high / step - 1e-9).ceil() * step,
+        );
+        let low = if self.low - below <= reach * span {
+            below
+        } else {
+            self.low
+        };
+        let high = if above - self.high <= reach * span {
+            above
+        } else {
+            self.high
+        };
+        if self.log {
+            self
+        } else {
+            Self { low, high, ..self }
+        }
     }
 
     /// The position of a value, 0 at the low end and 1 at the high end; `None` if it cannot be drawn.
@@ -73,15 +99,35 @@ impl Scale {
         };
         // Snap to the ends, since division may be off in the last bits.
         let end = place.round().clamp(0.0, 1.0);
-        (place.abs() <= HUGE).then_some(if (place - end).abs() < 1e-9 { end } else { place })
+        (place.abs() <= HUGE).then_some(if (place - end).abs() < 1e-9 {
+            end
+        } else {
+            place
+        })
     }
 
     /// Round numbers within the range, about `most`, and at least one if `most` >= 3.
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
-        let powers = if self.log { self.powers(most) } else { Vec::new() };
+        let powers = if self.log {
+            self.powers(most)
+        } else {
+            Vec::new()
+        };
         // Less than one decade: linear ticks at logarithmic positions.
-        let labelled = if powers.len() >= 2 { powers } else { self.multiples(most) };
-        labelled.into_iter().filter_map(|(value, label)| Some(Tick { at: self.place(value)?, label })).collect()
+        let labelled = if powers.len() >= 2 {
+            powers
+        } else {
+            self.multiples(most)
+        };
+        labelled
+            .into_iter()
+            .filter_map(|(value, label)| {
+                Some(Tick {
+                    at: self.place(value)?,
+                    label,
+                })
+            })
+            .collect()
     }
 
     /// 1, 2 and 5 times powers of ten, or powers of ten, thinned if too many.
@@ -90,12 +136,25 @@ impl Scale {
         let stride = decades.clone().count().div_ceil(most.max(1));
         let of = |mantissas: &[u8]| {
             let written = decades.clone().step_by(stride);
-            let values = written.flat_map(|power| mantissas.iter().map(move |mantissa| format!("{mantissa}e{power}")));
-            let close = |value: &f64| *value >= self.low * (1.0 - 1e-9) && *value <= self.high * (1.0 + 1e-9);
+            let values = written.flat_map(|power| {
+                mantissas
+                    .iter()
+                    .map(move |mantissa| format!("{mantissa}e{power}"))
+            });
+            let close = |value: &f64| {
+                *value >= self.low * (1.0 - 1e-9) && *value <= self.high * (1.0 + 1e-9)
+            };
             values
                 .filter_map(|written| Some((written.parse().ok().filter(close)?, written)))
                 .map(|(value, written)| {
-                    (value, if (1e-3..1e6).contains(&value) { grouped(&value.to_string()) } else { minus(&written) })
+                    (
+                        value,
+                        if (1e-3..1e6).contains(&value) {
+                            grouped(&value.to_string())
+                        } else {
+                            minus(&written)
+                        },
+                    )
                 })
                 .collect::<Vec<_>>()
         };
@@ -106,10 +165,16 @@ impl Scale {
     /// Multiples of 1, 2 or 5 times a power of ten.
     fn multiples(&self, most: usize) -> Vec<(f64, String)> {
         let step = step(self.high - self.low, most);
-        let (first, last) = ((self.low / step - 1e-9).ceil(), (self.high / step + 1e-9).floor());
+        let (first, last) = (
+            (self.low / step - 1e-9).ceil(),
+            (self.high / step + 1e-9).floor(),
+        );
         let largest = self.low.abs().max(self.high.abs());
         let count = (last - first + 1.0).clamp(0.0, 100.0) as usize;
-        (0..count).map(|n| (first + n as f64) * step).map(|value| (value, number(value, step, largest))).collect()
+        (0..count)
+            .map(|n| (first + n as f64) * step)
+            .map(|value| (value, number(value, step, largest)))
+            .collect()
     }
 }
 
@@ -155,9 +220,15 @@ fn number(value: f64, step: f64, largest: f64) -> String {
         return "0".to_owned();
     }
     if (1e-3..1e7).contains(&largest) {
-        return grouped(&format!("{value:.*}", usize::try_from(-power(step)).unwrap_or(0)));
+        return grouped(&format!(
+            "{value:.*}",
+            usize::try_from(-power(step)).unwrap_or(0)
+        ));
     }
-    minus(&format!("{value:.*e}", usize::try_from(power(value.abs()) - power(step)).unwrap_or(0)))
+    minus(&format!(
+        "{value:.*e}",
+        usize::try_from(power(value.abs()) - power(step)).unwrap_or(0)
+    ))
 }
 
 /// Formats `-12345.5` as `−12,345.5`; four digits are not grouped.
@@ -190,35 +261,95 @@ mod tests {
 
     fn labels(low: f64, high: f64, log: bool, most: usize) -> String {
         let scale = Scale::from_range(Some((low, high)), log).expect("a range");
-        scale.ticks(most).into_iter().map(|tick| tick.label).collect::<Vec<_>>().join(" ")
+        scale
+            .ticks(most)
+            .into_iter()
+            .map(|tick| tick.label)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
     fn tick_labels_are_round_and_short() {
         assert_eq!(labels(0.0, 1.0, false, 6), "0 0.2 0.4 0.6 0.8 1.0");
         assert_eq!(labels(-3.0, 7.0, false, 5), "−2 0 2 4 6");
-        assert_eq!(labels(0.0, 25_000.0, false, 6), "0 5000 10,000 15,000 20,000 25,000");
+        assert_eq!(
+            labels(0.0, 25_000.0, false, 6),
+            "0 5000 10,000 15,000 20,000 25,000"
+        );
         assert_eq!(labels(0.0, 4e-5, false, 4), "0 1e−5 2e−5 3e−5 4e−5");
         assert_eq!(labels(0.0, 1.2e-5, false, 3), "0 5e−6 1.0e−5");
-        assert_eq!(labels(1e9, 1e9 + 2.0, false, 2), "1.000000000e9 1.000000001e9 1.000000002e9");
+        assert_eq!(
+            labels(1e9, 1e9 + 2.0, false, 2),
+            "1.000000000e9 1.000000001e9 1.000000002e9"
+        );
         assert_eq!(labels(1.0, 64.0, true, 8), "1 2 5 10 20 50");
-        assert_eq!(labels(1.0, 1e8, true, 9), "1 10 100 1000 10,000 100,000 1e6 1e7 1e8");
+        assert_eq!(
+            labels(1.0, 1e8, true, 9),
+            "1 10 100 1000 10,000 100,000 1e6 1e7 1e8"
+        );
         assert_eq!(labels(30.0, 60.0, true, 4), "30 40 50 60");
     }
 
     #[test]
     fn ranges_are_extended_to_round_numbers_and_zero() {
-        let of = |values: &[f64]| Scale::of(values.iter().copied(), false).to_zero().rounded(6, 1.0);
-        assert_eq!(of(&[0.3, 5.7]), Scale { low: 0.0, high: 6.0, log: false });
-        assert_eq!(of(&[90.2, 93.9]), Scale { low: 90.0, high: 94.0, log: false });
-        assert_eq!(of(&[-8.0, -1.0]), Scale { low: -8.0, high: 0.0, log: false });
-        assert_eq!(of(&[]), Scale { low: 0.0, high: 1.0, log: false });
+        let of = |values: &[f64]| {
+            Scale::of(values.iter().copied(), false)
+                .to_zero()
+                .rounded(6, 1.0)
+        };
+        assert_eq!(
+            of(&[0.3, 5.7]),
+            Scale {
+                low: 0.0,
+                high: 6.0,
+                log: false
+            }
+        );
+        assert_eq!(
+            of(&[90.2, 93.9]),
+            Scale {
+                low: 90.0,
+                high: 94.0,
+                log: false
+            }
+        );
+        assert_eq!(
+            of(&[-8.0, -1.0]),
+            Scale {
+                low: -8.0,
+                high: 0.0,
+                log: false
+            }
+        );
+        assert_eq!(
+            of(&[]),
+            Scale {
+                low: 0.0,
+                high: 1.0,
+                log: false
+            }
+        );
         let flat = of(&[2.0, 2.0]);
         assert!(flat.low < 2.0 && flat.high > 2.0);
         // From 1 to 4999, an extension of 3 % reaches 0 and 5000, but not from 4700.
         let steps = |last| Scale::of([1.0, last].into_iter(), false).rounded(10, 0.03);
-        assert_eq!(steps(4999.0), Scale { low: 0.0, high: 5000.0, log: false });
-        assert_eq!(steps(4700.0), Scale { low: 0.0, high: 4700.0, log: false });
+        assert_eq!(
+            steps(4999.0),
+            Scale {
+                low: 0.0,
+                high: 5000.0,
+                log: false
+            }
+        );
+        assert_eq!(
+            steps(4700.0),
+            Scale {
+                low: 0.0,
+                high: 4700.0,
+                log: false
+            }
+        );
     }
 
     #[test]
@@ -232,11 +363,23 @@ mod tests {
 
     #[test]
     fn invalid_ranges_are_refused() {
-        for none in [(1.0, 1.0), (2.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
+        for none in [
+            (1.0, 1.0),
+            (2.0, 1.0),
+            (f64::NAN, 1.0),
+            (0.0, f64::INFINITY),
+        ] {
             assert_eq!(Scale::from_range(Some(none), false), None);
         }
         assert_eq!(Scale::from_range(Some((0.0, 10.0)), true), None);
-        assert_eq!(Scale::from_range(Some((0.0, 10.0)), false), Some(Scale { low: 0.0, high: 10.0, log: false }));
+        assert_eq!(
+            Scale::from_range(Some((0.0, 10.0)), false),
+            Some(Scale {
+                low: 0.0,
+                high: 10.0,
+                log: false
+            })
+        );
     }
 
     proptest! {

@@ -47,9 +47,21 @@ const NOISE: f64 = 25.0;
 /// A shape to draw; later ones cover earlier ones.
 pub(super) enum Shape {
     /// A polyline.
-    Path { points: Vec<Place>, closed: bool, fill: Option<Colour>, stroke: Option<Stroke> },
+    Path {
+        points: Vec<Place>,
+        closed: bool,
+        fill: Option<Colour>,
+        stroke: Option<Stroke>,
+    },
     /// A text with its anchor on the baseline.
-    Text { text: String, at: Place, size: f64, anchor: Anchor, colour: Colour, upwards: bool },
+    Text {
+        text: String,
+        at: Place,
+        size: f64,
+        anchor: Anchor,
+        colour: Colour,
+        upwards: bool,
+    },
 }
 
 /// The style of a line.
@@ -94,18 +106,32 @@ impl Frame {
 
 /// Lays a chart out.
 pub(super) fn lay_out(chart: &Chart) -> Scene {
-    let points = || chart.series.iter().flat_map(|series| series.points.iter().copied());
+    let points = || {
+        chart
+            .series
+            .iter()
+            .flat_map(|series| series.points.iter().copied())
+    };
     let xs = points().filter(|(_, y)| y.is_finite()).map(|(x, _)| x);
     let x_scale = Scale::from_range(chart.x_range, chart.log_x)
         .unwrap_or_else(|| Scale::of(xs, chart.log_x).rounded(X_TICKS, 0.03));
-    let shown = |x: f64| x_scale.place(x).is_some_and(|place| (0.0..=1.0).contains(&place));
+    let shown = |x: f64| {
+        x_scale
+            .place(x)
+            .is_some_and(|place| (0.0..=1.0).contains(&place))
+    };
     let ys = points().filter(|&(x, _)| shown(x)).map(|(_, y)| y);
-    let y_scale =
-        Scale::from_range(chart.y_range, false).unwrap_or_else(|| Scale::of(ys, false).to_zero().rounded(Y_TICKS, 1.0));
+    let y_scale = Scale::from_range(chart.y_range, false)
+        .unwrap_or_else(|| Scale::of(ys, false).to_zero().rounded(Y_TICKS, 1.0));
 
     let mut shapes = Vec::new();
     let y_ticks = y_scale.ticks(Y_TICKS);
-    let widest = |ticks: &[Tick]| ticks.iter().map(|tick| letters::width(&tick.label, NUMBER)).fold(0.0, f64::max);
+    let widest = |ticks: &[Tick]| {
+        ticks
+            .iter()
+            .map(|tick| letters::width(&tick.label, NUMBER))
+            .fold(0.0, f64::max)
+    };
     let left = 24.0 + LABEL + widest(&y_ticks) + 8.0;
     let right = SIZE.0 - 28.0;
     let title = clean(&chart.title);
@@ -124,7 +150,12 @@ pub(super) fn lay_out(chart: &Chart) -> Scene {
         top += 10.0;
     }
     top += legend(chart, (left, right), top, &mut shapes) + 12.0;
-    let frame = Frame { left, right, top, bottom: SIZE.1 - 64.0 };
+    let frame = Frame {
+        left,
+        right,
+        top,
+        bottom: SIZE.1 - 64.0,
+    };
 
     let mut most = X_TICKS;
     let mut x_ticks = x_scale.ticks(most);
@@ -143,7 +174,11 @@ fn legend(chart: &Chart, (left, right): (f64, f64), top: f64, shapes: &mut Vec<S
     let (mut x, mut row) = (left, 0);
     for (at, series) in chart.series.iter().enumerate() {
         let mut name = clean(&series.name);
-        if !series.points.iter().any(|(x, y)| x.is_finite() && y.is_finite()) {
+        if !series
+            .points
+            .iter()
+            .any(|(x, y)| x.is_finite() && y.is_finite())
+        {
             name += " (no points)";
         }
         let name = letters::fitted(&name, LABEL, right - left - SWATCH - 8.0);
@@ -169,7 +204,11 @@ fn legend(chart: &Chart, (left, right): (f64, f64), top: f64, shapes: &mut Vec<S
         shapes.push(label(x + SWATCH + 8.0, name));
         x += width + 28.0;
     }
-    if chart.series.is_empty() { 0.0 } else { LEGEND_ROW * (row as f64 + 1.0) }
+    if chart.series.is_empty() {
+        0.0
+    } else {
+        LEGEND_ROW * (row as f64 + 1.0)
+    }
 }
 
 /// Draws grid, tick labels, axes and axis labels.
@@ -178,16 +217,33 @@ fn axes(chart: &Chart, frame: &Frame, x_ticks: &[Tick], y_ticks: &[Tick], shapes
         points: vec![from, to],
         closed: false,
         fill: None,
-        stroke: Some(Stroke { colour, width: 1.0, dash: &[] }),
+        stroke: Some(Stroke {
+            colour,
+            width: 1.0,
+            dash: &[],
+        }),
     };
     let label = |text: String, at: Place, size: f64, anchor: Anchor, upwards: bool| {
         let colour = if size == NUMBER { GREY } else { INK };
-        Shape::Text { text, at, size, anchor, colour, upwards }
+        Shape::Text {
+            text,
+            at,
+            size,
+            anchor,
+            colour,
+            upwards,
+        }
     };
     for tick in y_ticks {
         let y = frame.y(tick.at);
         shapes.push(straight((frame.left, y), (frame.right, y), GRID));
-        shapes.push(label(tick.label.clone(), (frame.left - 8.0, y + 4.5), NUMBER, Anchor::End, false));
+        shapes.push(label(
+            tick.label.clone(),
+            (frame.left - 8.0, y + 4.5),
+            NUMBER,
+            Anchor::End,
+            false,
+        ));
     }
     for tick in x_ticks {
         let x = frame.x(tick.at);
@@ -198,13 +254,33 @@ fn axes(chart: &Chart, frame: &Frame, x_ticks: &[Tick], y_ticks: &[Tick], shapes
         let at = (x.min(SIZE.0 - 4.0 - half), frame.bottom + 20.0);
         shapes.push(label(tick.label.clone(), at, NUMBER, Anchor::Middle, false));
     }
-    shapes.push(straight((frame.left, frame.top), (frame.left, frame.bottom), GREY));
-    shapes.push(straight((frame.left, frame.bottom), (frame.right, frame.bottom), GREY));
+    shapes.push(straight(
+        (frame.left, frame.top),
+        (frame.left, frame.bottom),
+        GREY,
+    ));
+    shapes.push(straight(
+        (frame.left, frame.bottom),
+        (frame.right, frame.bottom),
+        GREY,
+    ));
     let (middle, height) = ((frame.left + frame.right) / 2.0, frame.bottom - frame.top);
     let text = letters::fitted(&clean(&chart.x), LABEL, frame.right - frame.left);
-    shapes.push(label(text, (middle, SIZE.1 - 16.0), LABEL, Anchor::Middle, false));
+    shapes.push(label(
+        text,
+        (middle, SIZE.1 - 16.0),
+        LABEL,
+        Anchor::Middle,
+        false,
+    ));
     let text = letters::fitted(&clean(&chart.y), LABEL, height);
-    shapes.push(label(text, (12.0 + LABEL, frame.top + height / 2.0), LABEL, Anchor::Middle, true));
+    shapes.push(label(
+        text,
+        (12.0 + LABEL, frame.top + height / 2.0),
+        LABEL,
+        Anchor::Middle,
+        true,
+    ));
 }
 
 /// Draws all lines, then all markers.
@@ -213,11 +289,20 @@ fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes
     let mut markers = Vec::new();
     let mut empty = true;
     for (at, series) in chart.series.iter().enumerate() {
-        let places = series.points.iter().map(|&(x, y)| Some((x_scale.place(x)?, y_scale.place(y)?)));
-        let parts = inside(places.clone()).into_iter().map(|part| part.into_iter().map(to_chart).collect::<Vec<_>>());
+        let places = series
+            .points
+            .iter()
+            .map(|&(x, y)| Some((x_scale.place(x)?, y_scale.place(y)?)));
+        let parts = inside(places.clone())
+            .into_iter()
+            .map(|part| part.into_iter().map(to_chart).collect::<Vec<_>>());
         let parts: Vec<_> = parts.map(|part| thinned(&part, 0.5)).collect();
         empty &= parts.is_empty();
-        let climbed = |part: &Vec<Place>| part.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).sum::<f64>();
+        let climbed = |part: &Vec<Place>| {
+            part.windows(2)
+                .map(|pair| (pair[1].1 - pair[0].1).abs())
+                .sum::<f64>()
+        };
         let noisy = parts.iter().map(climbed).sum::<f64>() > NOISE * (frame.right - frame.left);
         for part in parts {
             if let [alone] = part[..] {
@@ -226,8 +311,16 @@ fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes
                 shapes.push(line(part, at, noisy));
             }
         }
-        let seen: Vec<Place> = places.flatten().filter(|&place| is_inside(place)).map(to_chart).collect();
-        let step = if seen.len() <= MARKED_POINTS { 0.0 } else { MARKER_STEP };
+        let seen: Vec<Place> = places
+            .flatten()
+            .filter(|&place| is_inside(place))
+            .map(to_chart)
+            .collect();
+        let step = if seen.len() <= MARKED_POINTS {
+            0.0
+        } else {
+            MARKER_STEP
+        };
         // Offset per series, so that markers of similar curves do not overlap.
         let mut left = step * at as f64 / chart.series.len() as f64;
         let mut last = seen.first().map_or(0.0, |place| place.0);
@@ -240,9 +333,19 @@ fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes
         }
     }
     if empty {
-        let at = ((frame.left + frame.right) / 2.0, (frame.top + frame.bottom) / 2.0);
+        let at = (
+            (frame.left + frame.right) / 2.0,
+            (frame.top + frame.bottom) / 2.0,
+        );
         let text = "no points".to_owned();
-        shapes.push(Shape::Text { text, at, size: LABEL, anchor: Anchor::Middle, colour: GREY, upwards: false });
+        shapes.push(Shape::Text {
+            text,
+            at,
+            size: LABEL,
+            anchor: Anchor::Middle,
+            colour: GREY,
+            upwards: false,
+        });
     }
     shapes.append(&mut markers);
 }
@@ -251,17 +354,35 @@ fn curves(chart: &Chart, frame: &Frame, x_scale: &Scale, y_scale: &Scale, shapes
 fn line(points: Vec<Place>, at: usize, noisy: bool) -> Shape {
     let (colour, dash) = (COLOURS[at % COLOURS.len()], DASHES[at % DASHES.len()]);
     let stroke = if noisy {
-        Stroke { colour: colour.map(|part| 0xff - (0xff - part) / 2), width: 1.0, dash: &[] }
+        Stroke {
+            colour: colour.map(|part| 0xff - (0xff - part) / 2),
+            width: 1.0,
+            dash: &[],
+        }
     } else {
-        Stroke { colour, width: 2.0, dash }
+        Stroke {
+            colour,
+            width: 2.0,
+            dash,
+        }
     };
-    Shape::Path { points, closed: false, fill: None, stroke: Some(stroke) }
+    Shape::Path {
+        points,
+        closed: false,
+        fill: None,
+        stroke: Some(stroke),
+    }
 }
 
 /// The marker of series `at`: circle, square, triangle, diamond or inverted triangle of similar area.
 fn marker((x, y): Place, at: usize) -> Shape {
-    let (corners, radius, turn) =
-        [(16, 4.2, 0.0), (4, 5.3, 0.125), (3, 6.2, 0.75), (4, 5.8, 0.0), (3, 6.2, 0.25)][at % MARKERS];
+    let (corners, radius, turn) = [
+        (16, 4.2, 0.0),
+        (4, 5.3, 0.125),
+        (3, 6.2, 0.75),
+        (4, 5.8, 0.0),
+        (3, 6.2, 0.25),
+    ][at % MARKERS];
     let corner = |n: usize| {
         let angle = (n as f64 / f64::from(corners) + turn) * std::f64::consts::TAU;
         (x + radius * angle.cos(), y + radius * angle.sin())
@@ -270,12 +391,19 @@ fn marker((x, y): Place, at: usize) -> Shape {
         points: (0..corners as usize).map(corner).collect(),
         closed: true,
         fill: Some(COLOURS[at % COLOURS.len()]),
-        stroke: Some(Stroke { colour: PAPER, width: 1.0, dash: &[] }),
+        stroke: Some(Stroke {
+            colour: PAPER,
+            width: 1.0,
+            dash: &[],
+        }),
     }
 }
 
 /// Text on one line without characters that XML forbids.
 fn clean(text: &str) -> String {
-    let one_line = text.replace(|letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}'), " ");
+    let one_line = text.replace(
+        |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}'),
+        " ",
+    );
     one_line.trim().to_owned()
 }

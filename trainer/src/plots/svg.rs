@@ -15,15 +15,29 @@ pub(super) fn render(scene: &Scene) -> String {
     );
     for shape in &scene.shapes {
         svg += &match shape {
-            Shape::Path { points, closed, fill, stroke } => {
+            Shape::Path {
+                points,
+                closed,
+                fill,
+                stroke,
+            } => {
                 let mut element = String::from("<path d=\"");
                 for (n, &(x, y)) in points.iter().enumerate() {
-                    element += &format!("{}{} {}", if n == 0 { "M" } else { "L" }, short(x), short(y));
+                    element += &format!(
+                        "{}{} {}",
+                        if n == 0 { "M" } else { "L" },
+                        short(x),
+                        short(y)
+                    );
                 }
                 let fill = fill.map_or("none".to_owned(), hex);
                 element += &format!("{}\" fill=\"{fill}\"", if *closed { "Z" } else { "" });
                 if let Some(stroke) = stroke {
-                    element += &format!(" stroke=\"{}\" stroke-width=\"{}\"", hex(stroke.colour), short(stroke.width));
+                    element += &format!(
+                        " stroke=\"{}\" stroke-width=\"{}\"",
+                        hex(stroke.colour),
+                        short(stroke.width)
+                    );
                     element += " stroke-linejoin=\"round\"";
                     if !stroke.dash.is_empty() {
                         let lengths: Vec<String> = stroke.dash.iter().copied().map(short).collect();
@@ -32,7 +46,14 @@ pub(super) fn render(scene: &Scene) -> String {
                 }
                 element + "/>\n"
             }
-            Shape::Text { text, at: (x, y), size, anchor, colour, upwards } => {
+            Shape::Text {
+                text,
+                at: (x, y),
+                size,
+                anchor,
+                colour,
+                upwards,
+            } => {
                 let (x, y) = (short(*x), short(*y));
                 let place = if *upwards {
                     format!("transform=\"translate({x} {y}) rotate(-90)\"")
@@ -45,7 +66,9 @@ pub(super) fn render(scene: &Scene) -> String {
                     Anchor::End => "end",
                 };
                 let (size, colour, text) = (short(*size), hex(*colour), escaped(text));
-                format!("<text {place} font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>\n")
+                format!(
+                    "<text {place} font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>\n"
+                )
             }
         };
     }
@@ -59,9 +82,15 @@ fn hex([red, green, blue]: Colour) -> String {
 /// Two decimals suffice for any screen and hide differences between machines.
 fn short(value: f64) -> String {
     let written = format!("{value:.2}");
-    written.trim_end_matches('0').trim_end_matches('.').to_owned()
+    written
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }

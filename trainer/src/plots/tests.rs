@@ -4,7 +4,10 @@ use super::*;
 use proptest::prelude::*;
 
 fn curve(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
-    Series { name: name.into(), points: points.into_iter().collect() }
+    Series {
+        name: name.into(),
+        points: points.into_iter().collect(),
+    }
 }
 
 #[test]
@@ -23,31 +26,62 @@ fn file_contains_title_names_and_curves() {
     };
     chart.write(&stem).expect("written");
     let svg = std::fs::read_to_string(folder.path().join("new/margin-0.1.svg")).expect("read");
-    for words in
-        ["Loss &amp; &lt;margin&gt; &quot;δ&quot;", ">step<", ">loss<", ">proxy-based<", ">cross-entropy<", ">10<"]
-    {
+    for words in [
+        "Loss &amp; &lt;margin&gt; &quot;δ&quot;",
+        ">step<",
+        ">loss<",
+        ">proxy-based<",
+        ">cross-entropy<",
+        ">10<",
+    ] {
         assert!(svg.contains(words), "{words} in {svg}");
     }
     assert_eq!(svg, chart.svg(), "the same chart gives the same bytes");
     // A curve and its legend line per series; the second is dashed.
     for (colour, dashed) in [("#0072b2", false), ("#d55e00", true)] {
-        let lines: Vec<&str> =
-            svg.lines().filter(|line| line.contains(&format!("stroke=\"{colour}\" stroke-width=\"2\""))).collect();
+        let lines: Vec<&str> = svg
+            .lines()
+            .filter(|line| line.contains(&format!("stroke=\"{colour}\" stroke-width=\"2\"")))
+            .collect();
         assert_eq!(lines.len(), 2, "{svg}");
-        assert!(lines.iter().all(|line| line.contains("stroke-dasharray") == dashed), "{lines:?}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.contains("stroke-dasharray") == dashed),
+            "{lines:?}"
+        );
     }
-    let files: Vec<_> = std::fs::read_dir(folder.path().join("new")).expect("a folder").collect();
+    let files: Vec<_> = std::fs::read_dir(folder.path().join("new"))
+        .expect("a folder")
+        .collect();
     assert_eq!(files.len(), 1, "{files:?}");
 }
 
 #[test]
 fn charts_without_points_are_drawn_empty() {
-    let nothing = [(f64::NAN, 1.0), (1.0, f64::NAN), (f64::INFINITY, 0.0), (2.0, f64::NEG_INFINITY)];
-    for series in [vec![], vec![curve("none", [])], vec![curve("none", nothing)]] {
+    let nothing = [
+        (f64::NAN, 1.0),
+        (1.0, f64::NAN),
+        (f64::INFINITY, 0.0),
+        (2.0, f64::NEG_INFINITY),
+    ];
+    for series in [
+        vec![],
+        vec![curve("none", [])],
+        vec![curve("none", nothing)],
+    ] {
         for log_x in [false, true] {
-            let chart = Chart { title: "Recall".into(), series: series.clone(), log_x, ..Chart::default() };
+            let chart = Chart {
+                title: "Recall".into(),
+                series: series.clone(),
+                log_x,
+                ..Chart::default()
+            };
             let svg = chart.svg();
-            assert!(svg.contains(">no points<") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            assert!(
+                svg.contains(">no points<") && !svg.contains("NaN") && !svg.contains("inf"),
+                "{svg}"
+            );
             assert_eq!(svg.contains(">none (no points)<"), !series.is_empty());
         }
     }
@@ -55,8 +89,18 @@ fn charts_without_points_are_drawn_empty() {
 
 #[test]
 fn curves_have_gaps_and_isolated_points_have_markers() {
-    let points = [(0.0, 0.0), (1.0, 1.0), (2.0, f64::NAN), (3.0, 1.0), (4.0, f64::NAN)];
-    let svg = Chart { series: vec![curve("a", points)], ..Chart::default() }.svg();
+    let points = [
+        (0.0, 0.0),
+        (1.0, 1.0),
+        (2.0, f64::NAN),
+        (3.0, 1.0),
+        (4.0, f64::NAN),
+    ];
+    let svg = Chart {
+        series: vec![curve("a", points)],
+        ..Chart::default()
+    }
+    .svg();
     // Lines: legend and the first two points. Markers: legend, these two and the isolated point.
     assert_eq!(svg.matches("stroke-width=\"2\"").count(), 2);
     assert!(svg.matches("Z\"").count() >= 4);
@@ -64,16 +108,31 @@ fn curves_have_gaps_and_isolated_points_have_markers() {
 
 #[test]
 fn long_names_and_many_series_stay_inside_the_chart() {
-    let many = (0..60).map(|n| curve(&format!("{} {n}", "margin ".repeat(n)), [(1.0, n as f64)])).collect();
-    let chart = Chart { title: "title ".repeat(90), series: many, ..Chart::default() };
+    let many = (0..60)
+        .map(|n| curve(&format!("{} {n}", "margin ".repeat(n)), [(1.0, n as f64)]))
+        .collect();
+    let chart = Chart {
+        title: "title ".repeat(90),
+        series: many,
+        ..Chart::default()
+    };
     let svg = chart.svg();
     assert!(svg.contains(" more<") && svg.contains('…'));
     for text in svg.lines().filter(|line| line.starts_with("<text x")) {
         let number = |name: &str| {
-            let (_, rest) = text.split_once(&format!(" {name}=\"")).expect("an attribute");
-            rest.split('"').next().and_then(|number| number.parse::<f64>().ok()).expect("a number")
+            let (_, rest) = text
+                .split_once(&format!(" {name}=\""))
+                .expect("an attribute");
+            rest.split('"')
+                .next()
+                .and_then(|number| number.parse::<f64>().ok())
+                .expect("a number")
         };
-        let words = text.trim_end_matches("</text>").rsplit('>').next().expect("words");
+        let words = text
+            .trim_end_matches("</text>")
+            .rsplit('>')
+            .next()
+            .expect("words");
         let (x, width) = (number("x"), letters::width(words, number("font-size")));
         let left = match text {
             _ if text.contains("\"start\"") => x,
@@ -87,17 +146,33 @@ fn long_names_and_many_series_stay_inside_the_chart() {
 #[test]
 fn many_points_make_a_short_file() {
     let points = (0..200_000).map(|step| (f64::from(step), f64::from(step % 7)));
-    let svg = Chart { series: vec![curve("a", points)], ..Chart::default() }.svg();
+    let svg = Chart {
+        series: vec![curve("a", points)],
+        ..Chart::default()
+    }
+    .svg();
     assert!(svg.len() < 200_000, "{}", svg.len());
 }
 
 #[test]
 fn running_mean_is_centred_and_skips_non_finite_values() {
-    let points = [(0.0, 1.0), (1.0, 2.0), (2.0, 6.0), (3.0, f64::NAN), (4.0, 8.0)];
+    let points = [
+        (0.0, 1.0),
+        (1.0, 2.0),
+        (2.0, 6.0),
+        (3.0, f64::NAN),
+        (4.0, 8.0),
+    ];
     // (1 + 2) / 2, (1 + 2 + 6) / 3, (2 + 6) / 2, (6 + 8) / 2, 8 / 1.
-    assert_eq!(smoothed(&points, 3), [(0.0, 1.5), (1.0, 3.0), (2.0, 4.0), (3.0, 7.0), (4.0, 8.0)]);
+    assert_eq!(
+        smoothed(&points, 3),
+        [(0.0, 1.5), (1.0, 3.0), (2.0, 4.0), (3.0, 7.0), (4.0, 8.0)]
+    );
     assert_eq!(smoothed(&points[..3], 0), points[..3]);
-    assert_eq!(smoothed(&points[..3], 2), [(0.0, 1.0), (1.0, 1.5), (2.0, 4.0)]);
+    assert_eq!(
+        smoothed(&points[..3], 2),
+        [(0.0, 1.0), (1.0, 1.5), (2.0, 4.0)]
+    );
     assert!(smoothed(&points[3..4], 1)[0].1.is_nan());
     assert!(smoothed(&[], 5).is_empty());
     assert_eq!(smoothed(&points[..3], usize::MAX)[1].1, 3.0);
@@ -115,7 +190,14 @@ fn any_chart() -> impl Strategy<Value = Chart> {
     )
         .prop_map(|(points, y_range, x_range, log_x, title)| {
             let series = vec![curve(&title, points)];
-            Chart { title, series, y_range, x_range, log_x, ..Chart::default() }
+            Chart {
+                title,
+                series,
+                y_range,
+                x_range,
+                log_x,
+                ..Chart::default()
+            }
         })
 }
 

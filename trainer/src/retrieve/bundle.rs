@@ -52,11 +52,19 @@ pub fn open_on(path: &Path, device: OpenDevice) -> Result<BundleRetrievers> {
 fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<BundleRetrievers> {
     let linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
     let bundle = linker.bundle();
-    let concepts = KbFile { kb: bundle.concepts.to_knowledge_base()?, blake3: bundle.manifest.kb.blake3.clone() };
+    let concepts = KbFile {
+        kb: bundle.concepts.to_knowledge_base()?,
+        blake3: bundle.manifest.kb.blake3.clone(),
+    };
     let abbreviations = bundle.manifest.view.abbreviations;
     let opened = Rc::new(Opened { linker, device });
     let dense = Box::new(DenseRetriever(opened.clone()));
-    Ok(BundleRetrievers { concepts, dense, link: Box::new(LinkRetriever(opened)), abbreviations })
+    Ok(BundleRetrievers {
+        concepts,
+        dense,
+        link: Box::new(LinkRetriever(opened)),
+        abbreviations,
+    })
 }
 
 /// Mentions in groups of some thousands. The mentions of a text stay together.
@@ -101,8 +109,16 @@ impl Opened {
 
 fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
     let bundle = linker.bundle();
-    let (view, index, encoder) = (&bundle.manifest.view, bundle.index.info(), &bundle.manifest.encoder);
-    let search = if index.hnsw.is_some() { "HNSW" } else { "exact search" };
+    let (view, index, encoder) = (
+        &bundle.manifest.view,
+        bundle.index.info(),
+        &bundle.manifest.encoder,
+    );
+    let search = if index.hnsw.is_some() {
+        "HNSW"
+    } else {
+        "exact search"
+    };
     let search = match linker.scorer() {
         Scorer::Dual => search.to_owned(),
         Scorer::SumOfMax => format!("Sum-of-Max over the best {FIRST_PASS} of {search}"),
@@ -112,10 +128,18 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
         encoder.name,
         view.mention_template,
         view.mention_tokens,
-        if view.abbreviations { ", short forms written out," } else { "" },
+        if view.abbreviations {
+            ", short forms written out,"
+        } else {
+            ""
+        },
         view.concepts,
         index.rows,
-        if view.mix > 0.0 { format!(" and {} of its template", view.mix) } else { String::new() },
+        if view.mix > 0.0 {
+            format!(" and {} of its template", view.mix)
+        } else {
+            String::new()
+        },
         encoder.reduction.score,
         encoder.reduction.pooling,
         index.precision,
@@ -128,15 +152,26 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, with_nil_model: boo
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
         "as `pel link` does it, names that the dictionary recognises{} and companions included, NIL by {} unless the mention bears its best concept's name: {}",
-        if spelling > 0.0 { format!(", {spelling} of spelling in a score") } else { String::new() },
-        if with_nil_model { "the score and the NIL model" } else { "the score alone" },
+        if spelling > 0.0 {
+            format!(", {spelling} of spelling in a score")
+        } else {
+            String::new()
+        },
+        if with_nil_model {
+            "the score and the NIL model"
+        } else {
+            "the score alone"
+        },
         search_protocol(linker, device)
     )
 }
 
 /// The candidates of a link with the scores that decide NIL. All scores of a mention shift alike, so the order stays.
 fn ranked(link: &Link) -> Vec<Candidate> {
-    link.candidates.iter().map(|found| Candidate::new(found.concept, found.score + link.nil_offset)).collect()
+    link.candidates
+        .iter()
+        .map(|found| Candidate::new(found.concept, found.score + link.nil_offset))
+        .collect()
 }
 
 /// As [`ranked`]. The first candidate has an infinite score if it is linked at any score.
@@ -163,16 +198,31 @@ impl Retriever for DenseRetriever {
 
     fn threshold(&self) -> Option<f32> {
         // A threshold that was chosen for other scores does not apply to similarities.
-        let alone = self.0.policy().model.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
+        let alone =
+            self.0.policy().model.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
         self.0.policy().threshold.filter(|_| alone)
     }
 
-    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         let linker = &self.0.linker;
-        let Bundle { manifest, tokens, .. } = linker.bundle();
+        let Bundle {
+            manifest, tokens, ..
+        } = linker.bundle();
         let (encoder, scorer, view) = (linker.encoder(), linker.scorer(), &manifest.view);
-        let mentions = MentionEncoder { encoder, scorer, tokens, view };
-        mentions.search(queries, done, |vectors, sequences| linker.search(sequences, vectors, k))
+        let mentions = MentionEncoder {
+            encoder,
+            scorer,
+            tokens,
+            view,
+        };
+        mentions.search(queries, done, |vectors, sequences| {
+            linker.search(sequences, vectors, k)
+        })
     }
 }
 
@@ -182,7 +232,11 @@ impl Retriever for LinkRetriever {
     }
 
     fn protocol(&self) -> String {
-        protocol(&self.0.linker, &self.0.device, self.0.policy().model.is_some())
+        protocol(
+            &self.0.linker,
+            &self.0.device,
+            self.0.policy().model.is_some(),
+        )
     }
 
     fn search_kind(&self) -> SearchKind {
@@ -197,11 +251,21 @@ impl Retriever for LinkRetriever {
         true
     }
 
-    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         self.linked(queries, k, done, ranked)
     }
 
-    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn judged(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         self.linked(queries, k, done, judged)
     }
 }

@@ -31,7 +31,11 @@ impl Found {
         let mut read = Split::read(corpus, split, every, kb, None)?;
         read.mentions.retain(|gold| gold.concept.is_some());
         if read.mentions.is_empty() {
-            let among = if every > 1 { format!(" (one of {every} was looked at)") } else { String::new() };
+            let among = if every > 1 {
+                format!(" (one of {every} was looked at)")
+            } else {
+                String::new()
+            };
             return Err(Error::input(format!(
                 "{}: the split {split} has no mention whose concept is in the knowledge base{among}",
                 corpus.display()
@@ -57,7 +61,11 @@ impl Found {
         let within = within.map(|(own, kb)| Within::new(retriever, kb, own));
         let retriever = within.as_ref().map_or(retriever, |within| within);
         let ranked = crate::retrieve::search(retriever, &split, top, "searching")?;
-        Ok(Self { split, ranked, missing: 0 })
+        Ok(Self {
+            split,
+            ranked,
+            missing: 0,
+        })
     }
 
     /// The lists of a file for the mentions of a split. Mentions without a list are dropped and counted.
@@ -66,7 +74,10 @@ impl Found {
     /// If the file cannot be read, has none of the mentions, or has other right concepts for most: it is of another corpus.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
         let lists = candidate_lists::CandidateLists::read(from, kb)?;
-        let all = lists.of_split(&split, kb)?.into_iter().map(|list| Some(list?.ranked(top)));
+        let all = lists
+            .of_split(&split, kb)?
+            .into_iter()
+            .map(|list| Some(list?.ranked(top)));
         let all: Vec<Option<Vec<Candidate>>> = all.collect();
         let (mut ranked, mut kept) = (Vec::new(), Vec::new());
         for (gold, list) in split.mentions.iter().zip(all) {
@@ -83,19 +94,32 @@ impl Found {
         }
         let missing = split.mentions.len() - kept.len();
         split.mentions = kept;
-        Ok(Self { split, ranked, missing })
+        Ok(Self {
+            split,
+            ranked,
+            missing,
+        })
     }
 
     /// The lists with their first `k` candidates in the order of a ranker's scores.
     pub fn reranked(&self, scores: &[Vec<f32>], k: usize) -> CandidateLists {
-        self.ranked.iter().zip(scores).map(|(ranked, scores)| reranked(ranked, scores, k)).collect()
+        self.ranked
+            .iter()
+            .zip(scores)
+            .map(|(ranked, scores)| reranked(ranked, scores, k))
+            .collect()
     }
 
     /// Writes the lists, with the ranker's scores if there is one.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, out: &Path, kb: &KnowledgeBase, teacher: Option<&[Vec<f32>]>) -> Result<()> {
+    pub fn write(
+        &self,
+        out: &Path,
+        kb: &KnowledgeBase,
+        teacher: Option<&[Vec<f32>]>,
+    ) -> Result<()> {
         let id = |concept: ConceptId| kb.get(concept).map(|concept| concept.id.clone());
         let Self { split, ranked, .. } = self;
         write_atomic(out, |file| {
@@ -111,12 +135,20 @@ impl Found {
                     start,
                     end,
                     id: gold.concept.and_then(id),
-                    candidates: kept.iter().filter_map(|at| id(ranked[*at].concept)).collect(),
+                    candidates: kept
+                        .iter()
+                        .filter_map(|at| id(ranked[*at].concept))
+                        .collect(),
                     scores: kept.iter().map(|at| ranked[*at].score).collect(),
-                    teacher: kept.iter().filter_map(|at| teacher.get(*at).copied()).collect(),
+                    teacher: kept
+                        .iter()
+                        .filter_map(|at| teacher.get(*at).copied())
+                        .collect(),
                 };
-                serde_json::to_writer(&mut *file, &line).map_err(|cause| io_error("writing", out, cause.into()))?;
-                file.write_all(b"\n").map_err(|cause| io_error("writing", out, cause))?;
+                serde_json::to_writer(&mut *file, &line)
+                    .map_err(|cause| io_error("writing", out, cause.into()))?;
+                file.write_all(b"\n")
+                    .map_err(|cause| io_error("writing", out, cause))?;
             }
             Ok(())
         })

@@ -40,25 +40,41 @@ impl MentionEncoder<'_> {
         done: Tick<'_>,
         search: impl Fn(&Queries, usize) -> Vec<Vec<Candidate>>,
     ) -> Result<CandidateLists> {
-        let Self { encoder, scorer, tokens, view } = self;
+        let Self {
+            encoder,
+            scorer,
+            tokens,
+            view,
+        } = self;
         let (mut interner, mut reader) = (SequenceInterner::default(), view.reader());
         let mut sequence_of: Vec<Option<usize>> = Vec::with_capacity(queries.len());
         for query in queries {
             let mention = reader.mention(query.text, query.span)?;
-            sequence_of.push(view.mention(tokens, &mention)?.map(|encoded| interner.intern(encoded)));
+            sequence_of.push(
+                view.mention(tokens, &mention)?
+                    .map(|encoded| interner.intern(encoded)),
+            );
         }
         let sequences = interner.into_sequences();
         let mut mentions = vec![0; sequences.len()];
-        sequence_of.iter().flatten().for_each(|at| mentions[*at] += 1);
+        sequence_of
+            .iter()
+            .flatten()
+            .for_each(|at| mentions[*at] += 1);
         done(sequence_of.iter().filter(|at| at.is_none()).count())?;
         let mut found: CandidateLists = Vec::with_capacity(sequences.len());
         for (sequences, mentions) in sequences.chunks(SEQUENCES).zip(mentions.chunks(SEQUENCES)) {
             let rows: Vec<&Encoded> = sequences.iter().collect();
             let size = BatchSize::of_tokens(BATCH_TOKENS);
-            let vectors = Queries::encode(encoder, *scorer, Side::Mention, &rows, size, |_| interrupt::check())?;
+            let vectors = Queries::encode(encoder, *scorer, Side::Mention, &rows, size, |_| {
+                interrupt::check()
+            })?;
             found.extend(search(&vectors, rows.len()));
             done(mentions.iter().sum())?;
         }
-        Ok(sequence_of.into_iter().map(|at| at.map_or_else(Vec::new, |at| found[at].clone())).collect())
+        Ok(sequence_of
+            .into_iter()
+            .map(|at| at.map_or_else(Vec::new, |at| found[at].clone()))
+            .collect())
     }
 }

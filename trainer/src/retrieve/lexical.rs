@@ -5,7 +5,9 @@ use crate::retrieve::{CandidateLists, Retriever, Tick};
 use clap::ValueEnum;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::KnowledgeBase;
-use pel_shared::lexical::{Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Scratch};
+use pel_shared::lexical::{
+    Bm25, Bm25Config, CharTfidf, ExactNames, MajoritySurface, Normal, Scratch,
+};
 use pel_shared::score::Candidate;
 use pel_shared::text::abbreviations::Reader;
 use rayon::prelude::*;
@@ -34,7 +36,11 @@ pub enum System {
 }
 
 /// The systems to measure, each once, in the given order.
-pub(crate) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: bool) -> Result<Vec<System>> {
+pub(crate) fn chosen(
+    asked: Option<&[System]>,
+    has_training: bool,
+    has_bundle: bool,
+) -> Result<Vec<System>> {
     let mut chosen = Vec::new();
     match asked {
         Some(asked) => asked.iter().for_each(|system| {
@@ -48,7 +54,10 @@ pub(crate) fn chosen(asked: Option<&[System]>, has_training: bool, has_bundle: b
             chosen.extend(has_bundle.then_some(System::Dense));
         }
     }
-    if let Some(system) = chosen.iter().find(|system| system.needs_bundle() && !has_bundle) {
+    if let Some(system) = chosen
+        .iter()
+        .find(|system| system.needs_bundle() && !has_bundle)
+    {
         return Err(needs_bundle(*system));
     }
     Ok(chosen)
@@ -62,8 +71,12 @@ impl System {
 }
 
 pub(crate) fn needs_bundle(system: System) -> Error {
-    let name = system.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-    Error::input(format!("the system `{name}` needs an encoder and an index: give --bundle"))
+    let name = system
+        .to_possible_value()
+        .map_or(String::new(), |value| value.get_name().to_owned());
+    Error::input(format!(
+        "the system `{name}` needs an encoder and an index: give --bundle"
+    ))
 }
 
 /// A system that uses only the mention's text. Equal texts are searched once, on all processors.
@@ -85,10 +98,19 @@ impl Retriever for BySurface {
     }
 
     fn protocol(&self) -> String {
-        format!("{}; short forms {}", self.protocol, short_forms(self.written_out))
+        format!(
+            "{}; short forms {}",
+            self.protocol,
+            short_forms(self.written_out)
+        )
     }
 
-    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         let mut places: HashMap<Cow<'_, str>, usize> = HashMap::new();
         let mut surfaces: Vec<(Cow<'_, str>, usize)> = Vec::new();
         let mut of_query = Vec::with_capacity(queries.len());
@@ -106,17 +128,26 @@ impl Retriever for BySurface {
         }
         let mut answers: CandidateLists = Vec::with_capacity(surfaces.len());
         for some in surfaces.chunks(AT_ONCE) {
-            let one = |scratch: &mut Scratch, (surface, _): &(Cow<'_, str>, usize)| (self.search)(surface, k, scratch);
+            let one = |scratch: &mut Scratch, (surface, _): &(Cow<'_, str>, usize)| {
+                (self.search)(surface, k, scratch)
+            };
             answers.par_extend(some.par_iter().map_init(Scratch::new, one));
             done(some.iter().map(|(_, mentions)| mentions).sum())?;
         }
-        Ok(of_query.into_iter().map(|at| answers.get(at).cloned().unwrap_or_default()).collect())
+        Ok(of_query
+            .into_iter()
+            .map(|at| answers.get(at).cloned().unwrap_or_default())
+            .collect())
     }
 }
 
 /// How short forms that a text defines are read, for reports.
 pub fn short_forms(written_out: bool) -> &'static str {
-    if written_out { "written out" } else { "as they stand" }
+    if written_out {
+        "written out"
+    } else {
+        "as they stand"
+    }
 }
 
 /// Builds a lexical system. `abbreviations` is whether it expands the short forms that a text defines.
@@ -132,13 +163,22 @@ pub fn lexical(
     let written_out = abbreviations;
     let exact = |name, normal, how: &str| {
         let names = ExactNames::new(kb, normal);
-        let protocol =
-            format!("mention text equal to a name or synonym, {how}; every bearer of the name is a candidate");
+        let protocol = format!(
+            "mention text equal to a name or synonym, {how}; every bearer of the name is a candidate"
+        );
         let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
-        BySurface { name, protocol, written_out, search }
+        BySurface {
+            name,
+            protocol,
+            written_out,
+            search,
+        }
     };
     let bm25 = |name, definitions| -> Result<BySurface> {
-        let config = Bm25Config { definitions, ..Bm25Config::default() };
+        let config = Bm25Config {
+            definitions,
+            ..Bm25Config::default()
+        };
         let index = Bm25::new(kb, config)?;
         let and = if definitions { " and definition" } else { "" };
         let (k1, b) = (config.k1, config.b);
@@ -146,36 +186,60 @@ pub fn lexical(
             "words of the mention text, lower-cased, against one document per concept of all names{and}; BM25 as Lucene \
              has it, k1 {k1}, b {b}"
         );
-        let search: Box<Search> = Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
-        Ok(BySurface { name, protocol, written_out, search })
+        let search: Box<Search> =
+            Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+        Ok(BySurface {
+            name,
+            protocol,
+            written_out,
+            search,
+        })
     };
     match system {
         System::Exact => Ok(exact("exact", Normal::LowerCase, "lower-cased")),
-        System::ExactWords => Ok(exact("exact-words", Normal::Words, "lower-cased, punctuation read as a space")),
+        System::ExactWords => Ok(exact(
+            "exact-words",
+            Normal::Words,
+            "lower-cased, punctuation read as a space",
+        )),
         System::Tfidf => {
             let index = CharTfidf::new(kb);
             let protocol = "mention text against every name and synonym, lower-cased; character 3-grams within words, \
                 TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name of a concept"
                 .to_owned();
-            let search: Box<Search> = Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
-            Ok(BySurface { name: "tfidf", protocol, written_out, search })
+            let search: Box<Search> =
+                Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+            Ok(BySurface {
+                name: "tfidf",
+                protocol,
+                written_out,
+                search,
+            })
         }
         System::Bm25 => bm25("bm25", false),
         System::Bm25Definitions => bm25("bm25-definitions", true),
         System::Majority => {
-            let training = training.ok_or_else(|| Error::input("the system `majority` needs a training split"))?;
+            let training = training
+                .ok_or_else(|| Error::input("the system `majority` needs a training split"))?;
             let split = &training.counts.split;
-            let seen = training
-                .mentions
-                .iter()
-                .map(|mention| (mention.surface(written_out), mention.id.as_deref().and_then(|id| kb.find(id))));
+            let seen = training.mentions.iter().map(|mention| {
+                (
+                    mention.surface(written_out),
+                    mention.id.as_deref().and_then(|id| kb.find(id)),
+                )
+            });
             let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
             let protocol = format!(
                 "the concepts that the mention text, lower-cased, stood for in the split {split}, most frequent first, \
                  then those of that name"
             );
             let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
-            Ok(BySurface { name: "majority", protocol, written_out, search })
+            Ok(BySurface {
+                name: "majority",
+                protocol,
+                written_out,
+                search,
+            })
         }
         System::Dense | System::Link => Err(needs_bundle(system)),
     }

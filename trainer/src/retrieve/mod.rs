@@ -51,14 +51,24 @@ pub trait Retriever {
     ///
     /// # Errors
     /// If a mention cannot be encoded, or `done` fails.
-    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists>;
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists>;
 
     /// As [`Retriever::search`], with the scores that decide NIL. The first candidate's score is infinite if it is linked at any
     /// score: `pel link` so links a mention to a concept with its name.
     ///
     /// # Errors
     /// As [`Retriever::search`].
-    fn judged(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn judged(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         self.search(queries, k, done)
     }
 
@@ -109,7 +119,9 @@ pub(crate) fn search(
     k: usize,
     doing: &'static str,
 ) -> Result<CandidateLists> {
-    asked(retriever, split, doing, |queries, done| retriever.search(queries, k, done))
+    asked(retriever, split, doing, |queries, done| {
+        retriever.search(queries, k, done)
+    })
 }
 
 /// As [`search`], with the scores that decide NIL.
@@ -119,7 +131,9 @@ pub(crate) fn judged(
     k: usize,
     doing: &'static str,
 ) -> Result<CandidateLists> {
-    asked(retriever, split, doing, |queries, done| retriever.judged(queries, k, done))
+    asked(retriever, split, doing, |queries, done| {
+        retriever.judged(queries, k, done)
+    })
 }
 
 fn asked(
@@ -137,7 +151,10 @@ fn asked(
     let ranked = ask(&queries, &mut done).context(|| retriever.name().to_owned())?;
     if ranked.len() != queries.len() {
         let (expected, found) = (queries.len(), ranked.len());
-        return Err(Error::artifact(format!("{}: expected {expected} answers, found {found}", retriever.name())));
+        return Err(Error::artifact(format!(
+            "{}: expected {expected} answers, found {found}",
+            retriever.name()
+        )));
     }
     Ok(ranked)
 }

@@ -27,7 +27,11 @@ pub struct Reranker<'a> {
 impl<'a> Reranker<'a> {
     /// A ranker whose concepts are tokenized when they are first needed.
     pub fn new(ranker: &'a Ranker, kb: &'a KnowledgeBase) -> Self {
-        Self { ranker, kb, entities: RefCell::default() }
+        Self {
+            ranker,
+            kb,
+            entities: RefCell::default(),
+        }
     }
 
     /// The scores of the first `k` candidates of each mention. A mention that normalises to nothing has none. A concept without a
@@ -48,7 +52,9 @@ impl<'a> Reranker<'a> {
         let (mut reader, mut pairs) = (self.ranker.view().reader(), Pairs::default());
         let mut entities = self.entities.borrow_mut();
         for (query, candidates) in queries.iter().zip(candidates) {
-            let mention = self.ranker.mention(&reader.mention(query.text, query.span)?)?;
+            let mention = self
+                .ranker
+                .mention(&reader.mention(query.text, query.span)?)?;
             let candidates = &candidates[..k.min(candidates.len())];
             for Candidate { concept, .. } in candidates {
                 let encode = || self.ranker.entity(self.kb.get(*concept)?).ok();
@@ -86,21 +92,32 @@ pub fn scores(
     let queries: Vec<MentionQuery<'_>> = split.queries().collect();
     let lengths: Vec<usize> = ranked.iter().map(|ranked| ranked.len().min(k)).collect();
     let piece = (PAIRS / k.max(1)).max(1);
-    let sizes: Vec<u64> = lengths.chunks(piece).map(|lengths| 4 * lengths.iter().sum::<usize>() as u64).collect();
-    let mut begun = store.map(|store| store.work.open(&store.key, &sizes)).transpose()?;
+    let sizes: Vec<u64> = lengths
+        .chunks(piece)
+        .map(|lengths| 4 * lengths.iter().sum::<usize>() as u64)
+        .collect();
+    let mut begun = store
+        .map(|store| store.work.open(&store.key, &sizes))
+        .transpose()?;
     let mut all = match &mut begun {
         Some(begun) => read(begun, &lengths[..(begun.done() * piece).min(lengths.len())])?,
         None => Vec::new(),
     };
     let mut progress = Progress::new("ranking", queries.len() as u64, "mentions");
     progress.resume_at(all.len() as u64);
-    for (queries, ranked) in queries.chunks(piece).zip(ranked.chunks(piece)).skip(all.len().div_ceil(piece)) {
+    for (queries, ranked) in queries
+        .chunks(piece)
+        .zip(ranked.chunks(piece))
+        .skip(all.len().div_ceil(piece))
+    {
         interrupt::check()?;
         let scores = reranker.scores(queries, ranked, k)?;
         progress.advance(scores.len() as u64);
         if let Some(begun) = &mut begun {
-            let stored =
-                scores.iter().zip(&lengths[all.len()..]).flat_map(|(scores, length)| match scores.is_empty() {
+            let stored = scores
+                .iter()
+                .zip(&lengths[all.len()..])
+                .flat_map(|(scores, length)| match scores.is_empty() {
                     true => vec![NO_MENTION; *length],
                     false => scores.clone(),
                 });
@@ -115,11 +132,20 @@ pub fn scores(
 fn read(begun: &mut ResumedWork, lengths: &[usize]) -> Result<Vec<Vec<f32>>> {
     let mut values: Vec<f32> = Vec::new();
     begun.read(|piece| {
-        values.extend(piece.chunks_exact(4).map(bytemuck::pod_read_unaligned::<f32>));
+        values.extend(
+            piece
+                .chunks_exact(4)
+                .map(bytemuck::pod_read_unaligned::<f32>),
+        );
         Ok(())
     })?;
     let mut rest = values.into_iter();
-    let mut next = |length: &usize| rest.by_ref().take(*length).filter(|score| *score != NO_MENTION).collect();
+    let mut next = |length: &usize| {
+        rest.by_ref()
+            .take(*length)
+            .filter(|score| *score != NO_MENTION)
+            .collect()
+    };
     Ok(lengths.iter().map(&mut next).collect())
 }
 
@@ -160,7 +186,12 @@ pub struct Reranked<'a> {
 impl<'a> Reranked<'a> {
     /// The ranker reorders the first `k` candidates.
     pub fn new(retriever: &'a dyn Retriever, scored: &'a Scored, k: usize) -> Self {
-        Self { name: format!("{} + ranker@{k}", retriever.name()), retriever, scored, k }
+        Self {
+            name: format!("{} + ranker@{k}", retriever.name()),
+            retriever,
+            scored,
+            k,
+        }
     }
 }
 
@@ -168,7 +199,11 @@ impl<'a> Reranked<'a> {
 pub fn reranked(ranked: &[Candidate], scores: &[f32], k: usize) -> Vec<Candidate> {
     let mut concepts: Vec<ConceptId> = ranked.iter().map(|candidate| candidate.concept).collect();
     reorder(&mut concepts, &scores[..scores.len().min(k)]);
-    ranked.iter().zip(concepts).map(|(place, concept)| Candidate { concept, ..*place }).collect()
+    ranked
+        .iter()
+        .zip(concepts)
+        .map(|(place, concept)| Candidate { concept, ..*place })
+        .collect()
 }
 
 impl Retriever for Reranked<'_> {
@@ -177,7 +212,11 @@ impl Retriever for Reranked<'_> {
     }
 
     fn protocol(&self) -> String {
-        format!("the first {} candidates of {} in the order of a ranker", self.k, self.retriever.name())
+        format!(
+            "the first {} candidates of {} in the order of a ranker",
+            self.k,
+            self.retriever.name()
+        )
     }
 
     fn threshold(&self) -> Option<f32> {
@@ -192,7 +231,12 @@ impl Retriever for Reranked<'_> {
         Some((self.retriever, self.k))
     }
 
-    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         done(queries.len())?;
         let scored = self.scored.ranked.iter().zip(&self.scored.scores);
         let reranked = scored.map(|(ranked, scores)| {

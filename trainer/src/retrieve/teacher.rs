@@ -26,7 +26,11 @@ impl Teacher {
     pub fn open(folder: &Path, precision: Precision, device: &OpenDevice) -> Result<Self> {
         let ranker = open_ranker(folder, &device.device)?.in_precision(precision);
         let key = format!("{} {precision:?} {}", model_hash(folder)?, device.name);
-        Ok(Self { folder: folder.to_owned(), ranker, key })
+        Ok(Self {
+            folder: folder.to_owned(),
+            ranker,
+            key,
+        })
     }
 
     /// Scores the first `k` candidates of each mention and writes the lists with the scores to `out`. After an interrupt the next
@@ -34,11 +38,26 @@ impl Teacher {
     ///
     /// # Errors
     /// If a mention cannot be encoded, the device fails, the user interrupts, or a file cannot be written.
-    pub fn write(&self, found: &Found, kb: &KnowledgeBase, k: usize, out: &Path) -> Result<Vec<Vec<f32>>> {
+    pub fn write(
+        &self,
+        found: &Found,
+        kb: &KnowledgeBase,
+        k: usize,
+        out: &Path,
+    ) -> Result<Vec<Vec<f32>>> {
         let work = WorkFolder::beside(out);
-        let store = ScoreStore { work: &work, key: self.key(found, kb, k)? };
-        let scores = scores(&Reranker::new(&self.ranker, kb), &found.split, &found.ranked, k, Some(&store))
-            .context(|| self.folder.display().to_string())?;
+        let store = ScoreStore {
+            work: &work,
+            key: self.key(found, kb, k)?,
+        };
+        let scores = scores(
+            &Reranker::new(&self.ranker, kb),
+            &found.split,
+            &found.ranked,
+            k,
+            Some(&store),
+        )
+        .context(|| self.folder.display().to_string())?;
         found.write(out, kb, Some(&scores))?;
         work.remove()?;
         Ok(scores)
@@ -47,14 +66,25 @@ impl Teacher {
     /// A hash of the ranker, the mentions, and the candidates' records.
     fn key(&self, found: &Found, kb: &KnowledgeBase, k: usize) -> Result<blake3::Hash> {
         let mut hash = blake3::Hasher::new();
-        hash.update(self.key.as_bytes()).update(found.split.counts.blake3.as_bytes());
+        hash.update(self.key.as_bytes())
+            .update(found.split.counts.blake3.as_bytes());
         for (gold, ranked) in found.split.mentions.iter().zip(&found.ranked) {
-            for number in [gold.document, gold.span.start, gold.span.end, ranked.len().min(k)] {
+            for number in [
+                gold.document,
+                gold.span.start,
+                gold.span.end,
+                ranked.len().min(k),
+            ] {
                 hash.update(&(number as u64).to_le_bytes());
             }
-            for concept in ranked.iter().take(k).filter_map(|candidate| kb.get(candidate.concept)) {
-                serde_json::to_writer(&mut hash, concept)
-                    .map_err(|cause| Error::artifact(format!("the concept {}", concept.id)).caused_by(cause))?;
+            for concept in ranked
+                .iter()
+                .take(k)
+                .filter_map(|candidate| kb.get(candidate.concept))
+            {
+                serde_json::to_writer(&mut hash, concept).map_err(|cause| {
+                    Error::artifact(format!("the concept {}", concept.id)).caused_by(cause)
+                })?;
             }
         }
         Ok(hash.finalize())

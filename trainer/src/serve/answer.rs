@@ -2,7 +2,10 @@
 
 use super::site::{Coding, File, Found, Site};
 use bytes::Bytes;
-use headers::{AcceptRanges, ContentLength, ContentRange, ContentType, HeaderMapExt, Host, IfNoneMatch, IfRange};
+use headers::{
+    AcceptRanges, ContentLength, ContentRange, ContentType, HeaderMapExt, Host, IfNoneMatch,
+    IfRange,
+};
 use http_body_util::Full;
 use http_range_header::{EndPosition, StartPosition, parse_range_header};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -30,9 +33,18 @@ macro_rules! policy {
 /// Headers of every response.
 const ALWAYS: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-cache"),
-    (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (
+        HeaderName::from_static("cross-origin-embedder-policy"),
+        "require-corp",
+    ),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
@@ -44,8 +56,13 @@ pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer
         let message = "Expected the host localhost, 127.0.0.1 or [::1], found another.";
         text(StatusCode::MISDIRECTED_REQUEST, message)
     } else if request.method() != Method::GET && request.method() != Method::HEAD {
-        let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Expected GET or HEAD, found another method.");
-        answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        let mut answer = text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "Expected GET or HEAD, found another method.",
+        );
+        answer
+            .headers_mut()
+            .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         answer
     } else {
         match site.find(&path) {
@@ -56,9 +73,16 @@ pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer
     };
     // The worker that reads notes must not connect to anything.
     let alone = path.contains("/pkg/") && path.ends_with("worker.js");
-    let policy = if alone { policy!("'none'") } else { policy!("'self'") };
+    let policy = if alone {
+        policy!("'none'")
+    } else {
+        policy!("'self'")
+    };
     let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(policy),
+    );
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -69,8 +93,12 @@ pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer
 /// what is served.
 fn names_this_machine<B>(request: &Request<B>) -> bool {
     let local = |name: &str| {
-        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        let address = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'))
+            .unwrap_or(name);
+        name.eq_ignore_ascii_case("localhost")
+            || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     };
     let headers = request.headers();
     let one = headers.get_all(header::HOST).iter().count() == 1;
@@ -88,9 +116,19 @@ fn text(status: StatusCode, message: &'static str) -> Answer {
 
 /// Redirects to a folder with a slash, so that relative links of its page resolve inside it.
 fn move_to(path: &str) -> Answer {
-    const SPECIAL: &AsciiSet =
-        &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'\\');
-    let mut answer = text(StatusCode::PERMANENT_REDIRECT, "The page is at this address followed by a slash.");
+    const SPECIAL: &AsciiSet = &CONTROLS
+        .add(b' ')
+        .add(b'"')
+        .add(b'#')
+        .add(b'%')
+        .add(b'<')
+        .add(b'>')
+        .add(b'?')
+        .add(b'\\');
+    let mut answer = text(
+        StatusCode::PERMANENT_REDIRECT,
+        "The page is at this address followed by a slash.",
+    );
     if let Ok(path) = HeaderValue::from_str(&utf8_percent_encode(path, SPECIAL).to_string()) {
         answer.headers_mut().insert(header::LOCATION, path);
     }
@@ -102,28 +140,52 @@ async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
     let headers = request.headers();
     // Only GET has ranges, and they count uncompressed bytes.
     let ranged = request.method() == Method::GET && headers.contains_key(header::RANGE);
-    let codings = if ranged { Vec::new() } else { accepted(headers) };
+    let codings = if ranged {
+        Vec::new()
+    } else {
+        accepted(headers)
+    };
     let mut answer = Response::new(Full::default());
     let mut tag = file.tag(None);
     let forms = || std::iter::once(None).chain(codings.iter().copied().map(Some));
-    let known = has_sound_tags(headers, &header::IF_NONE_MATCH).then(|| headers.typed_get::<IfNoneMatch>()).flatten();
-    let known = known.and_then(|known| forms().map(|form| file.tag(form)).find(|tag| !known.precondition_passes(tag)));
+    let known = has_sound_tags(headers, &header::IF_NONE_MATCH)
+        .then(|| headers.typed_get::<IfNoneMatch>())
+        .flatten();
+    let known = known.and_then(|known| {
+        forms()
+            .map(|form| file.tag(form))
+            .find(|tag| !known.precondition_passes(tag))
+    });
     if let Some(known) = known {
         tag = known;
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
         let mut bytes = file.bytes.clone();
-        answer.headers_mut().typed_insert(ContentType::from(file.kind.clone()));
-        match if ranged { range(file, headers) } else { RequestedRange::Whole } {
+        answer
+            .headers_mut()
+            .typed_insert(ContentType::from(file.kind.clone()));
+        match if ranged {
+            range(file, headers)
+        } else {
+            RequestedRange::Whole
+        } {
             RequestedRange::Part(part) => {
                 *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
-                let named = ContentRange::bytes(part.start as u64..part.end as u64, bytes.len() as u64);
-                named.into_iter().for_each(|named| answer.headers_mut().typed_insert(named));
+                let named =
+                    ContentRange::bytes(part.start as u64..part.end as u64, bytes.len() as u64);
+                named
+                    .into_iter()
+                    .for_each(|named| answer.headers_mut().typed_insert(named));
                 bytes = bytes.slice(part);
             }
             RequestedRange::Beyond => {
-                let mut answer = text(StatusCode::RANGE_NOT_SATISFIABLE, "The range is outside the file.");
-                answer.headers_mut().typed_insert(ContentRange::unsatisfied_bytes(bytes.len() as u64));
+                let mut answer = text(
+                    StatusCode::RANGE_NOT_SATISFIABLE,
+                    "The range is outside the file.",
+                );
+                answer
+                    .headers_mut()
+                    .typed_insert(ContentRange::unsatisfied_bytes(bytes.len() as u64));
                 return answer;
             }
             RequestedRange::Whole => {
@@ -132,12 +194,17 @@ async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
                     && let Some(packed) = file.packed(coding).await
                 {
                     (bytes, tag) = (packed, file.tag(Some(coding)));
-                    answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+                    answer.headers_mut().insert(
+                        header::CONTENT_ENCODING,
+                        HeaderValue::from_static(coding.name()),
+                    );
                 }
             }
         }
         // Set explicitly, because the empty response to HEAD would have no length.
-        answer.headers_mut().typed_insert(ContentLength(bytes.len() as u64));
+        answer
+            .headers_mut()
+            .typed_insert(ContentLength(bytes.len() as u64));
         *answer.body_mut() = Full::new(bytes);
     }
     let headers = answer.headers_mut();
@@ -158,13 +225,22 @@ enum RequestedRange {
 
 fn range(file: &File, headers: &HeaderMap) -> RequestedRange {
     let same = |known: IfRange| !known.is_modified(Some(file.tag(None)), None);
-    let is_same = || has_sound_tags(headers, &header::IF_RANGE) && headers.typed_get::<IfRange>().is_some_and(same);
+    let is_same = || {
+        has_sound_tags(headers, &header::IF_RANGE)
+            && headers.typed_get::<IfRange>().is_some_and(same)
+    };
     if headers.contains_key(header::IF_RANGE) && !is_same() {
         return RequestedRange::Whole;
     }
-    let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
-    let Some(Ok(range)) = range.map(parse_range_header) else { return RequestedRange::Whole };
-    let [range] = range.ranges[..] else { return RequestedRange::Whole };
+    let range = headers
+        .get(header::RANGE)
+        .and_then(|range| range.to_str().ok());
+    let Some(Ok(range)) = range.map(parse_range_header) else {
+        return RequestedRange::Whole;
+    };
+    let [range] = range.ranges[..] else {
+        return RequestedRange::Whole;
+    };
     let len = file.bytes.len() as u64;
     // The parser's `validate` refuses a suffix range longer than the file.
     let part = match (range.start, range.end) {
@@ -172,37 +248,60 @@ fn range(file: &File, headers: &HeaderMap) -> RequestedRange {
         (StartPosition::Index(from), EndPosition::LastByte) => from..len,
         (StartPosition::Index(from), EndPosition::Index(to)) => from..len.min(to.saturating_add(1)),
     };
-    if part.is_empty() { RequestedRange::Beyond } else { RequestedRange::Part(part.start as usize..part.end as usize) }
+    if part.is_empty() {
+        RequestedRange::Beyond
+    } else {
+        RequestedRange::Part(part.start as usize..part.end as usize)
+    }
 }
 
 /// Whether the quoted tags of a header have no white space or control characters, which HTTP forbids. With debug
 /// assertions the library panics on such tags.
 fn has_sound_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
     headers.get_all(name).iter().all(|value| {
-        let within = value.as_bytes().split(|byte| *byte == b'"').skip(1).step_by(2);
+        let within = value
+            .as_bytes()
+            .split(|byte| *byte == b'"')
+            .skip(1)
+            .step_by(2);
         within.flatten().all(|byte| *byte > b' ' && *byte != 0x7f)
     })
 }
 
 /// The accepted codings, preferred ones first.
 fn accepted(headers: &HeaderMap) -> Vec<Coding> {
-    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let values = headers
+        .get_all(header::ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let words = values.flat_map(|value| value.split(','));
     let weights: Vec<(&str, u16)> = words
         .map(|word| {
             let (name, parameters) = word.split_once(';').unwrap_or((word, ""));
-            let weight = parameters.trim().strip_prefix(['q', 'Q']).map(|rest| rest.trim_start_matches(['=', ' ']));
+            let weight = parameters
+                .trim()
+                .strip_prefix(['q', 'Q'])
+                .map(|rest| rest.trim_start_matches(['=', ' ']));
             // In thousandths, the finest HTTP allows.
-            let weight = weight.map_or(Some(1.0), |weight| weight.trim().parse::<f32>().ok()).unwrap_or(0.0);
+            let weight = weight
+                .map_or(Some(1.0), |weight| weight.trim().parse::<f32>().ok())
+                .unwrap_or(0.0);
             (name.trim(), (weight.clamp(0.0, 1.0) * 1000.0) as u16)
         })
         .collect();
     let weight = |coding: &Coding| {
-        let of =
-            |name: &str| weights.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight);
+        let of = |name: &str| {
+            weights
+                .iter()
+                .find(|(other, _)| other.eq_ignore_ascii_case(name))
+                .map(|(_, weight)| *weight)
+        };
         of(coding.name()).or_else(|| of("*")).unwrap_or(0)
     };
-    let mut codings: Vec<Coding> = Coding::ALL.into_iter().filter(|coding| weight(coding) > 0).collect();
+    let mut codings: Vec<Coding> = Coding::ALL
+        .into_iter()
+        .filter(|coding| weight(coding) > 0)
+        .collect();
     codings.sort_by_key(|coding| Reverse(weight(coding)));
     codings
 }
@@ -246,7 +345,11 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static(value));
-            assert_eq!(has_sound_tags(&headers, &header::IF_NONE_MATCH), expected, "{value}");
+            assert_eq!(
+                has_sound_tags(&headers, &header::IF_NONE_MATCH),
+                expected,
+                "{value}"
+            );
         }
     }
 
@@ -267,14 +370,23 @@ mod tests {
             ("/", "", false),
             ("http://evil.example/", "localhost", false),
         ] {
-            let request = Request::builder().uri(uri).header(header::HOST, host).body(()).expect("a request");
+            let request = Request::builder()
+                .uri(uri)
+                .header(header::HOST, host)
+                .body(())
+                .expect("a request");
             assert_eq!(names_this_machine(&request), expected, "{uri} {host}");
         }
         let request = |hosts: &[&str]| {
-            let builder = hosts.iter().fold(Request::builder(), |request, host| request.header(header::HOST, *host));
+            let builder = hosts.iter().fold(Request::builder(), |request, host| {
+                request.header(header::HOST, *host)
+            });
             builder.body(()).expect("a request")
         };
         assert!(!names_this_machine(&request(&[])));
-        assert!(!names_this_machine(&request(&["localhost", "evil.example"])));
+        assert!(!names_this_machine(&request(&[
+            "localhost",
+            "evil.example"
+        ])));
     }
 }

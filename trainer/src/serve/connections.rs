@@ -60,15 +60,21 @@ struct Pulse {
 
 impl Pulse {
     fn new() -> Self {
-        Self { begun: Instant::now(), last: AtomicU64::new(0) }
+        Self {
+            begun: Instant::now(),
+            last: AtomicU64::new(0),
+        }
     }
 
     fn beat(&self) {
-        self.last.store(self.begun.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.last
+            .store(self.begun.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
     fn idle_time(&self) -> Duration {
-        self.begun.elapsed().saturating_sub(Duration::from_millis(self.last.load(Ordering::Relaxed)))
+        self.begun
+            .elapsed()
+            .saturating_sub(Duration::from_millis(self.last.load(Ordering::Relaxed)))
     }
 }
 
@@ -82,15 +88,23 @@ pub struct Place {
 impl Connections {
     /// No connections.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, state: Arc::default() }
+        Self {
+            limits,
+            state: Arc::default(),
+        }
     }
 
     /// Admits a client. If no slot is free, the longest idle connection is closed, of the same address if that is at its
     /// limit. `None` if no connection is idle.
     pub fn admit(&self, address: IpAddr) -> Option<Place> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_address = state.open.values().filter(|open| open.address == address).count();
-        if of_address >= self.limits.of_address && !state.close_idle(|open| open.address == address) {
+        let of_address = state
+            .open
+            .values()
+            .filter(|open| open.address == address)
+            .count();
+        if of_address >= self.limits.of_address && !state.close_idle(|open| open.address == address)
+        {
             return None;
         }
         if state.open.len() >= self.limits.all && !state.close_idle(|_| true) {
@@ -98,8 +112,19 @@ impl Connections {
         }
         let (number, pulse) = (state.next, Arc::new(Pulse::new()));
         state.next += 1;
-        state.open.insert(number, Open { address, pulse: Arc::clone(&pulse), end: None });
-        Some(Place { number, pulse, connections: self.clone() })
+        state.open.insert(
+            number,
+            Open {
+                address,
+                pulse: Arc::clone(&pulse),
+                end: None,
+            },
+        );
+        Some(Place {
+            number,
+            pulse,
+            connections: self.clone(),
+        })
     }
 
     /// Closes up to a quarter of the connections, idle ones only, when the system accepts no more. Returns their number.
@@ -120,16 +145,29 @@ impl Connections {
     /// Wraps a client's stream, which fails if the client reads too slowly.
     pub fn with_timeout(&self, stream: TcpStream, place: Place) -> TimedStream {
         let timeout = self.limits.write_timeout;
-        TimedStream { stream, place, timeout, stalled: None, moved: 0 }
+        TimedStream {
+            stream,
+            place,
+            timeout,
+            stalled: None,
+            moved: 0,
+        }
     }
 }
 
 impl State {
     /// Closes the longest idle of the matching connections, if idle for at least [`STALLED`].
     fn close_idle(&mut self, matches: impl Fn(&Open) -> bool) -> bool {
-        let matching = self.open.iter().filter(|(_, open)| open.end.is_some() && matches(open));
-        let longest = matching.map(|(number, open)| (open.pulse.idle_time(), *number)).max();
-        let Some((_, number)) = longest.filter(|(idle, _)| *idle >= STALLED) else { return false };
+        let matching = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.end.is_some() && matches(open));
+        let longest = matching
+            .map(|(number, open)| (open.pulse.idle_time(), *number))
+            .max();
+        let Some((_, number)) = longest.filter(|(idle, _)| *idle >= STALLED) else {
+            return false;
+        };
         if let Some(Open { end: Some(end), .. }) = self.open.remove(&number) {
             end.abort();
         }
@@ -146,7 +184,11 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut state = self.connections.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .connections
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         state.open.remove(&self.number);
     }
 }
@@ -164,7 +206,11 @@ pub struct TimedStream {
 
 impl TimedStream {
     /// Updates the timeout after a write.
-    fn written(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn written(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         match written {
             Poll::Ready(Ok(bytes)) => {
                 self.place.pulse.beat();
@@ -179,14 +225,21 @@ impl TimedStream {
                 let timeout = self.timeout;
                 let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
                 ready!(stalled.as_mut().poll(context));
-                Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, "the client does not read")))
+                Poll::Ready(Err(io::Error::new(
+                    ErrorKind::TimedOut,
+                    "the client does not read",
+                )))
             }
         }
     }
 }
 
 impl AsyncRead for TimedStream {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
         if into.filled().len() > before {
@@ -197,7 +250,11 @@ impl AsyncRead for TimedStream {
 }
 
 impl AsyncWrite for TimedStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.written(context, written)
     }
@@ -244,19 +301,35 @@ mod tests {
 
     impl TestClients {
         fn new(all: usize, of_address: usize) -> Self {
-            let limits = Limits { all, of_address, write_timeout: Duration::from_secs(1) };
-            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-            Self { connections: Connections::new(limits), runtime, places: Vec::new() }
+            let limits = Limits {
+                all,
+                of_address,
+                write_timeout: Duration::from_secs(1),
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .build()
+                .expect("a runtime");
+            Self {
+                connections: Connections::new(limits),
+                runtime,
+                places: Vec::new(),
+            }
         }
 
         fn admit(&mut self, last: u8, silent: u64) -> Option<u64> {
             let place = self.connections.admit(address(last))?;
             let number = place.number();
             let task = self.runtime.spawn(std::future::pending::<()>());
-            self.connections.set_abort_handle(number, task.abort_handle());
+            self.connections
+                .set_abort_handle(number, task.abort_handle());
             let mut state = self.connections.state.lock().expect("whole");
-            let begun = Instant::now().checked_sub(Duration::from_secs(silent)).expect("the machine runs for longer");
-            let pulse = Pulse { begun, last: AtomicU64::new(0) };
+            let begun = Instant::now()
+                .checked_sub(Duration::from_secs(silent))
+                .expect("the machine runs for longer");
+            let pulse = Pulse {
+                begun,
+                last: AtomicU64::new(0),
+            };
             state.open.get_mut(&number).expect("it is open").pulse = Arc::new(pulse);
             drop(state);
             self.places.push(place);
@@ -264,7 +337,15 @@ mod tests {
         }
 
         fn open(&self) -> Vec<u64> {
-            let mut open: Vec<u64> = self.connections.state.lock().expect("whole").open.keys().copied().collect();
+            let mut open: Vec<u64> = self
+                .connections
+                .state
+                .lock()
+                .expect("whole")
+                .open
+                .keys()
+                .copied()
+                .collect();
             open.sort_unstable();
             open
         }

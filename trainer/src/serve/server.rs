@@ -48,7 +48,11 @@ impl Server {
     /// # Errors
     /// If the operating system refuses.
     pub fn new(listener: TcpListener) -> std::io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(PACKERS).build()?;
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(PACKERS)
+            .build()?;
         listener.set_nonblocking(true)?;
         let listener = {
             let _entered = runtime.enter();
@@ -62,7 +66,13 @@ impl Server {
     pub fn run(self, site: Site, local: bool, limits: Limits, read_timeout: Duration) {
         // Open responses may end.
         let _held = interrupt::defer_exit();
-        self.runtime.block_on(serve(&self.listener, Arc::new(site), local, limits, read_timeout));
+        self.runtime.block_on(serve(
+            &self.listener,
+            Arc::new(site),
+            local,
+            limits,
+            read_timeout,
+        ));
         // Does not wait for compression.
         self.runtime.shutdown_background();
     }
@@ -77,14 +87,21 @@ async fn serve(
     read_timeout: Duration,
 ) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(read_timeout).max_buf_size(HEAD.0).max_headers(HEAD.1);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(read_timeout)
+        .max_buf_size(HEAD.0)
+        .max_headers(HEAD.1);
     let (graceful, connections) = (GracefulShutdown::new(), Connections::new(limits));
     while interrupt::check().is_ok() {
         let (stream, address) = match timeout(LOOK, listener.accept()).await {
             Ok(Ok(accepted)) => accepted,
             Ok(Err(_)) => {
                 // The client has left, or too many files are open.
-                let rest = if connections.close_some() > 0 { BRIEF } else { LOOK };
+                let rest = if connections.close_some() > 0 {
+                    BRIEF
+                } else {
+                    LOOK
+                };
                 sleep(rest).await;
                 continue;
             }

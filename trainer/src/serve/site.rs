@@ -43,7 +43,11 @@ impl Site {
     /// If the folder has no page, a link leads out of it, a file cannot be read, or the bundle is damaged.
     pub fn read(page: &Path, bundle: Option<&Path>) -> Result<Self> {
         let shown = page.display();
-        let expected = |found| Error::input(format!("{shown}: expected the folder of the built page, found {found}"));
+        let expected = |found| {
+            Error::input(format!(
+                "{shown}: expected the folder of the built page, found {found}"
+            ))
+        };
         if !page.exists() {
             return Err(expected("no such file or folder"));
         }
@@ -66,16 +70,24 @@ impl Site {
 
     /// Adds the files of the page's folder, optionally without its bundle.
     fn add_page(&mut self, page: &Path, without_bundle: bool) -> Result<()> {
-        let root = page.canonicalize().map_err(|cause| io_error("opening", page, cause))?;
+        let root = page
+            .canonicalize()
+            .map_err(|cause| io_error("opening", page, cause))?;
         let left_out = |entry: &DirEntry| match entry.depth() {
             0 => false,
             1 if without_bundle && entry.file_name() == "bundle" => true,
             _ => entry.file_name().as_encoded_bytes().starts_with(b"."),
         };
-        for entry in WalkDir::new(&root).follow_links(true).into_iter().filter_entry(|entry| !left_out(entry)) {
+        for entry in WalkDir::new(&root)
+            .follow_links(true)
+            .into_iter()
+            .filter_entry(|entry| !left_out(entry))
+        {
             let entry = entry.map_err(|cause| walk_error(page, cause))?;
             let path = entry.path();
-            let real = path.canonicalize().map_err(|cause| io_error("opening", path, cause))?;
+            let real = path
+                .canonicalize()
+                .map_err(|cause| io_error("opening", path, cause))?;
             if !real.starts_with(&root) {
                 let message = "expected files in the page's folder, found a link to a file outside";
                 return Err(Error::input(format!("{}: {message}", path.display())));
@@ -84,19 +96,32 @@ impl Site {
                 continue;
             }
             let inside = path.strip_prefix(&root).unwrap_or(path);
-            let names = inside.iter().map(|name| name.to_str().map(|name| format!("/{name}")));
+            let names = inside
+                .iter()
+                .map(|name| name.to_str().map(|name| format!("/{name}")));
             let Some(name) = names.collect::<Option<String>>() else {
-                return Err(Error::input(format!("{}: expected a name in Unicode, found another", path.display())));
+                return Err(Error::input(format!(
+                    "{}: expected a name in Unicode, found another",
+                    path.display()
+                )));
             };
             // Not mapped, because rebuilding the page may truncate files in use.
-            self.add(&name, std::fs::read(path).map_err(|cause| io_error("reading", path, cause))?.into())?;
+            self.add(
+                &name,
+                std::fs::read(path)
+                    .map_err(|cause| io_error("reading", path, cause))?
+                    .into(),
+            )?;
         }
         Ok(())
     }
 
     fn add(&mut self, path: &str, bytes: Bytes) -> Result<()> {
         let file = Found::File(Arc::new(File::new(path, bytes)?));
-        if let Some(folder) = path.strip_suffix(INDEX).filter(|folder| folder.ends_with('/')) {
+        if let Some(folder) = path
+            .strip_suffix(INDEX)
+            .filter(|folder| folder.ends_with('/'))
+        {
             self.0.insert(folder.to_owned(), file.clone());
             if let Some(folder) = folder.strip_suffix('/').filter(|folder| !folder.is_empty()) {
                 self.0.insert(folder.to_owned(), Found::Folder);
@@ -113,7 +138,10 @@ impl Site {
 
     /// Number of files.
     pub fn files(&self) -> usize {
-        self.0.iter().filter(|(path, found)| !path.ends_with('/') && matches!(found, Found::File(_))).count()
+        self.0
+            .iter()
+            .filter(|(path, found)| !path.ends_with('/') && matches!(found, Found::File(_)))
+            .count()
     }
 }
 
@@ -180,12 +208,25 @@ impl File {
         };
         let packed = |coding: Coding| {
             let tag = tag(&format!("-{}", coding.name()))?;
-            Ok(Packed { tag, begun: AtomicBool::new(false), bytes: OnceLock::new() })
+            Ok(Packed {
+                tag,
+                begun: AtomicBool::new(false),
+                bytes: OnceLock::new(),
+            })
         };
         let kind = kind(path);
         let [zstd, gzip] = Coding::ALL.map(packed);
-        let packed = if bytes.len() > SMALL && can_shrink(&kind) { Some([zstd?, gzip?]) } else { None };
-        Ok(Self { plain: tag("")?, bytes, kind, packed })
+        let packed = if bytes.len() > SMALL && can_shrink(&kind) {
+            Some([zstd?, gzip?])
+        } else {
+            None
+        };
+        Ok(Self {
+            plain: tag("")?,
+            bytes,
+            kind,
+            packed,
+        })
     }
 
     /// The entity tag of a file, uncompressed or compressed.
@@ -204,7 +245,9 @@ impl File {
         }
         let file = Arc::clone(self);
         if self.bytes.len() < LARGE {
-            return tokio::task::spawn_blocking(move || file.pack(coding)).await.ok()?;
+            return tokio::task::spawn_blocking(move || file.pack(coding))
+                .await
+                .ok()?;
         }
         if !packed.begun.swap(true, Ordering::Relaxed) {
             let pack = move || {
@@ -219,20 +262,35 @@ impl File {
 
     fn pack(&self, coding: Coding) -> Option<Bytes> {
         let smaller = |bytes: &Vec<u8>| bytes.len() < self.bytes.len();
-        let pack = || coding.compress(&self.bytes).ok().filter(smaller).map(Bytes::from);
-        self.packed.as_ref()?[coding as usize].bytes.get_or_init(pack).clone()
+        let pack = || {
+            coding
+                .compress(&self.bytes)
+                .ok()
+                .filter(smaller)
+                .map(Bytes::from)
+        };
+        self.packed.as_ref()?[coding as usize]
+            .bytes
+            .get_or_init(pack)
+            .clone()
     }
 }
 
 /// The media type by file extension; texts are UTF-8.
 fn kind(path: &str) -> Mime {
     let kind = mime_guess::from_path(path).first_or_octet_stream();
-    if kind.type_() == mime::TEXT { format!("{kind}; charset=utf-8").parse().unwrap_or(kind) } else { kind }
+    if kind.type_() == mime::TEXT {
+        format!("{kind}; charset=utf-8").parse().unwrap_or(kind)
+    } else {
+        kind
+    }
 }
 
 /// Whether files of a type shrink when compressed: texts, programs and bundle files.
 fn can_shrink(kind: &Mime) -> bool {
-    let named = |name: mime::Name<'_>| ["javascript", "json", "octet-stream", "wasm", "xml"].contains(&name.as_str());
+    let named = |name: mime::Name<'_>| {
+        ["javascript", "json", "octet-stream", "wasm", "xml"].contains(&name.as_str())
+    };
     kind.type_() == mime::TEXT || named(kind.subtype()) || kind.suffix().is_some_and(named)
 }
 
@@ -258,17 +316,27 @@ mod tests {
             ("/LICENSE", "application/octet-stream", true),
         ] {
             let kind = kind(path);
-            assert_eq!((kind.as_ref(), can_shrink(&kind)), (expected, shrinks), "{path}");
+            assert_eq!(
+                (kind.as_ref(), can_shrink(&kind)),
+                (expected, shrinks),
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn incompressible_files_have_no_compressed_form() {
-        let noise: Vec<u8> = (0..64_u32).flat_map(|n| *blake3::hash(&n.to_le_bytes()).as_bytes()).collect();
+        let noise: Vec<u8> = (0..64_u32)
+            .flat_map(|n| *blake3::hash(&n.to_le_bytes()).as_bytes())
+            .collect();
         for coding in Coding::ALL {
             let file = |bytes: Vec<u8>| File::new("/a.bin", bytes.into()).expect("a file");
             assert_eq!(file(noise.clone()).pack(coding), None);
-            assert!(file(vec![7; 2048]).pack(coding).is_some_and(|bytes| bytes.len() < 100));
+            assert!(
+                file(vec![7; 2048])
+                    .pack(coding)
+                    .is_some_and(|bytes| bytes.len() < 100)
+            );
             assert_eq!(file(vec![7; SMALL]).pack(coding), None);
         }
     }

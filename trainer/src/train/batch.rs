@@ -67,7 +67,10 @@ pub struct AlignBatch {
 
 /// Counts the rows of a pairing without a negative.
 fn without_negatives(pairing: &[Pairing], width: usize) -> usize {
-    pairing.chunks_exact(width.max(1)).filter(|row| !row.contains(&Pairing::Negative)).count()
+    pairing
+        .chunks_exact(width.max(1))
+        .filter(|row| !row.contains(&Pairing::Negative))
+        .count()
 }
 
 impl RankBatch<'_> {
@@ -86,7 +89,11 @@ impl LinkBatch<'_> {
     /// The pairs that take part in the loss, mention by mention: mention, entity, role.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize, Pairing)> + '_ {
         let width = self.entities.len().max(1);
-        let all = self.pairing.iter().enumerate().map(move |(at, pairing)| (at / width, at % width, *pairing));
+        let all = self
+            .pairing
+            .iter()
+            .enumerate()
+            .map(move |(at, pairing)| (at / width, at % width, *pairing));
         all.filter(|(_, _, pairing)| *pairing != Pairing::Ignored)
     }
 }
@@ -105,28 +112,46 @@ pub fn link_batch<'a>(
         .map(|(position, number, example)| {
             let mut random = stream(config.seed, Purpose::Example, *position as u64);
             let share = config.view.template_share;
-            let positive = inputs.draw(example.concept, share, &mut random).map(|sequence| entities.place(sequence));
+            let positive = inputs
+                .draw(example.concept, share, &mut random)
+                .map(|sequence| entities.place(sequence));
             let hard = hard.get(number).map_or(&[][..], Vec::as_slice);
             let negatives = match &example.candidates {
-                Some(listed) => {
-                    listed.concepts.iter().filter_map(|concept| inputs.sequences_of(*concept).next()).collect()
-                }
-                None => draw_negatives(&config.negatives, inputs, example.concept, share, hard, &mut random),
+                Some(listed) => listed
+                    .concepts
+                    .iter()
+                    .filter_map(|concept| inputs.sequences_of(*concept).next())
+                    .collect(),
+                None => draw_negatives(
+                    &config.negatives,
+                    inputs,
+                    example.concept,
+                    share,
+                    hard,
+                    &mut random,
+                ),
             };
-            let negatives = negatives.into_iter().map(|sequence| entities.place(sequence)).collect();
+            let negatives = negatives
+                .into_iter()
+                .map(|sequence| entities.place(sequence))
+                .collect();
             // Every concept in `examples` has at least one sequence.
             (positive.unwrap_or_default(), negatives)
         })
         .collect();
     let width = entities.all.len();
     let mut pairing = vec![Pairing::Ignored; examples.len() * width];
-    for ((row, (_, _, example)), (positive, negatives)) in
-        pairing.chunks_exact_mut(width.max(1)).zip(examples).zip(drawn)
+    for ((row, (_, _, example)), (positive, negatives)) in pairing
+        .chunks_exact_mut(width.max(1))
+        .zip(examples)
+        .zip(drawn)
     {
         if config.negatives.in_batch {
             row.fill(Pairing::Negative);
         }
-        negatives.into_iter().for_each(|at| row[at] = Pairing::Negative);
+        negatives
+            .into_iter()
+            .for_each(|at| row[at] = Pairing::Negative);
         for own in inputs.sequences_of(example.concept) {
             if let Some(at) = entities.places.get(&own) {
                 row[*at] = Pairing::Ignored;
@@ -136,7 +161,9 @@ pub fn link_batch<'a>(
     }
     let mut teacher = vec![None; pairing.len()];
     for (row, (_, _, example)) in teacher.chunks_exact_mut(width.max(1)).zip(examples) {
-        let Some(listed) = &example.candidates else { continue };
+        let Some(listed) = &example.candidates else {
+            continue;
+        };
         for (concept, score) in listed.concepts.iter().zip(&listed.teacher) {
             let sequence = inputs.sequences_of(*concept).next();
             if let Some(at) = sequence.and_then(|sequence| entities.places.get(&sequence)) {
@@ -145,7 +172,12 @@ pub fn link_batch<'a>(
         }
     }
     let mentions = examples.iter().map(|(_, _, example)| *example).collect();
-    LinkBatch { mentions, entities: entities.all, pairing, teacher }
+    LinkBatch {
+        mentions,
+        entities: entities.all,
+        pairing,
+        teacher,
+    }
 }
 
 /// Builds a micro-batch of mentions paired with their candidates.
@@ -154,26 +186,46 @@ pub fn link_batch<'a>(
 /// If a mention has no candidates.
 pub fn rank_batch<'a>(inputs: &EntityInputs, examples: &[&'a Example]) -> Result<RankBatch<'a>> {
     let lists = examples.iter().map(|example| {
-        let missing = || Error::input(format!("{}: expected candidates, found none", example.place));
+        let missing = || {
+            Error::input(format!(
+                "{}: expected candidates, found none",
+                example.place
+            ))
+        };
         Ok(&example.candidates.as_ref().ok_or_else(missing)?.concepts)
     });
     let lists = lists.collect::<Result<Vec<_>>>()?;
     let width = lists.iter().map(|list| list.len()).max().unwrap_or(0);
     let (mut pairs, mut pairing) = (Vec::new(), vec![Pairing::Ignored; examples.len() * width]);
-    for ((example, list), row) in examples.iter().zip(lists).zip(pairing.chunks_exact_mut(width.max(1))) {
+    for ((example, list), row) in examples
+        .iter()
+        .zip(lists)
+        .zip(pairing.chunks_exact_mut(width.max(1)))
+    {
         let right = inputs.sequences_of(example.concept).next();
         for (concept, place) in list.iter().zip(row) {
             // Candidate lists hold only concepts that have a text.
-            let Some(sequence) = inputs.sequences_of(*concept).next() else { continue };
+            let Some(sequence) = inputs.sequences_of(*concept).next() else {
+                continue;
+            };
             let is_right = *concept == example.concept;
             // Another concept with the same text is not a negative.
             if is_right || right != Some(sequence) {
                 pairs.push(Encoded::pair(&example.mention, inputs.tokens(sequence)));
-                *place = if is_right { Pairing::Positive } else { Pairing::Negative };
+                *place = if is_right {
+                    Pairing::Positive
+                } else {
+                    Pairing::Negative
+                };
             }
         }
     }
-    Ok(RankBatch { mentions: examples.to_vec(), pairs, width, pairing })
+    Ok(RankBatch {
+        mentions: examples.to_vec(),
+        pairs,
+        width,
+        pairing,
+    })
 }
 
 /// The distinct entities of a batch, in the order of their first use.
@@ -193,34 +245,63 @@ impl Entities {
 }
 
 /// A warning if the domains have fewer texts than the examples need as negatives.
-pub fn few_negatives(config: &Config, inputs: &EntityInputs, examples: &[Example]) -> Option<String> {
-    let Negatives { kind, domain, count, .. } = config.negatives;
+pub fn few_negatives(
+    config: &Config,
+    inputs: &EntityInputs,
+    examples: &[Example],
+) -> Option<String> {
+    let Negatives {
+        kind,
+        domain,
+        count,
+        ..
+    } = config.negatives;
     if kind == NegativeKind::None || !config.data.candidates.as_os_str().is_empty() {
         return None;
     }
     let texts = |concept: &ConceptId| inputs.sequences_of(*concept).len();
     if domain != Domain::Inside {
         let trained = inputs.trained().filter(|_| domain == Domain::Trained);
-        let all = trained.map_or(inputs.rows().sequences.len(), |members| members.iter().map(texts).sum());
-        let poor = examples.iter().filter(|example| all.saturating_sub(texts(&example.concept)) < count).count();
-        return (poor > 0)
-            .then(|| format!("{poor} examples have fewer than {count} negatives: only {all} texts are available"));
+        let all = trained.map_or(inputs.rows().sequences.len(), |members| {
+            members.iter().map(texts).sum()
+        });
+        let poor = examples
+            .iter()
+            .filter(|example| all.saturating_sub(texts(&example.concept)) < count)
+            .count();
+        return (poor > 0).then(|| {
+            format!(
+                "{poor} examples have fewer than {count} negatives: only {all} texts are available"
+            )
+        });
     }
     let mut poor: BTreeMap<DomainId, (usize, usize)> = BTreeMap::new();
     let mut all: BTreeMap<DomainId, usize> = BTreeMap::new();
     for example in examples {
         let domain = inputs.domain(example.concept);
-        let others = *all.entry(domain).or_insert_with(|| inputs.members(domain).iter().map(texts).sum())
+        let others = *all
+            .entry(domain)
+            .or_insert_with(|| inputs.members(domain).iter().map(texts).sum())
             - texts(&example.concept);
         if others < count {
             let (examples, least) = poor.entry(domain).or_insert((0, others));
             (*examples, *least) = (*examples + 1, others.min(*least));
         }
     }
-    let shown = poor.iter().take(3).map(|(domain, (_, least))| format!("{} ({least})", inputs.name_of(*domain)));
+    let shown = poor
+        .iter()
+        .take(3)
+        .map(|(domain, (_, least))| format!("{} ({least})", inputs.name_of(*domain)));
     let shown = shown.collect::<Vec<_>>().join(", ");
-    let (examples, more) = (poor.values().map(|(examples, _)| examples).sum::<usize>(), poor.len().saturating_sub(3));
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (examples, more) = (
+        poor.values().map(|(examples, _)| examples).sum::<usize>(),
+        poor.len().saturating_sub(3),
+    );
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     (examples > 0).then(|| {
         format!("{examples} examples have fewer than {count} negatives; texts of their domains: {shown}{more}")
     })
@@ -238,7 +319,10 @@ fn draw_negatives(
 ) -> Vec<SequenceId> {
     let hard = &hard[..hard.len().min(options.mine_top)];
     let wanted = options.hard_count().min(hard.len());
-    let mut drawn: Vec<SequenceId> = index::sample(random, hard.len(), wanted).iter().map(|at| hard[at]).collect();
+    let mut drawn: Vec<SequenceId> = index::sample(random, hard.len(), wanted)
+        .iter()
+        .map(|at| hard[at])
+        .collect();
     let all = options.random_count() + options.hard_count();
     // The number of attempts is bounded: a small knowledge base may have too few concepts.
     for _ in 0..20 * all {
@@ -264,7 +348,10 @@ pub fn align_batch(config: &Config, inputs: &EntityInputs, pairs: &[(usize, Pair
     let mut names = Vec::with_capacity(2 * pairs.len());
     for (position, pair) in pairs {
         let mut random = stream(config.seed, Purpose::Example, *position as u64);
-        let others: Vec<SequenceId> = inputs.sequences_of(pair.concept).filter(|name| *name != pair.name).collect();
+        let others: Vec<SequenceId> = inputs
+            .sequences_of(pair.concept)
+            .filter(|name| *name != pair.name)
+            .collect();
         if others.is_empty() {
             continue;
         }
@@ -290,6 +377,12 @@ impl AlignBatch {
 }
 
 /// The tokens of sequences.
-pub fn tokens_of(inputs: &EntityInputs, sequences: impl IntoIterator<Item = SequenceId>) -> Vec<&Encoded> {
-    sequences.into_iter().map(|sequence| inputs.tokens(sequence)).collect()
+pub fn tokens_of(
+    inputs: &EntityInputs,
+    sequences: impl IntoIterator<Item = SequenceId>,
+) -> Vec<&Encoded> {
+    sequences
+        .into_iter()
+        .map(|sequence| inputs.tokens(sequence))
+        .collect()
 }

@@ -68,17 +68,31 @@ impl BestWeights {
     /// # Errors
     /// If one cannot be read or removed.
     pub fn open(run: &Path, step: usize) -> Result<Self> {
-        let mut all = Self { folder: run.join(super::checkpoint::CHECKPOINTS), records: Vec::new() };
-        let names = if all.folder.is_dir() { entries(&all.folder)? } else { Vec::new() };
+        let mut all = Self {
+            folder: run.join(super::checkpoint::CHECKPOINTS),
+            records: Vec::new(),
+        };
+        let names = if all.folder.is_dir() {
+            entries(&all.folder)?
+        } else {
+            Vec::new()
+        };
         for name in names {
-            let Some(at) = name.strip_prefix(PREFIX).and_then(|at| at.parse::<usize>().ok()) else { continue };
+            let Some(at) = name
+                .strip_prefix(PREFIX)
+                .and_then(|at| at.parse::<usize>().ok())
+            else {
+                continue;
+            };
             if at > step {
                 remove(&all.folder_of(at))?;
                 continue;
             }
             let path = all.folder_of(at).join(RECORD);
             let record = serde_json::from_slice(&bundles::map(&path)?)
-                .map_err(|cause| Error::artifact("expected the record of a run's best weights").caused_by(cause))
+                .map_err(|cause| {
+                    Error::artifact("expected the record of a run's best weights").caused_by(cause)
+                })
                 .context(|| all.damaged(at))?;
             all.records.push(record);
         }
@@ -111,16 +125,25 @@ impl BestWeights {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn save_if_best(&mut self, step: usize, recall: f64, save: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    pub fn save_if_best(
+        &mut self,
+        step: usize,
+        recall: f64,
+        save: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
         if !self.is_best(step, recall) {
             return Ok(());
         }
-        let mut record = Record { step, recall_1: recall, blake3: BTreeMap::new() };
+        let mut record = Record {
+            step,
+            recall_1: recall,
+            blake3: BTreeMap::new(),
+        };
         write_folder(&self.folder_of(step), |folder| {
             save(&folder.join(MODEL))?;
             record.blake3 = hashes(&folder.join(MODEL))?;
-            let text =
-                serde_json::to_vec_pretty(&record).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+            let text = serde_json::to_vec_pretty(&record)
+                .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
             write_in_folder(&folder.join(RECORD), &text)
         })?;
         self.records.retain(|other| other.step < step);
@@ -134,12 +157,19 @@ impl BestWeights {
     /// If one cannot be removed.
     pub fn prune(&mut self, checkpoints: &[usize]) -> Result<()> {
         let newest = self.records.last().map(|record| record.step);
-        let needed: Vec<usize> =
-            checkpoints.iter().filter_map(|step| Some(self.before(step + 1)?.step)).chain(newest).collect();
-        let (needed, removed): (Vec<_>, Vec<_>) =
-            self.records.drain(..).partition(|record| needed.contains(&record.step));
+        let needed: Vec<usize> = checkpoints
+            .iter()
+            .filter_map(|step| Some(self.before(step + 1)?.step))
+            .chain(newest)
+            .collect();
+        let (needed, removed): (Vec<_>, Vec<_>) = self
+            .records
+            .drain(..)
+            .partition(|record| needed.contains(&record.step));
         self.records = needed;
-        removed.iter().try_for_each(|record| remove(&self.folder_of(record.step)))
+        removed
+            .iter()
+            .try_for_each(|record| remove(&self.folder_of(record.step)))
     }
 
     /// Copies the weights of a record after verifying their checksums.
@@ -150,12 +180,18 @@ impl BestWeights {
         let model = self.folder_of(record.step).join(MODEL);
         let found = hashes(&model).context(|| self.damaged(record.step))?;
         let names = found.keys().chain(record.blake3.keys());
-        if let Some(name) = names.into_iter().find(|name| found.get(*name) != record.blake3.get(*name)) {
-            let what =
-                format!("{MODEL}/{name}: expected the file with the recorded checksum, found another file or none");
+        if let Some(name) = names
+            .into_iter()
+            .find(|name| found.get(*name) != record.blake3.get(*name))
+        {
+            let what = format!(
+                "{MODEL}/{name}: expected the file with the recorded checksum, found another file or none"
+            );
             return Err(Error::artifact(what)).context(|| self.damaged(record.step));
         }
-        found.keys().try_for_each(|name| write_in_folder(&to.join(name), &bundles::map(&model.join(name))?))
+        found
+            .keys()
+            .try_for_each(|name| write_in_folder(&to.join(name), &bundles::map(&model.join(name))?))
     }
 }
 
@@ -167,8 +203,14 @@ fn remove(folder: &Path) -> Result<()> {
 fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
     let files = list_files(folder)?.into_iter().map(|file| {
         let below = file.strip_prefix(folder).unwrap_or(&file);
-        let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        Ok((parts.join("/"), blake3::hash(&bundles::map(&file)?).to_hex().to_string()))
+        let parts: Vec<_> = below
+            .components()
+            .map(|part| part.as_os_str().to_string_lossy())
+            .collect();
+        Ok((
+            parts.join("/"),
+            blake3::hash(&bundles::map(&file)?).to_hex().to_string(),
+        ))
     });
     files.collect()
 }
@@ -181,7 +223,9 @@ mod tests {
     fn validated(run: &Path, all: &[(usize, f64)]) -> BestWeights {
         let mut bests = BestWeights::open(run, 0).expect("the folder is empty");
         for (step, recall) in all {
-            let save = |folder: &Path| write_in_folder(&folder.join("weights"), step.to_string().as_bytes());
+            let save = |folder: &Path| {
+                write_in_folder(&folder.join("weights"), step.to_string().as_bytes())
+            };
             bests.save_if_best(*step, *recall, save).expect("written");
         }
         bests
@@ -206,9 +250,15 @@ mod tests {
     #[test]
     fn pruning_keeps_the_best_weights_of_each_checkpoint() {
         let run = tempfile::tempdir().expect("a folder");
-        let mut bests = validated(run.path(), &[(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4), (5, 0.5)]);
+        let mut bests = validated(
+            run.path(),
+            &[(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4), (5, 0.5)],
+        );
         bests.prune(&[2, 4]).expect("removed");
-        assert_eq!(steps(run.path()), ["best-0000002", "best-0000004", "best-0000005"]);
+        assert_eq!(
+            steps(run.path()),
+            ["best-0000002", "best-0000004", "best-0000005"]
+        );
         bests.prune(&[6, 8]).expect("removed");
         assert_eq!(steps(run.path()), ["best-0000005"]);
     }
@@ -222,13 +272,29 @@ mod tests {
         assert_eq!(fs::read(to.join("weights")).expect("copied"), b"1");
         let weights = bests.folder_of(1).join("model/weights");
         for is_altered in [true, false] {
-            let damaged = if is_altered { fs::write(&weights, "2") } else { fs::remove_file(&weights) };
+            let damaged = if is_altered {
+                fs::write(&weights, "2")
+            } else {
+                fs::remove_file(&weights)
+            };
             damaged.expect("damaged");
-            let error = bests.copy(record, &run.path().join("other")).expect_err("damaged").to_string();
-            assert!(error.contains("best-0000001") && error.contains("model/weights"), "{error}");
+            let error = bests
+                .copy(record, &run.path().join("other"))
+                .expect_err("damaged")
+                .to_string();
+            assert!(
+                error.contains("best-0000001") && error.contains("model/weights"),
+                "{error}"
+            );
         }
         fs::write(bests.folder_of(1).join(RECORD), "{").expect("damaged");
-        let error = BestWeights::open(run.path(), 1).map(drop).expect_err("damaged").to_string();
-        assert!(error.contains("best-0000001") && error.contains("remove the folder"), "{error}");
+        let error = BestWeights::open(run.path(), 1)
+            .map(drop)
+            .expect_err("damaged")
+            .to_string();
+        assert!(
+            error.contains("best-0000001") && error.contains("remove the folder"),
+            "{error}"
+        );
     }
 }

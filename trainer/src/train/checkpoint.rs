@@ -77,8 +77,9 @@ struct State {
 impl State {
     /// Encodes the state with its digest.
     fn sealed(mut self) -> Result<Vec<u8>> {
-        let encode =
-            |state: &Self| serde_json::to_vec(state).map_err(|cause| Error::io("encoding JSON").caused_by(cause));
+        let encode = |state: &Self| {
+            serde_json::to_vec(state).map_err(|cause| Error::io("encoding JSON").caused_by(cause))
+        };
         // The digest is computed with an empty digest field.
         self.digest = Some(String::new());
         self.digest = Some(digest::of(&encode(&self)?).to_hex().to_string());
@@ -100,7 +101,9 @@ impl State {
             }
             (FORMAT, Some(files), Some(own)) => {
                 if own.as_str() != digest::of(&json).to_hex().as_str() {
-                    return Err(Error::artifact(format!("{STATE} has been altered: its digest differs")));
+                    return Err(Error::artifact(format!(
+                        "{STATE} has been altered: its digest differs"
+                    )));
                 }
                 let found = infos(folder)?;
                 let mut names = files.keys().chain(found.keys());
@@ -108,7 +111,10 @@ impl State {
                     let what = match (files.get(name), found.get(name)) {
                         (Some(_), None) => "is missing".to_owned(),
                         (Some(expected), Some(found)) if expected.bytes != found.bytes => {
-                            format!("has another size: expected {} bytes, found {}", expected.bytes, found.bytes)
+                            format!(
+                                "has another size: expected {} bytes, found {}",
+                                expected.bytes, found.bytes
+                            )
                         }
                         (Some(_), Some(_)) => "has been altered: its checksum differs".to_owned(),
                         (None, _) => format!("is not listed in {STATE}"),
@@ -127,7 +133,10 @@ impl State {
                 )));
             }
         }
-        state.scale.map_or(Ok(()), |scale| scale.check()).context(|| STATE.to_owned())?;
+        state
+            .scale
+            .map_or(Ok(()), |scale| scale.check())
+            .context(|| STATE.to_owned())?;
         Ok(state)
     }
 }
@@ -137,11 +146,20 @@ fn infos(folder: &Path) -> Result<BTreeMap<String, FileInfo>> {
     let mut infos = BTreeMap::new();
     for file in list_files(folder)? {
         let parts = file.strip_prefix(folder).unwrap_or(&file).components();
-        let name = parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>().join("/");
+        let name = parts
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join("/");
         if name != STATE {
             let bytes = bundles::map(&file)?;
             let blake3 = blake3::hash(&bytes).to_hex().to_string();
-            infos.insert(name, FileInfo { bytes: bytes.len() as u64, blake3 });
+            infos.insert(
+                name,
+                FileInfo {
+                    bytes: bytes.len() as u64,
+                    blake3,
+                },
+            );
         }
     }
     Ok(infos)
@@ -171,7 +189,11 @@ pub struct Resumed {
 impl Checkpoints {
     /// The checkpoints in the folder of a run.
     pub fn of(run: &Path, options: &Options) -> Self {
-        Self { folder: run.join(CHECKPOINTS), options: options.clone(), data: None }
+        Self {
+            folder: run.join(CHECKPOINTS),
+            options: options.clone(),
+            data: None,
+        }
     }
 
     /// The complete checkpoints, in ascending order of steps.
@@ -186,8 +208,15 @@ impl Checkpoints {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if let Some(step) = name.strip_prefix("step-").and_then(|step| step.parse().ok()) {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if let Some(step) = name
+                .strip_prefix("step-")
+                .and_then(|step| step.parse().ok())
+            {
                 found.push((step, path));
             }
         }
@@ -216,13 +245,17 @@ impl Checkpoints {
                  or restore them"
             )));
         }
-        Ok(Self { data: Some(data), ..self })
+        Ok(Self {
+            data: Some(data),
+            ..self
+        })
     }
 
     /// Removes temporary folders that a killed process left. The run lock excludes other processes.
     fn sweep(&self) -> Result<()> {
         for name in entries(&self.folder)? {
-            if name.starts_with(".step-") && [".part", ".old"].iter().any(|end| name.ends_with(end)) {
+            if name.starts_with(".step-") && [".part", ".old"].iter().any(|end| name.ends_with(end))
+            {
                 let left = self.folder.join(name);
                 fs::remove_dir_all(&left).map_err(|cause| io_error("removing", &left, cause))?;
             }
@@ -252,11 +285,19 @@ impl Checkpoints {
             model.save(&folder.join(MODEL), view)?;
             write_in_folder(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             write_in_folder(&folder.join(HARD), &pack(hard)?)?;
-            perturbation
-                .map_or(Ok(()), |perturbation| write_in_folder(&folder.join(WORST), &pack_matrices(perturbation)?))?;
+            perturbation.map_or(Ok(()), |perturbation| {
+                write_in_folder(&folder.join(WORST), &pack_matrices(perturbation)?)
+            })?;
             // The state comes last: it holds the checksums of the files as written.
             let (scale, data, files) = (optimiser.scale, self.data.clone(), Some(infos(folder)?));
-            let state = State { format: FORMAT, step, scale, data, files, digest: None };
+            let state = State {
+                format: FORMAT,
+                step,
+                scale,
+                data,
+                files,
+                digest: None,
+            };
             write_in_folder(&folder.join(STATE), &state.sealed()?)
         })?;
         let all = self.list()?;
@@ -280,13 +321,17 @@ impl Checkpoints {
     }
 
     fn read(folder: &Path, config: &Config, device: &Device) -> Result<(Resumed, Optimiser)> {
-        let file = |name: &'static str| bundles::map(&folder.join(name)).map(|bytes| (bytes, move || name.to_owned()));
+        let file = |name: &'static str| {
+            bundles::map(&folder.join(name)).map(|bytes| (bytes, move || name.to_owned()))
+        };
         let state = State::read(folder)?;
         let model = Model::resume(&folder.join(MODEL), config, device)?;
         let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
         optimiser.scale = state.scale;
         let (moments, named) = file(OPTIMISER)?;
-        check_moments(&moments).and_then(|()| optimiser.load(&moments)).context(named)?;
+        check_moments(&moments)
+            .and_then(|()| optimiser.load(&moments))
+            .context(named)?;
         let (hard, named) = file(HARD)?;
         let hard = unpack(&hard).context(named)?;
         let perturbation = match Perturbation::begin(&model, config, device)? {
@@ -294,29 +339,57 @@ impl Checkpoints {
             Some(begun) => {
                 let (matrices, named) = file(WORST)?;
                 let sizes = begun.matrices().each_ref().map(|matrix| matrix.dims());
-                let matrices = unpack_matrices(&matrices, sizes, &device.clone().inner()).context(named)?;
-                Some(Perturbation::from_matrices(&config.transformation, matrices, device))
+                let matrices =
+                    unpack_matrices(&matrices, sizes, &device.clone().inner()).context(named)?;
+                Some(Perturbation::from_matrices(
+                    &config.transformation,
+                    matrices,
+                    device,
+                ))
             }
         };
-        Ok((Resumed { step: state.step, data: state.data, model, hard, perturbation }, optimiser))
+        Ok((
+            Resumed {
+                step: state.step,
+                data: state.data,
+                model,
+                hard,
+                perturbation,
+            },
+            optimiser,
+        ))
     }
 }
 
 /// Checks the moments of an optimiser: finite floats, and second moments not below zero.
 fn check_moments(file: &[u8]) -> Result<()> {
-    let all =
-        SafeTensors::deserialize(file).map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
+    let all = SafeTensors::deserialize(file)
+        .map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
     for (name, view) in all.iter() {
         let what = format!("the tensor `{name}`");
         if view.dtype() != Dtype::F32 {
             let found = view.dtype();
-            return Err(Error::artifact(format!("{what}: expected F32, found {found:?}")));
+            return Err(Error::artifact(format!(
+                "{what}: expected F32, found {found:?}"
+            )));
         }
-        let values: Vec<f32> = view.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let values: Vec<f32> = view
+            .data()
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|bytes| f32::from_le_bytes(*bytes))
+            .collect();
         check_finite(&what, &values)?;
-        if let Some(at) = values.iter().position(|value| *value < 0.0).filter(|_| name.ends_with(".second")) {
+        if let Some(at) = values
+            .iter()
+            .position(|value| *value < 0.0)
+            .filter(|_| name.ends_with(".second"))
+        {
             let found = values[at];
-            return Err(Error::artifact(format!("{what}: expected numbers from 0, found {found} at position {at}")));
+            return Err(Error::artifact(format!(
+                "{what}: expected numbers from 0, found {found} at position {at}"
+            )));
         }
     }
     Ok(())
@@ -343,7 +416,10 @@ fn pack(hard: &HardNegatives) -> Result<Vec<u8>> {
         shape,
         bytes: bytemuck::cast_slice(values),
     };
-    to_bytes(&[tensor("examples", vec![count], &examples), tensor("sequences", vec![count, width], &sequences)])
+    to_bytes(&[
+        tensor("examples", vec![count], &examples),
+        tensor("sequences", vec![count, width], &sequences),
+    ])
 }
 
 fn unpack(file: &[u8]) -> Result<HardNegatives> {
@@ -353,9 +429,17 @@ fn unpack(file: &[u8]) -> Result<HardNegatives> {
         let view = all.tensor(name).map_err(failed)?;
         if view.dtype() != Dtype::U32 {
             let found = view.dtype();
-            return Err(Error::artifact(format!("the tensor `{name}`: expected U32, found {found:?}")));
+            return Err(Error::artifact(format!(
+                "the tensor `{name}`: expected U32, found {found:?}"
+            )));
         }
-        let values = view.data().as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let values = view
+            .data()
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|bytes| u32::from_le_bytes(*bytes))
+            .collect();
         Ok((view.shape().to_vec(), values))
     };
     let ((_, examples), (shape, sequences)) = (numbers("examples")?, numbers("sequences")?);
@@ -369,8 +453,13 @@ fn unpack(file: &[u8]) -> Result<HardNegatives> {
         }
     };
     let rows = examples.iter().enumerate().map(|(at, number)| {
-        let row = sequences[at * width..][..width].iter().filter(|sequence| **sequence != NONE);
-        (*number as usize, row.map(|sequence| SequenceId(*sequence)).collect())
+        let row = sequences[at * width..][..width]
+            .iter()
+            .filter(|sequence| **sequence != NONE);
+        (
+            *number as usize,
+            row.map(|sequence| SequenceId(*sequence)).collect(),
+        )
     });
     Ok(rows.collect())
 }
@@ -389,21 +478,31 @@ pub fn check_hard(hard: &HardNegatives, examples: usize, sequences: usize) -> Re
     if let Some(found) = hard.keys().max().filter(|number| **number >= examples) {
         return refuse("examples", examples, *found);
     }
-    match hard.values().flatten().map(|sequence| sequence.index()).max().filter(|number| *number >= sequences) {
+    match hard
+        .values()
+        .flatten()
+        .map(|sequence| sequence.index())
+        .max()
+        .filter(|number| *number >= sequences)
+    {
         Some(found) => refuse("texts", sequences, found),
         None => Ok(()),
     }
 }
 
 fn pack_matrices(perturbation: &Perturbation) -> Result<Vec<u8>> {
-    let values = perturbation
-        .matrices()
-        .iter()
-        .map(|matrix| Ok((matrix.dims().to_vec(), floats(matrix.clone().try_into_data())?)));
+    let values = perturbation.matrices().iter().map(|matrix| {
+        Ok((
+            matrix.dims().to_vec(),
+            floats(matrix.clone().try_into_data())?,
+        ))
+    });
     let values = values.collect::<Result<Vec<_>>>()?;
     let tensors = MATRICES.iter().zip(&values);
     to_bytes(
-        &tensors.map(|(name, (shape, values))| NamedTensor::floats(*name, shape.clone(), values)).collect::<Vec<_>>(),
+        &tensors
+            .map(|(name, (shape, values))| NamedTensor::floats(*name, shape.clone(), values))
+            .collect::<Vec<_>>(),
     )
 }
 
@@ -435,7 +534,12 @@ mod tests {
         let tensor = |name: &str, dtype, shape: Vec<usize>| {
             let bytes: &[u8] = bytemuck::cast_slice(&numbers);
             let count = shape.iter().product::<usize>();
-            NamedTensor { name: name.into(), dtype, shape, bytes: &bytes[..4 * count] }
+            NamedTensor {
+                name: name.into(),
+                dtype,
+                shape,
+                bytes: &bytes[..4 * count],
+            }
         };
         for (examples, sequences, expected) in [
             (
@@ -443,11 +547,25 @@ mod tests {
                 tensor("sequences", Dtype::U32, vec![2, 2]),
                 "`examples`: expected U32",
             ),
-            (tensor("examples", Dtype::U32, vec![2]), tensor("sequences", Dtype::U32, vec![4, 1]), "[4, 1]"),
-            (tensor("examples", Dtype::U32, vec![2]), tensor("sequences", Dtype::U32, vec![4]), "[4]"),
-            (tensor("examples", Dtype::U32, vec![0]), tensor("sequences", Dtype::U32, vec![2, 2]), "[2, 2]"),
+            (
+                tensor("examples", Dtype::U32, vec![2]),
+                tensor("sequences", Dtype::U32, vec![4, 1]),
+                "[4, 1]",
+            ),
+            (
+                tensor("examples", Dtype::U32, vec![2]),
+                tensor("sequences", Dtype::U32, vec![4]),
+                "[4]",
+            ),
+            (
+                tensor("examples", Dtype::U32, vec![0]),
+                tensor("sequences", Dtype::U32, vec![2, 2]),
+                "[2, 2]",
+            ),
         ] {
-            let said = unpack(&to_bytes(&[examples, sequences]).expect("written")).expect_err(expected).to_string();
+            let said = unpack(&to_bytes(&[examples, sequences]).expect("written"))
+                .expect_err(expected)
+                .to_string();
             assert!(said.contains(expected), "{said}");
         }
     }
@@ -457,10 +575,20 @@ mod tests {
         let hard = HardNegatives::from([(3, vec![SequenceId(8), SequenceId(1)]), (0, vec![])]);
         check_hard(&hard, 4, 9).expect("all are there");
         check_hard(&HardNegatives::new(), 0, 0).expect("nothing is wrong");
-        let said = check_hard(&hard, 4, 8).expect_err("a text too many").to_string();
-        assert!(said.contains("the 8 texts, which are below 8, found 8"), "{said}");
-        let said = check_hard(&hard, 3, 9).expect_err("an example too many").to_string();
-        assert!(said.contains("the 3 examples, which are below 3, found 3"), "{said}");
+        let said = check_hard(&hard, 4, 8)
+            .expect_err("a text too many")
+            .to_string();
+        assert!(
+            said.contains("the 8 texts, which are below 8, found 8"),
+            "{said}"
+        );
+        let said = check_hard(&hard, 3, 9)
+            .expect_err("an example too many")
+            .to_string();
+        assert!(
+            said.contains("the 3 examples, which are below 3, found 3"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -470,12 +598,18 @@ mod tests {
         };
         check_moments(&file("a.first", &[-1.0, 0.0])).expect("as it should be");
         check_moments(&file("a.second", &[1.0, 0.0])).expect("as it should be");
-        let said = |name, values: &[f32]| check_moments(&file(name, values)).expect_err("refused").to_string();
+        let said = |name, values: &[f32]| {
+            check_moments(&file(name, values))
+                .expect_err("refused")
+                .to_string()
+        };
         assert!(
-            said("a.first", &[0.0, f32::NAN]).contains("`a.first`: expected finite numbers, found NaN at position 1")
+            said("a.first", &[0.0, f32::NAN])
+                .contains("`a.first`: expected finite numbers, found NaN at position 1")
         );
         assert!(
-            said("a.second", &[0.0, -0.5]).contains("`a.second`: expected numbers from 0, found -0.5 at position 1")
+            said("a.second", &[0.0, -0.5])
+                .contains("`a.second`: expected numbers from 0, found -0.5 at position 1")
         );
     }
 
@@ -485,8 +619,17 @@ mod tests {
         let folder = root.path();
         write_in_folder(&folder.join("model/a"), b"first").expect("written");
         write_in_folder(&folder.join("b"), b"second").expect("written");
-        let state = |files| State { format: FORMAT, step: 7, scale: None, data: Some("d".into()), files, digest: None };
-        let whole = state(Some(infos(folder).expect("read"))).sealed().expect("encoded");
+        let state = |files| State {
+            format: FORMAT,
+            step: 7,
+            scale: None,
+            data: Some("d".into()),
+            files,
+            digest: None,
+        };
+        let whole = state(Some(infos(folder).expect("read")))
+            .sealed()
+            .expect("encoded");
         let put = |bytes: &[u8]| write_in_folder(&folder.join(STATE), bytes).expect("written");
         put(&whole);
         assert_eq!(State::read(folder).expect("whole").step, 7);
@@ -502,16 +645,28 @@ mod tests {
         write_in_folder(&folder.join("b"), b"secone").expect("written");
         assert!(said().contains("b has been altered"), "{}", said());
         write_in_folder(&folder.join("b"), b"second, longer").expect("written");
-        assert!(said().contains("b has another size: expected 6 bytes, found 14"), "{}", said());
+        assert!(
+            said().contains("b has another size: expected 6 bytes, found 14"),
+            "{}",
+            said()
+        );
         fs::remove_file(folder.join("b")).expect("removed");
         assert!(said().contains("b is missing"), "{}", said());
         write_in_folder(&folder.join("b"), b"second").expect("written");
         write_in_folder(&folder.join("model/c"), b"third").expect("written");
-        assert!(said().contains("model/c is not listed in state.json"), "{}", said());
+        assert!(
+            said().contains("model/c is not listed in state.json"),
+            "{}",
+            said()
+        );
         // What earlier versions wrote.
         put(br#"{"format":1,"step":3}"#);
         assert_eq!(State::read(folder).expect("read with a warning").step, 3);
-        for other in [r#"{"format":3,"step":3}"#, r#"{"format":2,"step":3}"#, r#"{"format":1,"step":3,"digest":"x"}"#] {
+        for other in [
+            r#"{"format":3,"step":3}"#,
+            r#"{"format":2,"step":3}"#,
+            r#"{"format":1,"step":3,"digest":"x"}"#,
+        ] {
             put(other.as_bytes());
             assert!(said().contains("expected"), "{}", said());
         }
@@ -526,10 +681,18 @@ mod tests {
             Err(Error::io("disk full"))
         });
         assert!(failed.is_err() && !place.exists());
-        write_folder(&place, |folder| write_in_folder(&folder.join("whole"), b"x")).expect("written");
-        write_folder(&place, |folder| write_in_folder(&folder.join("again"), b"y")).expect("replaced");
-        let names: Vec<_> =
-            fs::read_dir(&place).expect("there").map(|entry| entry.expect("read").file_name()).collect();
+        write_folder(&place, |folder| {
+            write_in_folder(&folder.join("whole"), b"x")
+        })
+        .expect("written");
+        write_folder(&place, |folder| {
+            write_in_folder(&folder.join("again"), b"y")
+        })
+        .expect("replaced");
+        let names: Vec<_> = fs::read_dir(&place)
+            .expect("there")
+            .map(|entry| entry.expect("read").file_name())
+            .collect();
         assert_eq!(names, ["again"]);
         // What was replaced has gone.
         assert_eq!(fs::read_dir(root.path()).expect("there").count(), 1);

@@ -37,7 +37,10 @@ impl Numbers {
         let count = values.len();
         match on_host {
             true => Self::Host(values),
-            false => Self::Device(Box::new(Tensor::from_data(TensorData::new(values, [count]), device))),
+            false => Self::Device(Box::new(Tensor::from_data(
+                TensorData::new(values, [count]),
+                device,
+            ))),
         }
     }
 }
@@ -47,15 +50,20 @@ impl Numbers {
 /// # Errors
 /// If the device fails.
 pub fn floats<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let data =
-        tensor.try_into_data().map_err(|cause| Error::device("reading a tensor back").caused_by(cause.to_string()))?;
-    data.try_into_vec::<f32>()
-        .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))
+    let data = tensor
+        .try_into_data()
+        .map_err(|cause| Error::device("reading a tensor back").caused_by(cause.to_string()))?;
+    data.try_into_vec::<f32>().map_err(|cause| {
+        Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}"))
+    })
 }
 
 /// A tensor with gradients, which are found like those of the tensors that it will meet: all of an operation must keep, or compute
 /// again on the way back, by the same strategy (`Device::gradient_checkpointing`).
-pub fn differentiable<const D: usize>(tensor: Tensor<D>, strategy: Option<GradientCheckpointingStrategy>) -> Tensor<D> {
+pub fn differentiable<const D: usize>(
+    tensor: Tensor<D>,
+    strategy: Option<GradientCheckpointingStrategy>,
+) -> Tensor<D> {
     let tensor = tensor.autodiff();
     match strategy {
         Some(strategy) => tensor.with_gradient_checkpointing_strategy(strategy),

@@ -12,7 +12,9 @@ use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::container::Check;
 use pel_shared::error::Result;
-use pel_shared::index::{FIRST_PASS_TRAINING, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
+use pel_shared::index::{
+    FIRST_PASS_TRAINING, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder,
+};
 use pel_shared::kb::ConceptId;
 use pel_shared::linker::Queries;
 use pel_shared::model::encode::{BatchSize, Encoder};
@@ -47,10 +49,17 @@ pub(super) fn encode(
 ) -> Result<Queries> {
     let mut progress = Progress::new(doing, rows.len() as u64, "texts");
     interrupt::check()?;
-    Queries::encode(encoder, scorer, side, rows, BatchSize::of_tokens(BATCH_TOKENS), |done| {
-        progress.advance(done as u64);
-        interrupt::check()
-    })
+    Queries::encode(
+        encoder,
+        scorer,
+        side,
+        rows,
+        BatchSize::of_tokens(BATCH_TOKENS),
+        |done| {
+            progress.advance(done as u64);
+            interrupt::check()
+        },
+    )
 }
 
 impl EncodedKb {
@@ -61,17 +70,34 @@ impl EncodedKb {
     pub fn new(model: &Model, inputs: &EntityInputs, device: &Device) -> Result<Self> {
         let encoder = model.encoder(&device.clone().inner())?;
         let rows: Vec<&Encoded> = inputs.rows().sequences.iter().collect();
-        let Queries { pooled, tokens } =
-            encode(&encoder, model.scorer, Side::Entity, &rows, "encoding the knowledge base")?;
+        let Queries { pooled, tokens } = encode(
+            &encoder,
+            model.scorer,
+            Side::Entity,
+            &rows,
+            "encoding the knowledge base",
+        )?;
         let tokens = match model.scorer {
             Scorer::Dual => None,
             Scorer::SumOfMax => {
                 let mut store = TokenStoreBuilder::new(encoder.dim());
-                tokens.iter().enumerate().for_each(|(at, own)| store.push_codes(ConceptId(at as u32), own));
-                Some(TokenStore::from_bytes(&Bytes::from(store.finish()?), Check::Trusted)?)
+                tokens
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, own)| store.push_codes(ConceptId(at as u32), own));
+                Some(TokenStore::from_bytes(
+                    &Bytes::from(store.finish()?),
+                    Check::Trusted,
+                )?)
             }
         };
-        Ok(Self { encoder, scorer: model.scorer, score: model.reduction.score, vectors: pooled, tokens })
+        Ok(Self {
+            encoder,
+            scorer: model.scorer,
+            score: model.reduction.score,
+            vectors: pooled,
+            tokens,
+        })
     }
 
     /// The vectors of all sequences, and their width.
@@ -87,7 +113,13 @@ impl EncodedKb {
     /// # Errors
     /// If the device fails, or the user interrupts.
     pub fn encode_mentions(&self, scorer: Scorer, mentions: &[&Encoded]) -> Result<Queries> {
-        encode(&self.encoder, scorer, Side::Mention, mentions, "encoding mentions")
+        encode(
+            &self.encoder,
+            scorer,
+            Side::Mention,
+            mentions,
+            "encoding mentions",
+        )
     }
 
     /// The best `k` candidates of each mention in an index of these vectors. With Sum-of-Max, it reorders the best of a first pass.
@@ -99,12 +131,19 @@ impl EncodedKb {
         k: usize,
         sequences: impl Fn(ConceptId) -> I + Sync,
     ) -> Vec<Vec<Candidate>> {
-        let Some(store) = &self.tokens else { return index.search(&mentions.pooled, k) };
+        let Some(store) = &self.tokens else {
+            return index.search(&mentions.pooled, k);
+        };
         let first_pass = index.search(&mentions.pooled, k.max(FIRST_PASS_TRAINING));
         mentions.rank_by_tokens(first_pass, k, |tokens, concepts| {
             let best = |concept: ConceptId| {
-                let own = sequences(concept).into_iter().map(|sequence| ConceptId(sequence.0));
-                Some(Candidate { concept, ..*store.rank(tokens, own).first()? })
+                let own = sequences(concept)
+                    .into_iter()
+                    .map(|sequence| ConceptId(sequence.0));
+                Some(Candidate {
+                    concept,
+                    ..*store.rank(tokens, own).first()?
+                })
             };
             concepts.into_iter().filter_map(best).collect()
         })
@@ -133,35 +172,67 @@ impl EncodedKb {
     ///
     /// # Errors
     /// If it cannot be built.
-    pub fn concept_index(&self, inputs: &EntityInputs, some: Option<&HashSet<u32>>) -> Result<Index> {
+    pub fn concept_index(
+        &self,
+        inputs: &EntityInputs,
+        some: Option<&HashSet<u32>>,
+    ) -> Result<Index> {
         let rows = inputs.rows();
         let vectors = rows.spread(&self.vectors);
-        let Some(some) = some else { return self.index(&vectors, &rows.concepts) };
+        let Some(some) = some else {
+            return self.index(&vectors, &rows.concepts);
+        };
         let vectors = rows.concepts.iter().zip(vectors.chunks(self.encoder.dim()));
-        let (concepts, vectors): (Vec<ConceptId>, Vec<&[f32]>) =
-            vectors.filter(|(concept, _)| some.contains(&concept.0)).unzip();
+        let (concepts, vectors): (Vec<ConceptId>, Vec<&[f32]>) = vectors
+            .filter(|(concept, _)| some.contains(&concept.0))
+            .unzip();
         self.index(&vectors.concat(), &concepts)
     }
 
     /// An index of the sequences of some concepts, or of all. An entry is a sequence.
-    fn sequence_index(&self, members: Option<&[ConceptId]>, inputs: &EntityInputs) -> Result<Index> {
+    fn sequence_index(
+        &self,
+        members: Option<&[ConceptId]>,
+        inputs: &EntityInputs,
+    ) -> Result<Index> {
         let Some(members) = members else {
-            let all: Vec<ConceptId> = (0..inputs.rows().sequences.len() as u32).map(ConceptId).collect();
+            let all: Vec<ConceptId> = (0..inputs.rows().sequences.len() as u32)
+                .map(ConceptId)
+                .collect();
             return self.index(&self.vectors, &all);
         };
-        let mut own: Vec<u32> =
-            members.iter().flat_map(|concept| inputs.sequences_of(*concept)).map(|own| own.0).collect();
+        let mut own: Vec<u32> = members
+            .iter()
+            .flat_map(|concept| inputs.sequences_of(*concept))
+            .map(|own| own.0)
+            .collect();
         own.sort_unstable();
         own.dedup();
         let dim = self.encoder.dim();
-        let vectors: Vec<f32> = own.iter().flat_map(|at| &self.vectors[*at as usize * dim..][..dim]).copied().collect();
-        self.index(&vectors, &own.into_iter().map(ConceptId).collect::<Vec<_>>())
+        let vectors: Vec<f32> = own
+            .iter()
+            .flat_map(|at| &self.vectors[*at as usize * dim..][..dim])
+            .copied()
+            .collect();
+        self.index(
+            &vectors,
+            &own.into_iter().map(ConceptId).collect::<Vec<_>>(),
+        )
     }
 
     fn index(&self, vectors: &[f32], concepts: &[ConceptId]) -> Result<Index> {
         let (rows, dim, score) = (concepts.len(), self.encoder.dim(), self.score);
-        let info = IndexInfo { rows, dim, precision: Precision::Int8, score, hnsw: None };
-        Index::from_bytes(&Bytes::from(Index::build(vectors, concepts, &info)?), Check::Trusted)
+        let info = IndexInfo {
+            rows,
+            dim,
+            precision: Precision::Int8,
+            score,
+            hnsw: None,
+        };
+        Index::from_bytes(
+            &Bytes::from(Index::build(vectors, concepts, &info)?),
+            Check::Trusted,
+        )
     }
 
     /// Mines hard negatives: the nearest wrong sequences of examples, at most `mine_top` for each.
@@ -176,7 +247,8 @@ impl EncodedKb {
     ) -> Result<HardNegatives> {
         let top = config.negatives.mine_top;
         let mut found = HardNegatives::with_capacity(examples.len());
-        let mut progress = Progress::new("mining hard negatives", examples.len() as u64, "mentions");
+        let mut progress =
+            Progress::new("mining hard negatives", examples.len() as u64, "mentions");
         for (domain, examples) in by_domain(config, inputs, examples) {
             let members = match (domain, config.negatives.domain) {
                 (Some(domain), _) => Some(inputs.members(domain)),
@@ -185,14 +257,27 @@ impl EncodedKb {
             };
             let index = self.sequence_index(members, inputs)?;
             for examples in examples.chunks(AT_ONCE) {
-                let mentions: Vec<&Encoded> = examples.iter().map(|(_, example)| &example.mention).collect();
+                let mentions: Vec<&Encoded> = examples
+                    .iter()
+                    .map(|(_, example)| &example.mention)
+                    .collect();
                 let mentions = self.encode_mentions(self.scorer, &mentions)?;
                 // Some of the nearest are names of the right concept.
-                let nearest = self.search(&index, &mentions, 2 * top + 16, |sequence| [SequenceId(sequence.0)]);
+                let nearest = self.search(&index, &mentions, 2 * top + 16, |sequence| {
+                    [SequenceId(sequence.0)]
+                });
                 for ((number, example), nearest) in examples.iter().zip(nearest) {
                     let own: Vec<SequenceId> = inputs.sequences_of(example.concept).collect();
-                    let wrong = nearest.iter().map(|candidate| SequenceId(candidate.concept.0));
-                    found.insert(*number, wrong.filter(|sequence| !own.contains(sequence)).take(top).collect());
+                    let wrong = nearest
+                        .iter()
+                        .map(|candidate| SequenceId(candidate.concept.0));
+                    found.insert(
+                        *number,
+                        wrong
+                            .filter(|sequence| !own.contains(sequence))
+                            .take(top)
+                            .collect(),
+                    );
                 }
                 progress.advance(examples.len() as u64);
             }
@@ -210,7 +295,9 @@ fn by_domain<'a>(
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (number, example) in examples {
         let inside = config.negatives.domain == Domain::Inside;
-        all.entry(inside.then(|| inputs.domain(example.concept))).or_default().push((*number, *example));
+        all.entry(inside.then(|| inputs.domain(example.concept)))
+            .or_default()
+            .push((*number, *example));
     }
     all
 }

@@ -81,7 +81,10 @@ impl EntityInputs {
         let mut all = KnowledgeBase::new();
         for table in tables {
             let kb = concept_table::read(table)?.kb;
-            let new: Vec<_> = kb.iter().filter(|(_, concept)| all.find(&concept.id).is_none()).collect();
+            let new: Vec<_> = kb
+                .iter()
+                .filter(|(_, concept)| all.find(&concept.id).is_none())
+                .collect();
             for (_, concept) in new {
                 all.push(concept.clone())?;
             }
@@ -93,21 +96,42 @@ impl EntityInputs {
     ///
     /// # Errors
     /// If a concept cannot be written by the template.
-    pub fn new(kb: KnowledgeBase, tokens: &Tokens, view: &ViewOptions, domains: DomainOf) -> Result<Self> {
+    pub fn new(
+        kb: KnowledgeBase,
+        tokens: &Tokens,
+        view: &ViewOptions,
+        domains: DomainOf,
+    ) -> Result<Self> {
         let rows = tokenize(&kb, tokens, view)?;
         let mut places = vec![0..0; kb.len()];
         for (row, concept) in rows.concepts.iter().enumerate() {
             let place = &mut places[concept.index()];
-            *place = if place.end == 0 { row..row + 1 } else { place.start..row + 1 };
+            *place = if place.end == 0 {
+                row..row + 1
+            } else {
+                place.start..row + 1
+            };
         }
         let domains = Domains::new(&kb, domains);
-        Ok(Self { kb, rows, places, templates: view.concepts != View::Names, domains, trained: None })
+        Ok(Self {
+            kb,
+            rows,
+            places,
+            templates: view.concepts != View::Names,
+            domains,
+            trained: None,
+        })
     }
 
     /// The sequences of a concept: its template if the view has one, then its names.
-    pub fn sequences_of(&self, concept: ConceptId) -> impl ExactSizeIterator<Item = SequenceId> + '_ {
+    pub fn sequences_of(
+        &self,
+        concept: ConceptId,
+    ) -> impl ExactSizeIterator<Item = SequenceId> + '_ {
         let place = self.places.get(concept.index()).cloned().unwrap_or(0..0);
-        self.rows.sequence_of[place].iter().map(|sequence| SequenceId(*sequence as u32))
+        self.rows.sequence_of[place]
+            .iter()
+            .map(|sequence| SequenceId(*sequence as u32))
     }
 
     /// Whether a concept has this sequence.
@@ -126,9 +150,18 @@ impl EntityInputs {
     }
 
     /// Draws one of a concept's sequences: its template with probability `template_share`, otherwise a name.
-    pub fn draw(&self, concept: ConceptId, template_share: f64, random: &mut impl Rng) -> Option<SequenceId> {
+    pub fn draw(
+        &self,
+        concept: ConceptId,
+        template_share: f64,
+        random: &mut impl Rng,
+    ) -> Option<SequenceId> {
         let count = self.sequences_of(concept).len();
-        let names = if self.templates { count.saturating_sub(1) } else { count };
+        let names = if self.templates {
+            count.saturating_sub(1)
+        } else {
+            count
+        };
         let at = match (count, names) {
             (0, _) => return None,
             (_, 0) => 0,
@@ -140,10 +173,17 @@ impl EntityInputs {
 
     /// Sets the training concepts. Before that, all domains count as training domains.
     pub fn train_on(&mut self, concepts: impl IntoIterator<Item = ConceptId>) {
-        let domains: BTreeSet<DomainId> = concepts.into_iter().map(|concept| self.domain(concept)).collect();
+        let domains: BTreeSet<DomainId> = concepts
+            .into_iter()
+            .map(|concept| self.domain(concept))
+            .collect();
         let whole = domains.len() == self.domains.names.len();
-        let mut trained: Vec<ConceptId> =
-            domains.iter().flat_map(|domain| self.members(*domain)).copied().filter(|_| !whole).collect();
+        let mut trained: Vec<ConceptId> = domains
+            .iter()
+            .flat_map(|domain| self.members(*domain))
+            .copied()
+            .filter(|_| !whole)
+            .collect();
         trained.sort_unstable();
         self.trained = (!trained.is_empty()).then_some(trained);
     }
@@ -176,9 +216,19 @@ impl EntityInputs {
     /// # Errors
     /// If one is not; the error names some domains.
     pub fn check_domains(&self, wanted: &[String]) -> Result<()> {
-        let Some(unknown) = wanted.iter().find(|name| !self.domains.names.contains(name)) else { return Ok(()) };
+        let Some(unknown) = wanted
+            .iter()
+            .find(|name| !self.domains.names.contains(name))
+        else {
+            return Ok(());
+        };
         let (names, most) = (&self.domains.names, 10);
-        let shown = names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let shown = names
+            .iter()
+            .take(most)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ");
         let more = if names.len() > most { ", ..." } else { "" };
         Err(Error::input(format!(
             "the configuration: `data.only_domains`: expected domains that a concept has ({shown}{more}), found {unknown:?}"

@@ -62,18 +62,28 @@ pub fn mentions(
         false => Some(CandidateLists::read(&config.data.candidates, &inputs.kb)?),
     };
     let distils = config.data.task == Task::Link && config.distillation.own_share < 1.0;
-    let Corpus { documents, mentions, mut report } = Corpus::read(folder, split)?;
+    let Corpus {
+        documents,
+        mentions,
+        mut report,
+    } = Corpus::read(folder, split)?;
     // A mention may be annotated with several concepts.
     let mut annotated: HashMap<(usize, usize, usize), Vec<&str>> = HashMap::new();
     for placed in mentions.iter().filter(|_| lists.is_some()) {
         let place = (placed.document, placed.mention.start, placed.mention.end);
-        annotated.entry(place).or_default().extend(placed.mention.id.as_deref());
+        annotated
+            .entry(place)
+            .or_default()
+            .extend(placed.mention.id.as_deref());
     }
     let (mut reader, mut examples) = (view.reader(), Vec::new());
     for placed in &mentions {
         let document = &documents[placed.document];
         let place = || {
-            format!("{} {}..{} {:?}", document.doc_id, placed.mention.start, placed.mention.end, placed.mention.text)
+            format!(
+                "{} {}..{} {:?}",
+                document.doc_id, placed.mention.start, placed.mention.end, placed.mention.text
+            )
         };
         let Some(id) = &placed.mention.id else {
             report.skip(reason::NIL, place);
@@ -87,7 +97,10 @@ pub fn mentions(
             report.skip(reason::MISSING, || format!("{id}: {}", place()));
             continue;
         };
-        let Some(mention) = view.mention(tokens, &reader.mention(&document.text, placed.span)?).context(place)? else {
+        let Some(mention) = view
+            .mention(tokens, &reader.mention(&document.text, placed.span)?)
+            .context(place)?
+        else {
             report.skip(reason::EMPTY, place);
             continue;
         };
@@ -103,7 +116,12 @@ pub fn mentions(
             None => None,
             Some(lists) => {
                 let (start, end) = (placed.mention.start, placed.mention.end);
-                let Some(list) = lists.of(&document.doc_id, start, end, &annotated[&(placed.document, start, end)])?
+                let Some(list) = lists.of(
+                    &document.doc_id,
+                    start,
+                    end,
+                    &annotated[&(placed.document, start, end)],
+                )?
                 else {
                     report.skip(reason::UNLISTED, place);
                     continue;
@@ -123,23 +141,48 @@ pub fn mentions(
                 Some(found)
             }
         };
-        examples.push(Example { mention, concept, place: place(), candidates });
+        examples.push(Example {
+            mention,
+            concept,
+            place: place(),
+            candidates,
+        });
     }
     if examples.is_empty() {
         let folder = folder.display();
-        let why = if report.skipped_in_all() == 0 { "the split is empty".to_owned() } else { report.reasons() };
-        return Err(Error::input(format!("{folder}: the split {split} has no training mention: {why}")));
+        let why = if report.skipped_in_all() == 0 {
+            "the split is empty".to_owned()
+        } else {
+            report.reasons()
+        };
+        return Err(Error::input(format!(
+            "{folder}: the split {split} has no training mention: {why}"
+        )));
     }
     Ok((examples, report))
 }
 
 /// The first candidates of a list, including the right concept; `None` if the list lacks it and it may not be added. It is never added
 /// under distillation, because the teacher has no score for it.
-fn with_gold(list: &CandidateList, gold: ConceptId, config: &Config, inputs: &EntityInputs) -> Option<Candidates> {
+fn with_gold(
+    list: &CandidateList,
+    gold: ConceptId,
+    config: &Config,
+    inputs: &EntityInputs,
+) -> Option<Candidates> {
     let has_text = |concept: &ConceptId| inputs.sequences_of(*concept).len() > 0;
-    let scored = list.candidates.iter().enumerate().filter(|(_, concept)| has_text(concept)).take(config.data.top);
-    let (places, mut concepts): (Vec<usize>, Vec<ConceptId>) = scored.map(|(at, concept)| (at, *concept)).unzip();
-    let teacher: Vec<f32> = places.iter().filter_map(|at| list.teacher.get(*at).copied()).collect();
+    let scored = list
+        .candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, concept)| has_text(concept))
+        .take(config.data.top);
+    let (places, mut concepts): (Vec<usize>, Vec<ConceptId>) =
+        scored.map(|(at, concept)| (at, *concept)).unzip();
+    let teacher: Vec<f32> = places
+        .iter()
+        .filter_map(|at| list.teacher.get(*at).copied())
+        .collect();
     if !concepts.contains(&gold) {
         if !config.data.add_gold || config.distillation.own_share < 1.0 {
             return None;
@@ -157,11 +200,16 @@ pub fn without_repeats(examples: Vec<Example>, most: usize) -> Vec<Example> {
     }
     let mut seen: HashMap<(Vec<u32>, ConceptId), usize> = HashMap::new();
     let mut keep = |example: &Example| {
-        let times = seen.entry((example.mention.ids.clone(), example.concept)).or_default();
+        let times = seen
+            .entry((example.mention.ids.clone(), example.concept))
+            .or_default();
         *times += 1;
         *times <= most
     };
-    examples.into_iter().filter(|example| keep(example)).collect()
+    examples
+        .into_iter()
+        .filter(|example| keep(example))
+        .collect()
 }
 
 /// The training mentions of a configuration, and the report of skipped ones.
@@ -175,7 +223,14 @@ pub fn chosen(
     view: &ViewOptions,
 ) -> Result<(Vec<Example>, Report)> {
     let (all, report) = mentions(config, inputs, tokens, view)?;
-    Ok((subset(without_repeats(all, config.data.max_repeats), config.data.mentions, config), report))
+    Ok((
+        subset(
+            without_repeats(all, config.data.max_repeats),
+            config.data.mentions,
+            config,
+        ),
+        report,
+    ))
 }
 
 /// Samples `count` examples by the seed, in their original order; all if `count` is 0.
@@ -187,7 +242,11 @@ pub fn subset(examples: Vec<Example>, count: usize, config: &Config) -> Vec<Exam
     places.shuffle(&mut stream(config.seed, Purpose::Subset, 0));
     let mut kept = vec![false; examples.len()];
     places[..count].iter().for_each(|at| kept[*at] = true);
-    examples.into_iter().zip(kept).filter_map(|(example, kept)| kept.then_some(example)).collect()
+    examples
+        .into_iter()
+        .zip(kept)
+        .filter_map(|(example, kept)| kept.then_some(example))
+        .collect()
 }
 
 /// A name to align with another name of its concept.
@@ -204,10 +263,21 @@ pub struct Pair {
 /// # Errors
 /// If no concept has two names.
 pub fn pairs(inputs: &EntityInputs) -> Result<Vec<Pair>> {
-    let of = |concept| inputs.sequences_of(concept).skip(1).map(move |name| Pair { concept, name });
-    let pairs: Vec<Pair> = inputs.kb.iter().flat_map(|(concept, _)| of(concept)).collect();
+    let of = |concept| {
+        inputs
+            .sequences_of(concept)
+            .skip(1)
+            .map(move |name| Pair { concept, name })
+    };
+    let pairs: Vec<Pair> = inputs
+        .kb
+        .iter()
+        .flat_map(|(concept, _)| of(concept))
+        .collect();
     if pairs.is_empty() {
-        return Err(Error::input("expected concepts with at least two names to align, found none"));
+        return Err(Error::input(
+            "expected concepts with at least two names to align, found none",
+        ));
     }
     Ok(pairs)
 }

@@ -79,7 +79,9 @@ impl Event {
     /// Steps done.
     pub fn step(&self) -> usize {
         match self {
-            Self::Step { step, .. } | Self::Mining { step, .. } | Self::Validation { step, .. } => *step,
+            Self::Step { step, .. } | Self::Mining { step, .. } | Self::Validation { step, .. } => {
+                *step
+            }
             Self::Kept { steps, .. } => *steps,
         }
     }
@@ -122,16 +124,30 @@ impl Log {
             write_no_follow(path, |_| Ok(()))?;
         }
         let file = open_no_follow(path, OpenOptions::new().append(true))?;
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr_with_hz(2));
+        let bar = ProgressBar::with_draw_target(
+            Some(steps as u64),
+            ProgressDrawTarget::stderr_with_hz(2),
+        );
         let template = "{pos}/{len} {bar:10} {eta} left; {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.set_position(step as u64);
         bar.reset_eta();
-        let printed = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
+        let printed = Instant::now()
+            .checked_sub(QUIET)
+            .unwrap_or_else(Instant::now);
         let terminal = std::io::stderr().is_terminal();
-        Ok(Self { path: path.into(), file, bar, terminal, steps, printed, listed, warned: false })
+        Ok(Self {
+            path: path.into(),
+            file,
+            bar,
+            terminal,
+            steps,
+            printed,
+            listed,
+            warned: false,
+        })
     }
 
     /// The result of the validation after `step` steps, if there was one.
@@ -140,7 +156,9 @@ impl Log {
     /// As [`read`].
     pub fn validated(&self, step: usize) -> Result<Option<Validated>> {
         let of_step = |event| match event {
-            Event::Validation { step: at, found, .. } if at == step => Some(found),
+            Event::Validation {
+                step: at, found, ..
+            } if at == step => Some(found),
             _ => None,
         };
         Ok(read(&self.path)?.into_iter().rev().find_map(of_step))
@@ -151,16 +169,27 @@ impl Log {
     /// # Errors
     /// If the file cannot be written.
     pub fn record(&mut self, event: &Event) -> Result<()> {
-        let line = serde_json::to_string(event).map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let line = serde_json::to_string(event)
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         writeln!(self.file, "{line}").map_err(|cause| io_error("writing", &self.path, cause))?;
         let words = words(event);
         match event {
-            Event::Step { step, without_negatives, .. } => {
+            Event::Step {
+                step,
+                without_negatives,
+                ..
+            } => {
                 if *without_negatives > 0 && !self.warned {
                     self.warned = true;
                     let (why, more) = match self.listed {
-                        true => ("their candidate lists hold only the right concept", "use longer lists"),
-                        false => ("all others in their batch have the same concept", "raise `negatives.count`"),
+                        true => (
+                            "their candidate lists hold only the right concept",
+                            "use longer lists",
+                        ),
+                        false => (
+                            "all others in their batch have the same concept",
+                            "raise `negatives.count`",
+                        ),
                     };
                     self.bar.suspend(|| {
                         eprintln!(
@@ -176,7 +205,9 @@ impl Log {
                     self.printed = Instant::now();
                 }
             }
-            _ => self.bar.suspend(|| eprintln!("after step {}: {words}", event.step())),
+            _ => self
+                .bar
+                .suspend(|| eprintln!("after step {}: {words}", event.step())),
         }
         Ok(())
     }
@@ -189,9 +220,17 @@ impl Drop for Log {
 }
 
 fn words(event: &Event) -> String {
-    let percent = |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
+    let percent =
+        |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
     match event {
-        Event::Step { loss, gradient_norm, pairs_per_s, peak_bytes, device_bytes, .. } => {
+        Event::Step {
+            loss,
+            gradient_norm,
+            pairs_per_s,
+            peak_bytes,
+            device_bytes,
+            ..
+        } => {
             let memory = match (device_bytes, peak_bytes) {
                 (Some(bytes), _) => format!(", {:.1} GB on the GPU", *bytes as f64 / 1e9),
                 (None, Some(bytes)) => format!(", {:.1} GB", *bytes as f64 / 1e9),
@@ -199,7 +238,9 @@ fn words(event: &Event) -> String {
             };
             format!("loss {loss:.4}, gradient {gradient_norm:.3}, {pairs_per_s:.1} pairs/s{memory}")
         }
-        Event::Mining { seconds, examples, .. } => {
+        Event::Mining {
+            seconds, examples, ..
+        } => {
             format!("hard negatives for {examples} examples in {seconds:.0} s")
         }
         Event::Validation { seconds, found, .. } if found.recall_listed.is_some() => format!(
@@ -229,7 +270,9 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
     let (mut steps, mut mining) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
         match event {
-            Event::Step { step, pairs_per_s, .. } => {
+            Event::Step {
+                step, pairs_per_s, ..
+            } => {
                 steps.insert(*step, batch as f64 / pairs_per_s);
             }
             Event::Mining { step, seconds, .. } => {
@@ -239,13 +282,23 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
         }
     }
     // An empty sum is -0.
-    (0.0 + steps.values().sum::<f64>(), 0.0 + mining.values().sum::<f64>())
+    (
+        0.0 + steps.values().sum::<f64>(),
+        0.0 + mining.values().sum::<f64>(),
+    )
 }
 
 /// The norms of A_m and A_e after the last step; `None` without a transformation.
 pub fn last_norms(events: &[Event]) -> Option<[f64; 2]> {
-    let last = events.iter().rev().find(|event| matches!(event, Event::Step { .. }))?;
-    if let Event::Step { transformation, .. } = last { *transformation } else { None }
+    let last = events
+        .iter()
+        .rev()
+        .find(|event| matches!(event, Event::Step { .. }))?;
+    if let Event::Step { transformation, .. } = last {
+        *transformation
+    } else {
+        None
+    }
 }
 
 /// Reads `metrics.jsonl`, without a truncated last line.
@@ -255,7 +308,8 @@ pub fn last_norms(events: &[Event]) -> Option<[f64; 2]> {
 pub fn read(path: &Path) -> Result<Vec<Event>> {
     let mut events: Vec<Result<Event>> = Vec::new();
     for_each_line(path, |_, line| {
-        let event = serde_json::from_str(line).map_err(|cause| Error::input("expected an event").caused_by(cause));
+        let event = serde_json::from_str(line)
+            .map_err(|cause| Error::input("expected an event").caused_by(cause));
         events.push(event);
         Ok(())
     })?;

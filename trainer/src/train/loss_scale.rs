@@ -23,7 +23,10 @@ pub struct Scale {
 impl Scale {
     /// The scale at the start of a run; nothing for numbers that need none.
     pub fn begin(precision: Precision) -> Option<Self> {
-        precision.needs_scale().then_some(Self { factor: START, held: 0 })
+        precision.needs_scale().then_some(Self {
+            factor: START,
+            held: 0,
+        })
     }
 
     /// Checks a scale that was read.
@@ -35,7 +38,9 @@ impl Scale {
             true => Ok(()),
             false => {
                 let found = self.factor;
-                Err(Error::artifact(format!("`scale.factor`: expected a power of two from 1 to {MOST}, found {found}")))
+                Err(Error::artifact(format!(
+                    "`scale.factor`: expected a power of two from 1 to {MOST}, found {found}"
+                )))
             }
         }
     }
@@ -49,7 +54,10 @@ impl Scale {
     pub fn lower(&mut self) -> bool {
         let lowered = self.factor > 1.0;
         if lowered {
-            *self = Self { factor: self.factor / 2.0, held: 0 };
+            *self = Self {
+                factor: self.factor / 2.0,
+                held: 0,
+            };
         }
         lowered
     }
@@ -58,7 +66,10 @@ impl Scale {
     pub fn hold(&mut self) {
         self.held += 1;
         if self.held >= PATIENCE && self.factor < MOST {
-            *self = Self { factor: self.factor * 2.0, held: 0 };
+            *self = Self {
+                factor: self.factor * 2.0,
+                held: 0,
+            };
         }
     }
 }
@@ -72,10 +83,22 @@ mod tests {
         assert_eq!(Scale::begin(Precision::Bf16), None);
         let mut scale = Scale::begin(Precision::F16).expect("half floats need one");
         (0..PATIENCE).for_each(|_| scale.hold());
-        assert_eq!(scale, Scale { factor: 2.0 * START, held: 0 });
+        assert_eq!(
+            scale,
+            Scale {
+                factor: 2.0 * START,
+                held: 0
+            }
+        );
         scale.hold();
         assert!(scale.lower());
-        assert_eq!(scale, Scale { factor: START, held: 0 });
+        assert_eq!(
+            scale,
+            Scale {
+                factor: START,
+                held: 0
+            }
+        );
         scale.check().expect("what steps come to");
         for factor in [0.5, 3.0, 2.0 * MOST, f32::NAN, f32::INFINITY, -2.0] {
             assert!(Scale { factor, held: 0 }.check().is_err(), "{factor}");

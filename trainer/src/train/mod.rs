@@ -92,9 +92,22 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let _held = crate::io::interrupt::defer_exit();
     let _lock = config.lock_run(out)?;
     let device = device.device.clone().autodiff();
-    let device = if config.model.gradient_checkpointing { device.gradient_checkpointing() } else { device };
+    let device = if config.model.gradient_checkpointing {
+        device.gradient_checkpointing()
+    } else {
+        device
+    };
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
-    let (Resumed { step, data, model, hard, perturbation }, optimiser) = match checkpoints.last()? {
+    let (
+        Resumed {
+            step,
+            data,
+            model,
+            hard,
+            perturbation,
+        },
+        optimiser,
+    ) = match checkpoints.last()? {
         Some((step, folder)) => {
             eprintln!("resuming from step {step}");
             Checkpoints::load(&folder, config, &device)?
@@ -104,44 +117,76 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
             optimiser.scale = Scale::begin(config.model.precision);
             let perturbation = Perturbation::begin(&model, config, &device)?;
-            (Resumed { step: 0, data: None, model, hard: HardNegatives::new(), perturbation }, optimiser)
+            (
+                Resumed {
+                    step: 0,
+                    data: None,
+                    model,
+                    hard: HardNegatives::new(),
+                    perturbation,
+                },
+                optimiser,
+            )
         }
     };
     let view = match config.data.task {
         Task::Link | Task::Rank => config.view_options(),
-        Task::Align => pel_shared::tokens::ViewOptions { concepts: View::Names, ..config.view_options() },
+        Task::Align => pel_shared::tokens::ViewOptions {
+            concepts: View::Names,
+            ..config.view_options()
+        },
     };
-    let tables = std::iter::once(&config.data.kb).chain(&config.data.more_kbs).map(PathBuf::as_path);
+    let tables = std::iter::once(&config.data.kb)
+        .chain(&config.data.more_kbs)
+        .map(PathBuf::as_path);
     let mut entity_inputs = EntityInputs::read(tables, &model.tokens, &view, config.data.domains)?;
     entity_inputs.check_domains(&config.data.only_domains)?;
     let (examples, report) = match config.data.task {
         Task::Link | Task::Rank => {
-            let (mentions, report) = examples::chosen(config, &entity_inputs, &model.tokens, &view)?;
+            let (mentions, report) =
+                examples::chosen(config, &entity_inputs, &model.tokens, &view)?;
             (Examples::Mentions(mentions), report)
         }
-        Task::Align => (Examples::Pairs(examples::pairs(&entity_inputs)?), Report::default()),
+        Task::Align => (
+            Examples::Pairs(examples::pairs(&entity_inputs)?),
+            Report::default(),
+        ),
     };
     if let Examples::Mentions(mentions) = &examples {
         entity_inputs.train_on(mentions.iter().map(|example| example.concept));
-        few_negatives(config, &entity_inputs, mentions).iter().for_each(|words| eprintln!("warning: {words}"));
+        few_negatives(config, &entity_inputs, mentions)
+            .iter()
+            .for_each(|words| eprintln!("warning: {words}"));
     }
-    let checkpoints = checkpoints.with_data(fingerprint(&entity_inputs, &examples), data.as_deref())?;
+    let checkpoints =
+        checkpoints.with_data(fingerprint(&entity_inputs, &examples), data.as_deref())?;
     checkpoint::check_hard(&hard, examples.len(), entity_inputs.rows().sequences.len())?;
     let validation = Validation::read(config, &model, &entity_inputs)?;
     let bests = match (&validation, config.validation.keep) {
         (Some(_), Keep::Best) => Some(BestWeights::open(out, step)?),
         _ => None,
     };
-    let by_epochs = (config.optimiser.epochs * examples.len() as f64 / config.optimiser.batch as f64).ceil() as usize;
+    let by_epochs = (config.optimiser.epochs * examples.len() as f64
+        / config.optimiser.batch as f64)
+        .ceil() as usize;
     let steps = config.optimiser.steps.unwrap_or(by_epochs);
-    eprintln!("{} examples, {} concepts, {steps} steps", examples.len(), entity_inputs.kb.len());
+    eprintln!(
+        "{} examples, {} concepts, {steps} steps",
+        examples.len(),
+        entity_inputs.kb.len()
+    );
     if report.skipped_in_all() > 0 {
         eprintln!("skipped: {}", report.reasons());
     }
     let mut run = Run {
         config,
         order: Order::new(config.seed, examples.len()),
-        log: Log::open(&out.join(METRICS), step, steps, !config.data.candidates.as_os_str().is_empty())?,
+        log: Log::open(
+            &out.join(METRICS),
+            step,
+            steps,
+            !config.data.candidates.as_os_str().is_empty(),
+        )?,
         entity_inputs,
         examples,
         validation,
@@ -179,7 +224,16 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     }
     let kept = run.write_model(&model, validated.as_ref())?;
     figures::draw(out)?;
-    Ok(Trained { model, steps, examples: run.examples.len(), report, validated, kept, step_seconds, mining_seconds })
+    Ok(Trained {
+        model,
+        steps,
+        examples: run.examples.len(),
+        report,
+        validated,
+        kept,
+        step_seconds,
+        mining_seconds,
+    })
 }
 
 /// The hash of the training data: texts, concepts and examples as tokens, in their order.
@@ -192,18 +246,30 @@ fn fingerprint(entity_inputs: &EntityInputs, examples: &Examples) -> String {
         });
     };
     let rows = entity_inputs.rows();
-    rows.sequences.iter().for_each(|sequence| add(&sequence.ids));
+    rows.sequences
+        .iter()
+        .for_each(|sequence| add(&sequence.ids));
     for (concept, sequence) in rows.concepts.iter().zip(&rows.sequence_of) {
         add(&[concept.0, *sequence as u32]);
     }
     match examples {
-        Examples::Pairs(pairs) => pairs.iter().for_each(|pair| add(&[pair.concept.0, pair.name.0])),
+        Examples::Pairs(pairs) => pairs
+            .iter()
+            .for_each(|pair| add(&[pair.concept.0, pair.name.0])),
         Examples::Mentions(mentions) => mentions.iter().for_each(|example| {
             add(&example.mention.ids);
             add(&[example.concept.0]);
             if let Some(listed) = &example.candidates {
-                add(&listed.concepts.iter().map(|concept| concept.0).collect::<Vec<_>>());
-                add(&listed.teacher.iter().map(|score| score.to_bits()).collect::<Vec<_>>());
+                add(&listed
+                    .concepts
+                    .iter()
+                    .map(|concept| concept.0)
+                    .collect::<Vec<_>>());
+                add(&listed
+                    .teacher
+                    .iter()
+                    .map(|score| score.to_bits())
+                    .collect::<Vec<_>>());
             }
         }),
     }

@@ -34,10 +34,17 @@ fn with_head(files: TowerFiles, seed: u64) -> Result<TowerFiles> {
     // Uniform values up to d have the deviation d / √3.
     let most = 0.02 * 3f32.sqrt();
     let mut random = stream(seed, Purpose::Head, 0);
-    let weight: Vec<f32> = (0..hidden).map(|_| random.random_range(-most..most)).collect();
-    let tensors =
-        [NamedTensor::floats("weight", vec![1, hidden], &weight), NamedTensor::floats("bias", vec![1], &[0.0])];
-    Ok(TowerFiles { projection: Some(to_bytes(&tensors)?.into()), ..files })
+    let weight: Vec<f32> = (0..hidden)
+        .map(|_| random.random_range(-most..most))
+        .collect();
+    let tensors = [
+        NamedTensor::floats("weight", vec![1, hidden], &weight),
+        NamedTensor::floats("bias", vec![1], &[0.0]),
+    ];
+    Ok(TowerFiles {
+        projection: Some(to_bytes(&tensors)?.into()),
+        ..files
+    })
 }
 
 /// Two towers under training, or one that reads both sides.
@@ -72,7 +79,8 @@ impl Model {
             let entity = (!model.tied).then(|| model.encoder.join(TOWERS[1]));
             return Self::read(&both, entity.as_deref(), config, device);
         }
-        let entity = (!model.tied).then(|| model.entity_encoder.as_deref().unwrap_or(&model.encoder));
+        let entity =
+            (!model.tied).then(|| model.entity_encoder.as_deref().unwrap_or(&model.encoder));
         Self::read(&model.encoder, entity, config, device)
     }
 
@@ -84,38 +92,72 @@ impl Model {
         if config.model.tied {
             return Self::read(folder, None, config, device);
         }
-        Self::read(&folder.join(TOWERS[0]), Some(&folder.join(TOWERS[1])), config, device)
+        Self::read(
+            &folder.join(TOWERS[0]),
+            Some(&folder.join(TOWERS[1])),
+            config,
+            device,
+        )
     }
 
-    fn read(mention: &Path, entity: Option<&Path>, config: &Config, device: &Device) -> Result<Self> {
+    fn read(
+        mention: &Path,
+        entity: Option<&Path>,
+        config: &Config,
+        device: &Device,
+    ) -> Result<Self> {
         let ranks = config.data.task == Task::Rank;
         let mention_files = TowerFiles::read(mention)?;
-        let mention_files = if ranks { with_head(mention_files, config.seed)? } else { mention_files };
+        let mention_files = if ranks {
+            with_head(mention_files, config.seed)?
+        } else {
+            mention_files
+        };
         let entity_files = entity.map(TowerFiles::read).transpose()?;
-        let tokens = Tokens::from_bytes(&mention_files.tokenizer).context(|| mention.display().to_string())?;
+        let tokens = Tokens::from_bytes(&mention_files.tokenizer)
+            .context(|| mention.display().to_string())?;
         let tower = |files: &TowerFiles, folder: &Path| {
             check_window(config, &files.config)?;
-            Tower::from_bytes(files.tower(), &tokens, device).context(|| folder.display().to_string())
+            Tower::from_bytes(files.tower(), &tokens, device)
+                .context(|| folder.display().to_string())
         };
         let towers = BiEncoder::new(
             tower(&mention_files, mention)?,
-            entity_files.as_ref().zip(entity).map(|(files, folder)| tower(files, folder)).transpose()?,
+            entity_files
+                .as_ref()
+                .zip(entity)
+                .map(|(files, folder)| tower(files, folder))
+                .transpose()?,
         )?;
         let dim = towers.tower(Side::Mention).dim();
         if ranks != (dim == 1) {
-            let (mention, expected) = (mention.display(), if ranks { "one score for a pair" } else { "vectors" });
+            let (mention, expected) = (
+                mention.display(),
+                if ranks {
+                    "one score for a pair"
+                } else {
+                    "vectors"
+                },
+            );
             return Err(Error::input(format!(
                 "{mention}: expected an encoder that gives {expected}, found {dim} values"
             )));
         }
-        let towers = if config.model.freeze_embeddings { towers.freeze_embeddings() } else { towers };
+        let towers = if config.model.freeze_embeddings {
+            towers.freeze_embeddings()
+        } else {
+            towers
+        };
         if let Some(files) = &entity_files
             && files.tokenizer != mention_files.tokenizer
         {
             return Err(Error::input("the towers have different tokenizers"));
         }
-        let configs =
-            [&mention_files, entity_files.as_ref().unwrap_or(&mention_files)].map(|files| files.config.clone());
+        let configs = [
+            &mention_files,
+            entity_files.as_ref().unwrap_or(&mention_files),
+        ]
+        .map(|files| files.config.clone());
         Ok(Self {
             towers,
             tokens,
@@ -146,8 +188,12 @@ impl Model {
         for (side, name) in self.folders() {
             let folder = folder.join(name);
             let (weights, projection) = self.towers.tower(side).to_safetensors()?;
-            let settings =
-                ModelSettings { view: *view, reduction: self.reduction, ranker: self.ranker, scorer: self.scorer };
+            let settings = ModelSettings {
+                view: *view,
+                reduction: self.reduction,
+                ranker: self.ranker,
+                scorer: self.scorer,
+            };
             let settings = serde_json::to_vec_pretty(&settings)
                 .map_err(|cause| Error::artifact("writing pel.json").caused_by(cause))?;
             let mut files: Vec<(&str, &[u8])> = vec![
@@ -156,7 +202,11 @@ impl Model {
                 (names::WEIGHTS, &weights),
                 (SETTINGS_FILE, &settings),
             ];
-            files.extend(projection.as_deref().map(|bytes| (names::PROJECTION, bytes)));
+            files.extend(
+                projection
+                    .as_deref()
+                    .map(|bytes| (names::PROJECTION, bytes)),
+            );
             for (name, bytes) in files {
                 write_in_folder(&folder.join(name), bytes)?;
             }
@@ -180,7 +230,9 @@ impl Model {
         });
         let files = files.collect::<Result<Vec<_>>>()?;
         let mut towers = files.iter().map(TowerFiles::tower);
-        let mention = towers.next().ok_or_else(|| Error::artifact("a model has at least one tower"))?;
+        let mention = towers
+            .next()
+            .ok_or_else(|| Error::artifact("a model has at least one tower"))?;
         let encoder = Encoder::new(mention, towers.next(), &self.tokens, self.reduction, device)?;
         Ok(encoder.in_precision(self.precision))
     }
@@ -196,16 +248,26 @@ pub fn check_windows(config: &Config) -> Result<()> {
     if !file.is_file() {
         return Ok(());
     }
-    check_window(config, &bundles::map(&file)?).context(|| config.model.encoder.display().to_string())
+    check_window(config, &bundles::map(&file)?)
+        .context(|| config.model.encoder.display().to_string())
 }
 
 fn check_window(config: &Config, encoder: &[u8]) -> Result<()> {
     let view = config.view_options();
-    let alone = view.mention_tokens.max(view.entity_tokens).max(view.name_tokens);
-    let longest = if config.data.task == Task::Rank { longest_pair(&view) } else { alone };
+    let alone = view
+        .mention_tokens
+        .max(view.entity_tokens)
+        .max(view.name_tokens);
+    let longest = if config.data.task == Task::Rank {
+        longest_pair(&view)
+    } else {
+        alone
+    };
     let limit = BertConfig::from_bytes(encoder)?.max_position_embeddings;
     match longest > limit {
-        true => Err(Error::input(format!("the encoder reads at most {limit} tokens, a window has {longest}"))),
+        true => Err(Error::input(format!(
+            "the encoder reads at most {limit} tokens, a window has {longest}"
+        ))),
         false => Ok(()),
     }
 }

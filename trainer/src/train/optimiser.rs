@@ -62,10 +62,21 @@ impl Optimiser {
     pub fn new(options: &Options, towers: &BiEncoder, device: &Device) -> Self {
         let device = device.clone().inner();
         let on_host = device == Device::flex();
-        let mut slots = Slots { path: Vec::new(), slots: Vec::new(), on_host, device: &device };
+        let mut slots = Slots {
+            path: Vec::new(),
+            slots: Vec::new(),
+            on_host,
+            device: &device,
+        };
         towers.visit(&mut slots);
         let slots = slots.slots;
-        Self { options: options.clone(), slots, device, on_host, scale: None }
+        Self {
+            options: options.clone(),
+            slots,
+            device,
+            on_host,
+            scale: None,
+        }
     }
 
     /// Accumulates the gradients of a micro-batch.
@@ -74,7 +85,12 @@ impl Optimiser {
     /// If the device fails.
     pub fn add(&mut self, towers: &BiEncoder, gradients: &mut Gradients) -> Result<()> {
         let on_host = self.on_host;
-        let mut collect = Collect { slots: self.slots.iter_mut(), gradients, on_host, failed: None };
+        let mut collect = Collect {
+            slots: self.slots.iter_mut(),
+            gradients,
+            on_host,
+            failed: None,
+        };
         towers.visit(&mut collect);
         collect.failed.map_or(Ok(()), Err)
     }
@@ -84,14 +100,27 @@ impl Optimiser {
     ///
     /// # Errors
     /// If the device fails.
-    pub fn step(&mut self, towers: &mut BiEncoder, step: usize, steps: usize, examples: usize) -> Result<StepStats> {
+    pub fn step(
+        &mut self,
+        towers: &mut BiEncoder,
+        step: usize,
+        steps: usize,
+        examples: usize,
+    ) -> Result<StepStats> {
         let scale = self.scale.map_or(1.0, |scale| scale.factor());
         let mean = 1.0 / (examples as f64 * f64::from(scale));
         let norm = self.norm()? * mean;
         let clip = self.options.clip;
-        let clipped = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
+        let clipped = if clip > 0.0 && norm > clip {
+            clip / norm
+        } else {
+            1.0
+        };
         let rate = learning_rate(&self.options, step, steps);
-        let stepped = StepStats { gradient_norm: norm, learning_rate: rate };
+        let stepped = StepStats {
+            gradient_norm: norm,
+            learning_rate: rate,
+        };
         if !norm.is_finite() {
             self.forget();
             return Ok(stepped);
@@ -107,7 +136,12 @@ impl Optimiser {
             scale: (mean * clipped) as f32,
         };
         let decay = self.options.weight_decay as f32;
-        let mut change = Change { slots: self.slots.iter_mut(), adamw, decay, failed: None };
+        let mut change = Change {
+            slots: self.slots.iter_mut(),
+            adamw,
+            decay,
+            failed: None,
+        };
         // Burn updates a tensor in place only if nothing else refers to it, so the towers are moved out meanwhile.
         let hollow = towers.clone().map(&mut Hollow);
         *towers = std::mem::replace(towers, hollow).map(&mut change);
@@ -117,7 +151,10 @@ impl Optimiser {
     /// Clears the accumulated gradients without an update, because another gradient of the step is not finite.
     pub fn skip(&mut self, step: usize, steps: usize) -> StepStats {
         self.forget();
-        StepStats { gradient_norm: f64::INFINITY, learning_rate: learning_rate(&self.options, step, steps) }
+        StepStats {
+            gradient_norm: f64::INFINITY,
+            learning_rate: learning_rate(&self.options, step, steps),
+        }
     }
 
     fn forget(&mut self) {
@@ -153,7 +190,9 @@ impl Optimiser {
             all.push((format!("{}.first", slot.path), slot.first.to_vec()?));
             all.push((format!("{}.second", slot.path), slot.second.to_vec()?));
         }
-        let tensors = all.iter().map(|(name, values)| NamedTensor::floats(name, vec![values.len()], values));
+        let tensors = all
+            .iter()
+            .map(|(name, values)| NamedTensor::floats(name, vec![values.len()], values));
         to_bytes(&tensors.collect::<Vec<_>>())
     }
 
@@ -166,12 +205,21 @@ impl Optimiser {
             .map_err(|cause| Error::artifact("the optimiser's state").caused_by(cause))?;
         let (on_host, device) = (self.on_host, self.device.clone());
         let read = |name: String, count: usize| {
-            let view = all.tensor(&name).map_err(|cause| Error::artifact(format!("`{name}`")).caused_by(cause))?;
-            let values: Vec<f32> =
-                view.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+            let view = all
+                .tensor(&name)
+                .map_err(|cause| Error::artifact(format!("`{name}`")).caused_by(cause))?;
+            let values: Vec<f32> = view
+                .data()
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|bytes| f32::from_le_bytes(*bytes))
+                .collect();
             if values.len() != count {
                 let found = values.len();
-                return Err(Error::artifact(format!("`{name}`: expected {count} values, found {found}")));
+                return Err(Error::artifact(format!(
+                    "`{name}`: expected {count} values, found {found}"
+                )));
             }
             Ok(Numbers::from_vec(values, on_host, &device))
         };
@@ -196,7 +244,14 @@ impl ModuleVisitor for Slots<'_> {
         let count = param.val().dims().iter().product();
         let zeros = || Numbers::zeros(count, self.on_host, self.device);
         let (first, second) = (zeros(), zeros());
-        self.slots.push(Slot { path: self.path.join("."), decays: D >= 2, count, first, second, gradient: None });
+        self.slots.push(Slot {
+            path: self.path.join("."),
+            decays: D >= 2,
+            count,
+            first,
+            second,
+            gradient: None,
+        });
     }
 
     fn enter_module(&mut self, name: &str, _: &str) {
@@ -218,7 +273,11 @@ struct Collect<'a> {
 
 impl ModuleVisitor for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let (Some(slot), Some(gradient)) = (self.slots.next(), param.val().grad_remove(self.gradients)) else { return };
+        let (Some(slot), Some(gradient)) =
+            (self.slots.next(), param.val().grad_remove(self.gradients))
+        else {
+            return;
+        };
         let gradient = match self.on_host {
             false => Numbers::Device(Box::new(gradient.reshape([slot.count]))),
             true => match floats(gradient) {
@@ -234,7 +293,9 @@ impl ModuleVisitor for Collect<'_> {
                 add_to(&mut sum, &values);
                 Numbers::Host(sum)
             }
-            (Some(Numbers::Device(sum)), Numbers::Device(tensor)) => Numbers::Device(Box::new(*sum + *tensor)),
+            (Some(Numbers::Device(sum)), Numbers::Device(tensor)) => {
+                Numbers::Device(Box::new(*sum + *tensor))
+            }
             (_, gradient) => gradient,
         });
     }
@@ -259,26 +320,38 @@ struct Change<'a> {
 
 impl ModuleMapper for Change<'_> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let Some(slot) = self.slots.next() else { return param };
-        let Some(gradient) = slot.gradient.take() else { return param };
-        let adamw_of = AdamW { decay: if slot.decays { self.decay } else { 0.0 }, ..self.adamw };
+        let Some(slot) = self.slots.next() else {
+            return param;
+        };
+        let Some(gradient) = slot.gradient.take() else {
+            return param;
+        };
+        let adamw_of = AdamW {
+            decay: if slot.decays { self.decay } else { 0.0 },
+            ..self.adamw
+        };
         let (id, tensor, mapper) = param.consume();
         let (shape, device) = (tensor.dims(), tensor.device());
         let changed = match (&mut slot.first, &mut slot.second, gradient) {
-            (Numbers::Host(first), Numbers::Host(second), Numbers::Host(gradient)) => match floats(tensor.inner()) {
-                Ok(mut values) => {
-                    adamw(Isa::best(), adamw_of, &mut values, first, second, &gradient);
-                    Tensor::from_data(TensorData::new(values, shape), &device)
+            (Numbers::Host(first), Numbers::Host(second), Numbers::Host(gradient)) => {
+                match floats(tensor.inner()) {
+                    Ok(mut values) => {
+                        adamw(Isa::best(), adamw_of, &mut values, first, second, &gradient);
+                        Tensor::from_data(TensorData::new(values, shape), &device)
+                    }
+                    Err(error) => {
+                        self.failed.get_or_insert(error);
+                        Tensor::zeros(shape, &device)
+                    }
                 }
-                Err(error) => {
-                    self.failed.get_or_insert(error);
-                    Tensor::zeros(shape, &device)
-                }
-            },
+            }
             (Numbers::Device(first), Numbers::Device(second), Numbers::Device(gradient)) => {
                 let strategy = tensor.gradient_checkpointing_strategy();
                 let values = tensor.inner().reshape([slot.count]);
-                differentiable(on_device(adamw_of, values, first, second, *gradient).reshape(shape), strategy)
+                differentiable(
+                    on_device(adamw_of, values, first, second, *gradient).reshape(shape),
+                    strategy,
+                )
             }
             // All numbers of an optimiser are of one kind.
             _ => tensor,
@@ -295,7 +368,15 @@ fn on_device(
     second: &mut Tensor<1>,
     gradient: Tensor<1>,
 ) -> Tensor<1> {
-    let AdamW { rate, beta_1, beta_2, epsilon, decay, step, scale } = options;
+    let AdamW {
+        rate,
+        beta_1,
+        beta_2,
+        epsilon,
+        decay,
+        step,
+        scale,
+    } = options;
     let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
     let gradient = gradient * scale;
     *first = first.clone() * beta_1 + gradient.clone() * (1.0 - beta_1);
@@ -313,7 +394,8 @@ mod tests {
     fn changed_weights_meet_the_inputs_of_a_checkpointed_run() {
         // As on a GPU: moments and gradients are tensors.
         let device = Device::flex();
-        let on_device = |values: [f32; 2]| Numbers::Device(Box::new(Tensor::from_floats(values, &device)));
+        let on_device =
+            |values: [f32; 2]| Numbers::Device(Box::new(Tensor::from_floats(values, &device)));
         let mut slots = [Slot {
             path: String::new(),
             decays: false,
@@ -322,25 +404,74 @@ mod tests {
             second: on_device([0.0; 2]),
             gradient: Some(on_device([1.0, -1.0])),
         }];
-        let adamw = AdamW { rate: 0.5, beta_1: 0.9, beta_2: 0.99, epsilon: 1e-8, decay: 0.0, step: 1, scale: 1.0 };
-        let mut change = Change { slots: slots.iter_mut(), adamw, decay: 0.0, failed: None };
+        let adamw = AdamW {
+            rate: 0.5,
+            beta_1: 0.9,
+            beta_2: 0.99,
+            epsilon: 1e-8,
+            decay: 0.0,
+            step: 1,
+            scale: 1.0,
+        };
+        let mut change = Change {
+            slots: slots.iter_mut(),
+            adamw,
+            decay: 0.0,
+            failed: None,
+        };
         let checkpointed = device.clone().autodiff().gradient_checkpointing();
         let weight = Param::from_tensor(Tensor::<1>::from_floats([1.0, 1.0], &checkpointed));
         let changed = change.map_float(weight).val();
         let met = changed.clone() * Tensor::<1>::from_floats([1.0, 2.0], &checkpointed);
-        let gradient = changed.grad(&met.sum().backward()).expect("a weight has a gradient");
+        let gradient = changed
+            .grad(&met.sum().backward())
+            .expect("a weight has a gradient");
         assert_eq!(floats(gradient).expect("floats"), [1.0, 2.0]);
         let values = floats(changed.inner()).expect("floats");
-        assert!((values[0] - 0.5).abs() < 1e-6 && (values[1] - 1.5).abs() < 1e-6, "{values:?}");
+        assert!(
+            (values[0] - 0.5).abs() < 1e-6 && (values[1] - 1.5).abs() < 1e-6,
+            "{values:?}"
+        );
     }
 
     #[test]
     fn the_rate_rises_and_falls() {
-        let options = Options { learning_rate: 1.0, warmup: 0.25, ..Options::default() };
-        let rates: Vec<f64> = (0..8).map(|step| learning_rate(&options, step, 8)).collect();
-        assert_eq!(rates, [0.5, 1.0, 1.0, 5.0 / 6.0, 4.0 / 6.0, 0.5, 2.0 / 6.0, 1.0 / 6.0]);
-        let constant = Options { schedule: Schedule::Constant, ..options };
+        let options = Options {
+            learning_rate: 1.0,
+            warmup: 0.25,
+            ..Options::default()
+        };
+        let rates: Vec<f64> = (0..8)
+            .map(|step| learning_rate(&options, step, 8))
+            .collect();
+        assert_eq!(
+            rates,
+            [
+                0.5,
+                1.0,
+                1.0,
+                5.0 / 6.0,
+                4.0 / 6.0,
+                0.5,
+                2.0 / 6.0,
+                1.0 / 6.0
+            ]
+        );
+        let constant = Options {
+            schedule: Schedule::Constant,
+            ..options
+        };
         assert_eq!(learning_rate(&constant, 7, 8), 1.0);
-        assert_eq!(learning_rate(&Options { warmup: 0.0, ..constant }, 0, 8), 1.0);
+        assert_eq!(
+            learning_rate(
+                &Options {
+                    warmup: 0.0,
+                    ..constant
+                },
+                0,
+                8
+            ),
+            1.0
+        );
     }
 }

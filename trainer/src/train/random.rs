@@ -38,7 +38,12 @@ pub struct Order {
 impl Order {
     /// An order of `count` examples.
     pub fn new(seed: u64, count: usize) -> Self {
-        Self { seed, count, epoch: None, places: Vec::new() }
+        Self {
+            seed,
+            count,
+            epoch: None,
+            places: Vec::new(),
+        }
     }
 
     /// The example at a position of the run; after `count` positions the next epoch begins.
@@ -46,7 +51,8 @@ impl Order {
         let (epoch, place) = (position / self.count, position % self.count);
         if self.epoch != Some(epoch) {
             self.places = (0..self.count).collect();
-            self.places.shuffle(&mut stream(self.seed, Purpose::Order, epoch as u64));
+            self.places
+                .shuffle(&mut stream(self.seed, Purpose::Order, epoch as u64));
             self.epoch = Some(epoch);
         }
         self.places[place]
@@ -61,14 +67,21 @@ mod tests {
     #[test]
     fn each_epoch_is_another_permutation() {
         let mut order = Order::new(3, 50);
-        let epochs: Vec<Vec<usize>> = (0..2).map(|e| (0..50).map(|at| order.at(e * 50 + at)).collect()).collect();
+        let epochs: Vec<Vec<usize>> = (0..2)
+            .map(|e| (0..50).map(|at| order.at(e * 50 + at)).collect())
+            .collect();
         assert_ne!(epochs[0], epochs[1]);
         for mut epoch in epochs.clone() {
             epoch.sort_unstable();
             assert_eq!(epoch, (0..50).collect::<Vec<_>>());
         }
         assert_eq!(Order::new(3, 50).at(61), epochs[1][11]);
-        assert_ne!((0..50).map(|at| Order::new(4, 50).at(at)).collect::<Vec<_>>(), epochs[0]);
+        assert_ne!(
+            (0..50)
+                .map(|at| Order::new(4, 50).at(at))
+                .collect::<Vec<_>>(),
+            epochs[0]
+        );
     }
 
     #[test]

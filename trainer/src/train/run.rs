@@ -77,19 +77,31 @@ impl Run<'_> {
 
     /// Validates; `None` without a validation split.
     pub fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
-        let Some(validation) = &self.validation else { return Ok(None) };
+        let Some(validation) = &self.validation else {
+            return Ok(None);
+        };
         let began = Instant::now();
         let found = match self.config.data.task {
             Task::Rank => validation.of_ranker(&self.model, &self.entity_inputs, &self.device)?,
             Task::Link | Task::Align => {
-                let kb = encoded_kb(&mut self.encoded_kb, step, &self.model, &self.entity_inputs, &self.device)?;
+                let kb = encoded_kb(
+                    &mut self.encoded_kb,
+                    step,
+                    &self.model,
+                    &self.entity_inputs,
+                    &self.device,
+                )?;
                 validation.of_bi_encoder(kb, &self.entity_inputs)?
             }
         };
         let seconds = began.elapsed().as_secs_f64();
         // The weights come first: once a validation is in the log, its weights must have been saved.
         self.save_if_best(step, &found)?;
-        self.log.record(&Event::Validation { step, seconds, found: found.clone() })?;
+        self.log.record(&Event::Validation {
+            step,
+            seconds,
+            found: found.clone(),
+        })?;
         Ok(Some(found))
     }
 
@@ -108,35 +120,60 @@ impl Run<'_> {
 
     /// Saves the weights of a validation if they are the best so far. The weights of the last step are still in memory and need no copy.
     fn save_if_best(&mut self, step: usize, found: &Validated) -> Result<()> {
-        let (Some(bests), Some(recall)) = (&mut self.bests, found.recall_1) else { return Ok(()) };
+        let (Some(bests), Some(recall)) = (&mut self.bests, found.recall_1) else {
+            return Ok(());
+        };
         if step == self.steps {
             return Ok(());
         }
-        bests.save_if_best(step, recall, |folder| self.model.save(folder, &self.config.view_options()))
+        bests.save_if_best(step, recall, |folder| {
+            self.model.save(folder, &self.config.view_options())
+        })
     }
 
     /// Removes saved weights that no checkpoint needs.
     fn prune_bests(&mut self) -> Result<()> {
-        let Some(bests) = &mut self.bests else { return Ok(()) };
-        let steps: Vec<usize> = self.checkpoints.list()?.into_iter().map(|(step, _)| step).collect();
+        let Some(bests) = &mut self.bests else {
+            return Ok(());
+        };
+        let steps: Vec<usize> = self
+            .checkpoints
+            .list()?
+            .into_iter()
+            .map(|(step, _)| step)
+            .collect();
         bests.prune(&steps)
     }
 
     /// Writes the model of a finished run: its best weights, or the last ones; `last` is the validation of the last ones.
     pub fn write_model(&mut self, place: &Path, last: Option<&Validated>) -> Result<Kept> {
         let last = last.and_then(|found| found.recall_1);
-        let best = self.bests.as_ref().and_then(|bests| Some((bests, bests.before(self.steps)?)));
+        let best = self
+            .bests
+            .as_ref()
+            .and_then(|bests| Some((bests, bests.before(self.steps)?)));
         let kept = match best {
             Some((bests, record)) if last.is_none_or(|last| last <= record.recall_1) => {
                 write_folder(place, |folder| bests.copy(record, folder))?;
-                Kept { step: record.step, recall_1: Some(record.recall_1) }
+                Kept {
+                    step: record.step,
+                    recall_1: Some(record.recall_1),
+                }
             }
             _ => {
-                write_folder(place, |folder| self.model.save(folder, &self.config.view_options()))?;
-                Kept { step: self.steps, recall_1: last.filter(|_| self.bests.is_some()) }
+                write_folder(place, |folder| {
+                    self.model.save(folder, &self.config.view_options())
+                })?;
+                Kept {
+                    step: self.steps,
+                    recall_1: last.filter(|_| self.bests.is_some()),
+                }
             }
         };
-        self.log.record(&Event::Kept { steps: self.steps, kept: kept.clone() })?;
+        self.log.record(&Event::Kept {
+            steps: self.steps,
+            kept: kept.clone(),
+        })?;
         Ok(kept)
     }
 }

@@ -18,7 +18,8 @@ impl Config {
     pub fn lock_run(&self, out: &Path) -> Result<File> {
         let path = out.join("config.toml");
         let text = self.to_toml()?;
-        let written = || std::fs::metadata(out.join(METRICS)).is_ok_and(|metrics| metrics.len() > 0);
+        let written =
+            || std::fs::metadata(out.join(METRICS)).is_ok_and(|metrics| metrics.len() > 0);
         let begun = || path.exists() && (written() || out.join(CHECKPOINTS).exists());
         if !begun() {
             self.check_folder(out)?;
@@ -26,13 +27,16 @@ impl Config {
         let lock = lock(out)?;
         if !begun() {
             write_no_follow(&path, |file| {
-                file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause))
+                file.write_all(text.as_bytes())
+                    .map_err(|cause| io_error("writing", &path, cause))
             })?;
             return Ok(lock);
         }
         // Keys that an earlier version did not have take the defaults of that version.
         let before = read_text(&path)?;
-        let before = toml::from_str::<Self>(&before).ok().map_or(Ok(before), |before| before.to_toml())?;
+        let before = toml::from_str::<Self>(&before)
+            .ok()
+            .map_or(Ok(before), |before| before.to_toml())?;
         match first_difference(&before, &text) {
             Some((was, is)) => Err(Error::input(format!(
                 "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; choose another --out, or the same configuration",
@@ -47,7 +51,8 @@ impl Config {
         let ours = |name: &str| match name {
             "config.toml" => {
                 let text = read_text(&out.join(name)).unwrap_or_default();
-                toml::from_str::<Self>(&text).is_ok_and(|config| config.to_toml().is_ok_and(|again| again == text))
+                toml::from_str::<Self>(&text)
+                    .is_ok_and(|config| config.to_toml().is_ok_and(|again| again == text))
             }
             // Left by a run that ended before its first step.
             METRICS | LOCK => true,

@@ -34,19 +34,38 @@ impl Snapshot {
     ///
     /// # Errors
     /// If the model or the knowledge base cannot be read, the device fails, or the user interrupts.
-    pub fn open(config: &Config, folder: Option<&Path>, name: &str, device: &OpenDevice) -> Result<Self> {
+    pub fn open(
+        config: &Config,
+        folder: Option<&Path>,
+        name: &str,
+        device: &OpenDevice,
+    ) -> Result<Self> {
         if config.data.task == Task::Rank {
-            return Err(Error::input(format!("{name}: expected the run of a bi-encoder, found a ranker's")));
+            return Err(Error::input(format!(
+                "{name}: expected the run of a bi-encoder, found a ranker's"
+            )));
         }
         let model = match folder {
             Some(folder) => Model::resume(folder, config, &device.device)?,
             None => Model::begin(config, &device.device)?,
         };
         let view = config.view_options();
-        let inputs = EntityInputs::read([config.data.kb.as_path()], &model.tokens, &view, config.data.domains)?;
+        let inputs = EntityInputs::read(
+            [config.data.kb.as_path()],
+            &model.tokens,
+            &view,
+            config.data.domains,
+        )?;
         let kb = EncodedKb::new(&model, &inputs, &device.device)?;
         let index = kb.concept_index(&inputs, None)?;
-        Ok(Self { model, kb, index, inputs, view, name: name.to_owned() })
+        Ok(Self {
+            model,
+            kb,
+            index,
+            inputs,
+            view,
+            name: name.to_owned(),
+        })
     }
 
     /// The vectors of all distinct sequences, and their width.
@@ -71,8 +90,13 @@ impl Snapshot {
     /// # Errors
     /// If the split cannot be read or is empty, the device fails, or the user interrupts.
     pub fn validation(&self, config: &Config) -> Result<Option<(Validation, Vec<f32>)>> {
-        let Some(validation) = Validation::read(config, &self.model, &self.inputs)? else { return Ok(None) };
-        let vectors = self.kb.encode_mentions(Scorer::Dual, &validation.encoded())?.pooled;
+        let Some(validation) = Validation::read(config, &self.model, &self.inputs)? else {
+            return Ok(None);
+        };
+        let vectors = self
+            .kb
+            .encode_mentions(Scorer::Dual, &validation.encoded())?
+            .pooled;
         Ok(Some((validation, vectors)))
     }
 
@@ -82,7 +106,9 @@ impl Snapshot {
     /// If the corpus cannot be read, or has no training mention.
     pub fn learned(&self, config: &Config) -> Result<HashSet<String>> {
         let (examples, _) = examples::chosen(config, &self.inputs, &self.model.tokens, &self.view)?;
-        let ids = examples.iter().filter_map(|example| Some(self.kb().get(example.concept)?.id.clone()));
+        let ids = examples
+            .iter()
+            .filter_map(|example| Some(self.kb().get(example.concept)?.id.clone()));
         Ok(ids.collect())
     }
 
@@ -98,7 +124,13 @@ impl Retriever for Snapshot {
     }
 
     fn protocol(&self) -> String {
-        let ViewOptions { concepts, mention_template, mention_tokens, abbreviations, .. } = self.view;
+        let ViewOptions {
+            concepts,
+            mention_template,
+            mention_tokens,
+            abbreviations,
+            ..
+        } = self.view;
         let score = self.model.reduction.score;
         let scorer = self.model.scorer;
         format!(
@@ -114,7 +146,12 @@ impl Retriever for Snapshot {
         }
     }
 
-    fn search(&self, queries: &[MentionQuery<'_>], k: usize, done: Tick<'_>) -> Result<CandidateLists> {
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        k: usize,
+        done: Tick<'_>,
+    ) -> Result<CandidateLists> {
         self.search_in(&self.index, queries, k, done)
     }
 
@@ -138,9 +175,21 @@ impl Snapshot {
         k: usize,
         done: Tick<'_>,
     ) -> Result<CandidateLists> {
-        let (EncodedKb { encoder, scorer, .. }, inputs) = (&self.kb, &self.inputs);
-        let mentions = MentionEncoder { encoder, scorer: *scorer, tokens: &self.model.tokens, view: &self.view };
+        let (
+            EncodedKb {
+                encoder, scorer, ..
+            },
+            inputs,
+        ) = (&self.kb, &self.inputs);
+        let mentions = MentionEncoder {
+            encoder,
+            scorer: *scorer,
+            tokens: &self.model.tokens,
+            view: &self.view,
+        };
         let sequences = |concept| inputs.sequences_of(concept);
-        mentions.search(queries, done, |vectors, _| self.kb.search(index, vectors, k, sequences))
+        mentions.search(queries, done, |vectors, _| {
+            self.kb.search(index, vectors, k, sequences)
+        })
     }
 }

@@ -69,9 +69,16 @@ impl Run<'_> {
             without_negatives: learned.without_negatives,
             peak_bytes: memory::peak(),
             device_bytes: memory::of_gpu(&self.device),
-            transformation: self.perturbation.as_ref().map(Perturbation::norms).transpose()?,
+            transformation: self
+                .perturbation
+                .as_ref()
+                .map(Perturbation::norms)
+                .transpose()?,
         })?;
-        Ok(Times { step: seconds, mining })
+        Ok(Times {
+            step: seconds,
+            mining,
+        })
     }
 
     /// Computes the gradients of the batch, and updates the parameters unless the gradients overflowed.
@@ -82,7 +89,9 @@ impl Run<'_> {
         for part in 0..batch / micro {
             interrupt::check()?;
             let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
-            let places: Vec<(usize, usize)> = positions.map(|position| (position, self.order.at(position))).collect();
+            let places: Vec<(usize, usize)> = positions
+                .map(|position| (position, self.order.at(position)))
+                .collect();
             let stepper = Step {
                 config: self.config,
                 entity_inputs: &self.entity_inputs,
@@ -95,26 +104,51 @@ impl Run<'_> {
                 Examples::Mentions(all) if self.config.data.task == Task::Rank => {
                     let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
                     let batch = rank_batch(&self.entity_inputs, &examples)?;
-                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
+                    let named = batch
+                        .mentions
+                        .iter()
+                        .map(|example| example.place.clone())
+                        .collect::<Vec<_>>();
                     (stepper.rank(&batch)?, batch.without_negatives(), named)
                 }
                 Examples::Mentions(all) => {
-                    let examples: Vec<_> = places.iter().map(|(position, at)| (*position, *at, &all[*at])).collect();
+                    let examples: Vec<_> = places
+                        .iter()
+                        .map(|(position, at)| (*position, *at, &all[*at]))
+                        .collect();
                     let batch = link_batch(self.config, &self.entity_inputs, &examples, &self.hard);
-                    let named = batch.mentions.iter().map(|example| example.place.clone()).collect::<Vec<_>>();
-                    (stepper.link(&batch, self.perturbation.as_mut())?, batch.without_negatives(), named)
+                    let named = batch
+                        .mentions
+                        .iter()
+                        .map(|example| example.place.clone())
+                        .collect::<Vec<_>>();
+                    (
+                        stepper.link(&batch, self.perturbation.as_mut())?,
+                        batch.without_negatives(),
+                        named,
+                    )
                 }
                 Examples::Pairs(all) => {
-                    let pairs: Vec<_> = places.iter().map(|(position, at)| (*position, all[*at])).collect();
+                    let pairs: Vec<_> = places
+                        .iter()
+                        .map(|(position, at)| (*position, all[*at]))
+                        .collect();
                     let batch = align_batch(self.config, &self.entity_inputs, &pairs);
-                    let names = pairs.iter().filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
-                    (stepper.align(&batch)?, 0, names.map(|concept| concept.id.clone()).collect())
+                    let names = pairs
+                        .iter()
+                        .filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
+                    (
+                        stepper.align(&batch)?,
+                        0,
+                        names.map(|concept| concept.id.clone()).collect(),
+                    )
                 }
             };
             if !outcome.loss.is_finite() {
                 return Err(not_a_number("loss", step, &named));
             }
-            self.optimiser.add(&self.model.towers, &mut outcome.gradients)?;
+            self.optimiser
+                .add(&self.model.towers, &mut outcome.gradients)?;
             loss += outcome.loss;
             tokens += outcome.tokens;
             without_negatives += alone;
@@ -127,15 +161,27 @@ impl Run<'_> {
         }
         let stepped = match overflowed {
             true => self.optimiser.skip(step, self.steps),
-            false => self.optimiser.step(&mut self.model.towers, step, self.steps, batch)?,
+            false => self
+                .optimiser
+                .step(&mut self.model.towers, step, self.steps, batch)?,
         };
-        Ok(StepOutcome { loss, tokens, without_negatives, stepped, named: all_named })
+        Ok(StepOutcome {
+            loss,
+            tokens,
+            without_negatives,
+            stepped,
+            named: all_named,
+        })
     }
 
     /// Steps between two mining passes.
     fn mine_every(&self) -> usize {
         match self.config.negatives.mine_every {
-            0 => self.examples.len().div_ceil(self.config.optimiser.batch).max(1),
+            0 => self
+                .examples
+                .len()
+                .div_ceil(self.config.optimiser.batch)
+                .max(1),
             steps => steps,
         }
     }
@@ -143,23 +189,44 @@ impl Run<'_> {
     /// Mines hard negatives for the examples until the next mining pass; returns the duration in seconds.
     fn mine(&mut self, step: usize) -> Result<f64> {
         let began = Instant::now();
-        let Examples::Mentions(mentions) = &self.examples else { return Ok(0.0) };
+        let Examples::Mentions(mentions) = &self.examples else {
+            return Ok(0.0);
+        };
         let batch = self.config.optimiser.batch;
         let until = (step + self.mine_every()).min(self.steps);
-        let mut numbers: Vec<usize> = (step * batch..until * batch).map(|position| self.order.at(position)).collect();
+        let mut numbers: Vec<usize> = (step * batch..until * batch)
+            .map(|position| self.order.at(position))
+            .collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let examples: Vec<(usize, &Example)> = numbers.into_iter().map(|number| (number, &mentions[number])).collect();
-        let kb = encoded_kb(&mut self.encoded_kb, step, &self.model, &self.entity_inputs, &self.device)?;
+        let examples: Vec<(usize, &Example)> = numbers
+            .into_iter()
+            .map(|number| (number, &mentions[number]))
+            .collect();
+        let kb = encoded_kb(
+            &mut self.encoded_kb,
+            step,
+            &self.model,
+            &self.entity_inputs,
+            &self.device,
+        )?;
         self.hard = kb.mine(self.config, &self.entity_inputs, &examples)?;
         let seconds = began.elapsed().as_secs_f64();
-        self.log.record(&Event::Mining { step, seconds, examples: examples.len() })?;
+        self.log.record(&Event::Mining {
+            step,
+            seconds,
+            examples: examples.len(),
+        })?;
         Ok(seconds)
     }
 }
 
 fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
-    let batch = if batch.is_empty() { String::new() } else { format!("; its batch: {}", batch.join(", ")) };
+    let batch = if batch.is_empty() {
+        String::new()
+    } else {
+        format!("; its batch: {}", batch.join(", "))
+    };
     Error::input(format!(
         "the {what} became NaN or infinite at step {}; lower the learning rate, or inspect the batch{batch}",
         step + 1

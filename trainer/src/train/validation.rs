@@ -60,7 +60,9 @@ pub struct Validated {
 impl Validated {
     /// Normalised accuracy: a ranker's accuracy over the mentions whose list has their concept (BLINK, section 5.2).
     pub fn normalised(&self) -> Option<f64> {
-        self.recall_1.zip(self.recall_listed.filter(|listed| *listed > 0.0)).map(|(first, listed)| first / listed)
+        self.recall_1
+            .zip(self.recall_listed.filter(|listed| *listed > 0.0))
+            .map(|(first, listed)| first / listed)
     }
 }
 
@@ -76,41 +78,65 @@ impl Validation {
         if !config.validates() {
             return Ok(None);
         }
-        let lists = if ranks { Some(CandidateLists::read(listed, &inputs.kb)?) } else { None };
+        let lists = if ranks {
+            Some(CandidateLists::read(listed, &inputs.kb)?)
+        } else {
+            None
+        };
         let (folder, split) = (&config.data.corpus, &config.validation.split);
         let training = TrainingSplit::read(folder, &config.data.split)?;
-        let without = || format!("validation on the split {split} (`--set validation.mentions=0` trains without)");
+        let without = || {
+            format!(
+                "validation on the split {split} (`--set validation.mentions=0` trains without)"
+            )
+        };
         let read = Split::read(folder, split, 1, &inputs.kb, Some(&training)).context(without)?;
         let listed_of = match &lists {
             Some(lists) => lists.of_split(&read, &inputs.kb)?,
             None => vec![None; read.mentions.len()],
         };
-        let known = read.mentions.iter().zip(listed_of).filter(|(_, list)| !ranks || list.is_some());
+        let known = read
+            .mentions
+            .iter()
+            .zip(listed_of)
+            .filter(|(_, list)| !ranks || list.is_some());
         // As in training, mentions with several concepts are left out.
         let known = known.filter(|(gold, _)| read.other_concepts_of(gold).is_empty());
         let known: Vec<(&Gold, Option<&CandidateList>)> = known.collect();
         if known.is_empty() {
             let (folder, listed) = (folder.display(), listed.display());
             return Err(Error::input(match ranks {
-                true => format!("{listed}: expected the candidates of the split {split}, found none of its mentions"),
+                true => format!(
+                    "{listed}: expected the candidates of the split {split}, found none of its mentions"
+                ),
                 false => format!("{folder}: the split {split} has no mention"),
             }));
         }
         let view = config.view_options();
         let (mut reader, mut mentions, mut candidates) = (view.reader(), Vec::new(), Vec::new());
         let count = wanted.min(known.len());
-        for (gold, list) in (0..count).map(|at| known[(at as u128 * known.len() as u128 / count as u128) as usize]) {
+        for (gold, list) in
+            (0..count).map(|at| known[(at as u128 * known.len() as u128 / count as u128) as usize])
+        {
             let text = &read.documents[gold.document].text;
             // A mention that normalises to nothing has no candidates with any model.
             if let Some(mention) = view.mention(&model.tokens, &reader.mention(text, gold.span)?)? {
                 mentions.push((mention, *gold));
                 candidates.extend(list.map(|list| {
                     let has_text = |concept: &&ConceptId| inputs.sequences_of(**concept).len() > 0;
-                    list.candidates.iter().filter(has_text).take(config.data.top).copied().collect()
+                    list.candidates
+                        .iter()
+                        .filter(has_text)
+                        .take(config.data.top)
+                        .copied()
+                        .collect()
                 }));
             }
         }
-        Ok(Some(Self { mentions, lists: candidates }))
+        Ok(Some(Self {
+            mentions,
+            lists: candidates,
+        }))
     }
 
     /// Validates a bi-encoder by its search over the knowledge base.
@@ -127,25 +153,51 @@ impl Validation {
     ///
     /// # Errors
     /// If the device fails, or the user interrupts.
-    pub fn of_ranker(&self, model: &Model, inputs: &EntityInputs, device: &Device) -> Result<Validated> {
+    pub fn of_ranker(
+        &self,
+        model: &Model,
+        inputs: &EntityInputs,
+        device: &Device,
+    ) -> Result<Validated> {
         let encoder = model.encoder(&device.clone().inner())?;
         let mut pairs = Pairs::default();
         for ((mention, _), list) in self.mentions.iter().zip(&self.lists) {
-            let entity = |concept: &ConceptId| Some(inputs.tokens(inputs.sequences_of(*concept).next()?));
+            let entity =
+                |concept: &ConceptId| Some(inputs.tokens(inputs.sequences_of(*concept).next()?));
             pairs.add(Some(mention), list.iter().map(entity));
         }
         let rows: Vec<&Encoded> = pairs.rows().iter().collect();
-        let scores = encode(&encoder, Scorer::Dual, Side::Mention, &rows, "ranking candidates")?.pooled;
-        let found = self.lists.iter().zip(pairs.by_mention(&scores)).map(|(list, scores)| {
-            let candidates = list.iter().zip(&scores).map(|(concept, score)| Candidate::new(*concept, *score));
-            let mut candidates: Vec<Candidate> = candidates.collect();
-            reorder(&mut candidates, &scores);
-            candidates
-        });
+        let scores = encode(
+            &encoder,
+            Scorer::Dual,
+            Side::Mention,
+            &rows,
+            "ranking candidates",
+        )?
+        .pooled;
+        let found = self
+            .lists
+            .iter()
+            .zip(pairs.by_mention(&scores))
+            .map(|(list, scores)| {
+                let candidates = list
+                    .iter()
+                    .zip(&scores)
+                    .map(|(concept, score)| Candidate::new(*concept, *score));
+                let mut candidates: Vec<Candidate> = candidates.collect();
+                reorder(&mut candidates, &scores);
+                candidates
+            });
         let found: Vec<Vec<Candidate>> = found.collect();
         let recall_listed = self.recall(&found, usize::MAX);
         let figures = self.figures(&found);
-        Ok(Validated { recall_listed, recall_16: None, recall_64: None, zero_shot_64: None, ..figures })
+        Ok(Validated {
+            recall_listed,
+            recall_16: None,
+            recall_64: None,
+            zero_shot_64: None,
+            ..figures
+        })
     }
 
     /// The tokens of the mentions.
@@ -158,8 +210,18 @@ impl Validation {
         self.recall_of(found, k, |_| true)
     }
 
-    fn recall_of(&self, found: &[Vec<Candidate>], k: usize, wanted: impl Fn(&Gold) -> bool) -> Option<f64> {
-        let golds = self.mentions.iter().map(|(_, gold)| gold).zip(found).filter(|(gold, _)| wanted(gold));
+    fn recall_of(
+        &self,
+        found: &[Vec<Candidate>],
+        k: usize,
+        wanted: impl Fn(&Gold) -> bool,
+    ) -> Option<f64> {
+        let golds = self
+            .mentions
+            .iter()
+            .map(|(_, gold)| gold)
+            .zip(found)
+            .filter(|(gold, _)| wanted(gold));
         let ranks = golds.filter_map(|(gold, found)| Some(rank_of(gold.concept?, found)));
         recall_at(ranks, k).value()
     }
@@ -172,7 +234,13 @@ impl Validation {
             score: found.first().map(|best| best.score),
             nil: gold.concept.is_none(),
         };
-        let tops: Vec<Top> = self.mentions.iter().map(|(_, gold)| gold).zip(found).map(top).collect();
+        let tops: Vec<Top> = self
+            .mentions
+            .iter()
+            .map(|(_, gold)| gold)
+            .zip(found)
+            .map(top)
+            .collect();
         Validated {
             mentions: self.mentions.len(),
             recall_1: recall(1, |_| true),
@@ -182,7 +250,10 @@ impl Validation {
             zero_shot_1: recall(1, zero_shot),
             zero_shot_64: recall(CANDIDATES, zero_shot),
             nil_aupr: average_precision(&tops),
-            nil_curve: thinned(&nil_curve(&tops), CURVE).iter().map(|point| (point.recall, point.precision)).collect(),
+            nil_curve: thinned(&nil_curve(&tops), CURVE)
+                .iter()
+                .map(|point| (point.recall, point.precision))
+                .collect(),
         }
     }
 }

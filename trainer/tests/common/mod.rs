@@ -37,22 +37,42 @@ pub fn output_of(mut command: Command) -> CommandOutput {
 
 pub fn from(output: Output) -> CommandOutput {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("pel writes UTF-8");
-    CommandOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    CommandOutput {
+        code: output.status.code(),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 /// Sends the signal of Ctrl-C.
 pub fn interrupt(child: &Child) {
     // Twice, as `timeout` does.
     for _ in 0..2 {
-        let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let signal = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
         assert!(signal.expect("kill can be started").success());
     }
 }
 
 /// Indexes a knowledge base with the tiny model.
 pub fn index(kb: &Path, out: &Path, more: &[&str]) -> CommandOutput {
-    let (kb, encoder, out) = (kb.display().to_string(), tiny().display().to_string(), out.display().to_string());
-    let mut args = vec!["index", "--device", "cpu", "--kb", &kb, "--encoder", &encoder, "--out", &out];
+    let (kb, encoder, out) = (
+        kb.display().to_string(),
+        tiny().display().to_string(),
+        out.display().to_string(),
+    );
+    let mut args = vec![
+        "index",
+        "--device",
+        "cpu",
+        "--kb",
+        &kb,
+        "--encoder",
+        &encoder,
+        "--out",
+        &out,
+    ];
     args.extend(more);
     output_of(pel(&args))
 }
@@ -77,7 +97,10 @@ pub fn bundle() -> &'static str {
 pub fn sealed(manifest: &serde_json::Value) -> Vec<u8> {
     let mut manifest = manifest.clone();
     manifest["digest"] = "".into();
-    manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes()).to_hex().as_str().into();
+    manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes())
+        .to_hex()
+        .as_str()
+        .into();
     manifest.to_string().into_bytes()
 }
 
@@ -115,10 +138,15 @@ pub struct Workspace(tempfile::TempDir);
 impl Workspace {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("written")
+        };
         write("documents.jsonl", DOCUMENT);
         write("mentions.dev.jsonl", MENTIONS);
-        write("mentions.known.jsonl", MENTIONS.split_once('\n').expect("several").0);
+        write(
+            "mentions.known.jsonl",
+            MENTIONS.split_once('\n').expect("several").0,
+        );
         write("kb.jsonl", KB);
         copy(bundle(), &folder.path().join("bundle"));
         Self(folder)

@@ -20,7 +20,9 @@ pub fn large() -> String {
 /// The folder of a page.
 pub fn page() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let noise: Vec<u8> = (0..100_u32).flat_map(|n| *blake3::hash(&n.to_le_bytes()).as_bytes()).collect();
+    let noise: Vec<u8> = (0..100_u32)
+        .flat_map(|n| *blake3::hash(&n.to_le_bytes()).as_bytes())
+        .collect();
     for (name, bytes) in [
         ("index.html", &b"<!doctype html><title>PEL</title>"[..]),
         ("main.js", script().as_bytes()),
@@ -69,7 +71,9 @@ impl Server {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it can be started");
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("UTF-8");
+        BufReader::new(child.stdout.as_mut().expect("piped"))
+            .read_line(&mut line)
+            .expect("UTF-8");
         let message: serde_json::Value = serde_json::from_str(&line).expect("one line of JSON");
         let port = message["port"].as_u64().expect("a port") as u16;
         assert_eq!(message["address"], format!("http://127.0.0.1:{port}/"));
@@ -84,24 +88,49 @@ impl Server {
     /// Sends a request with the given headers and reads the whole response.
     pub fn ask(&self, first: &str, lines: &[&str]) -> Answer {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        let host = if lines.iter().any(|line| line.starts_with("Host")) { "" } else { "Host: localhost\r\n" };
+        let host = if lines.iter().any(|line| line.starts_with("Host")) {
+            ""
+        } else {
+            "Host: localhost\r\n"
+        };
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
-        write!(stream, "{first} HTTP/1.1\r\n{host}{lines}Connection: close\r\n\r\n").expect("sent");
+        write!(
+            stream,
+            "{first} HTTP/1.1\r\n{host}{lines}Connection: close\r\n\r\n"
+        )
+        .expect("sent");
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).expect("read");
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let end = bytes
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .expect("a head");
         let head = String::from_utf8(bytes[..end].to_vec()).expect("UTF-8");
         let mut head = head.lines();
-        let status = head.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
-        let headers = head.map(|line| line.split_once(": ").map(|(name, value)| (name.into(), value.into())));
+        let status = head
+            .next()
+            .and_then(|line| line.split(' ').nth(1))
+            .and_then(|status| status.parse().ok());
+        let headers = head.map(|line| {
+            line.split_once(": ")
+                .map(|(name, value)| (name.into(), value.into()))
+        });
         let headers: HashMap<String, String> = headers.collect::<Option<_>>().expect("headers");
-        Answer { status: status.expect("a status"), headers, body: bytes[end + 4..].to_vec() }
+        Answer {
+            status: status.expect("a status"),
+            headers,
+            body: bytes[end + 4..].to_vec(),
+        }
     }
 
     pub fn get(&self, path: &str, lines: &[&str]) -> Answer {
         let answer = self.ask(&format!("GET {path}"), lines);
         if answer.status != 304 {
-            assert_eq!(answer.header("content-length"), answer.body.len().to_string(), "{path}");
+            assert_eq!(
+                answer.header("content-length"),
+                answer.body.len().to_string(),
+                "{path}"
+            );
         }
         answer
     }
@@ -130,8 +159,13 @@ impl Answer {
     pub fn plain(&self) -> Vec<u8> {
         let mut plain = Vec::new();
         match self.header("content-encoding") {
-            "gzip" => flate2::read::GzDecoder::new(&self.body[..]).read_to_end(&mut plain).expect("gzip"),
-            "zstd" => zstd::Decoder::new(&self.body[..]).expect("zstd").read_to_end(&mut plain).expect("zstd"),
+            "gzip" => flate2::read::GzDecoder::new(&self.body[..])
+                .read_to_end(&mut plain)
+                .expect("gzip"),
+            "zstd" => zstd::Decoder::new(&self.body[..])
+                .expect("zstd")
+                .read_to_end(&mut plain)
+                .expect("zstd"),
             other => panic!("expected a coding, found {other:?}"),
         };
         plain

@@ -19,7 +19,9 @@ fn with_large_file() -> tempfile::TempDir {
 /// A connection that has sent a request, with a read timeout of 10 s.
 fn send(server: &Server, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .expect("set");
     // A refused client cannot send.
     let _ = stream.write_all(request.as_bytes());
     stream
@@ -31,14 +33,21 @@ const WANTS_LARGE: &str = "GET /large.bin HTTP/1.1\r\nHost: localhost\r\n\r\n";
 fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Err(cause) = stream.read_to_end(&mut bytes) {
-        assert_ne!(cause.kind(), ErrorKind::WouldBlock, "the connection is still open");
+        assert_ne!(
+            cause.kind(),
+            ErrorKind::WouldBlock,
+            "the connection is still open"
+        );
     }
     bytes
 }
 
 /// The status of a new client's request, with a timeout of 10 s.
 fn status(server: &Server, path: &str) -> Option<u16> {
-    let mut stream = send(server, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+    let mut stream = send(
+        server,
+        &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+    );
     let bytes = rest(&mut stream);
     std::str::from_utf8(bytes.get(9..12)?).ok()?.parse().ok()
 }
@@ -47,7 +56,10 @@ fn status(server: &Server, path: &str) -> Option<u16> {
 fn is_served_soon(server: &Server) {
     let begun = Instant::now();
     while status(server, "/style.css") != Some(200) {
-        assert!(begun.elapsed() < Duration::from_secs(5), "nobody else is served");
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "nobody else is served"
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -55,7 +67,17 @@ fn is_served_soon(server: &Server) {
 #[test]
 fn clients_that_do_not_read_block_nobody() {
     let page = with_large_file();
-    let server = Server::start(page.path(), &["--port", "0", "--max-connections", "20", "--max-per-address", "20"]);
+    let server = Server::start(
+        page.path(),
+        &[
+            "--port",
+            "0",
+            "--max-connections",
+            "20",
+            "--max-per-address",
+            "20",
+        ],
+    );
     let crowd: Vec<TcpStream> = (0..100).map(|_| send(&server, WANTS_LARGE)).collect();
     for _ in 0..5 {
         is_served_soon(&server);
@@ -79,7 +101,10 @@ fn more_clients_than_file_descriptors_block_nobody() {
 #[cfg(unix)]
 fn page_with_few_files(page: &Path) -> [String; 2] {
     let program = pel(&[]).get_program().to_string_lossy().into_owned();
-    let line = format!("ulimit -n 64; exec '{program}' serve --json --port 0 --page '{}'", page.display());
+    let line = format!(
+        "ulimit -n 64; exec '{program}' serve --json --port 0 --page '{}'",
+        page.display()
+    );
     ["-c".to_owned(), line]
 }
 
@@ -115,15 +140,32 @@ fn incomplete_and_long_request_heads_are_refused() {
         let _ = half.write_all(b"h");
     }
     assert!(!rest(&mut half).starts_with(b"HTTP/1.1 200") && rest(&mut nothing).is_empty());
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        begun.elapsed()
+    );
     let head = |lines: usize, bytes: usize| {
-        let lines: String = (0..lines).map(|at| format!("X-{at}: {}\r\n", "a".repeat(bytes))).collect();
-        let answer = rest(&mut send(&server, &format!("GET / HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n")));
-        String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+        let lines: String = (0..lines)
+            .map(|at| format!("X-{at}: {}\r\n", "a".repeat(bytes)))
+            .collect();
+        let answer = rest(&mut send(
+            &server,
+            &format!("GET / HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n"),
+        ));
+        String::from_utf8_lossy(&answer)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
     };
     assert!(head(20, 500).starts_with("HTTP/1.1 200"));
     for (lines, bytes) in [(1, 20_000), (40, 500), (100, 1)] {
-        assert!(head(lines, bytes).starts_with("HTTP/1.1 431"), "{lines} lines of {bytes}: {}", head(lines, bytes));
+        assert!(
+            head(lines, bytes).starts_with("HTTP/1.1 431"),
+            "{lines} lines of {bytes}: {}",
+            head(lines, bytes)
+        );
     }
 }
 
@@ -136,7 +178,10 @@ fn connections_per_address_are_limited() {
         .map(|_| {
             let mut stream = send(&server, WANTS_LARGE);
             std::thread::spawn(move || {
-                let (mut piece, end) = (vec![0; 64 << 10], Instant::now() + Duration::from_millis(1500));
+                let (mut piece, end) = (
+                    vec![0; 64 << 10],
+                    Instant::now() + Duration::from_millis(1500),
+                );
                 while Instant::now() < end && stream.read(&mut piece).is_ok_and(|bytes| bytes > 0) {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -145,6 +190,8 @@ fn connections_per_address_are_limited() {
         .collect();
     std::thread::sleep(Duration::from_millis(800));
     assert_eq!(status(&server, "/style.css"), Some(503));
-    readers.into_iter().for_each(|reader| reader.join().expect("it ends"));
+    readers
+        .into_iter()
+        .for_each(|reader| reader.join().expect("it ends"));
     is_served_soon(&server);
 }

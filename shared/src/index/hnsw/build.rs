@@ -43,7 +43,11 @@ impl Point for Inserted<'_> {
     fn distance(&self, other: &Self) -> f32 {
         let distance = 2.0 * (self.space.length - self.space.similarity(self.node, other.node));
         // NaN would break the order of the search.
-        if distance.is_nan() { f32::MAX } else { distance }
+        if distance.is_nan() {
+            f32::MAX
+        } else {
+            distance
+        }
     }
 }
 
@@ -54,9 +58,21 @@ impl<'a> Space<'a> {
             pairs.of(row, row)
         };
         let squares: Vec<f32> = (0..nodes.len() as u32).map(square).collect();
-        let length = squares.iter().copied().filter(|square| square.is_finite()).fold(0.0f32, f32::max);
-        let extra = squares.iter().map(|square| (length - square).max(0.0).sqrt()).collect();
-        Self { pairs, nodes, extra, length }
+        let length = squares
+            .iter()
+            .copied()
+            .filter(|square| square.is_finite())
+            .fold(0.0f32, f32::max);
+        let extra = squares
+            .iter()
+            .map(|square| (length - square).max(0.0).sqrt())
+            .collect();
+        Self {
+            pairs,
+            nodes,
+            extra,
+            length,
+        }
     }
 
     /// The dot product, extra coordinates included. It is `length` for a node with itself, and less for two different nodes.
@@ -97,16 +113,36 @@ pub fn sections(
     let entries: Vec<u8> = bytemuck::cast_slice(entries).to_vec();
     let upper: Vec<u8> = bytemuck::cast_slice(&upper).to_vec();
     let read = |links: &[[u32; WIDTH]]| {
-        let sections = [bytemuck::cast_slice(links).to_vec(), entries.clone(), upper.clone()];
+        let sections = [
+            bytemuck::cast_slice(links).to_vec(),
+            entries.clone(),
+            upper.clone(),
+        ];
         Links::new(sections.map(Bytes::from), count)
     };
     let links = read(&completed(&space, lists(&graph)))?;
-    let search_graph = SearchGraph { links: &links, nodes: &nodes, vectors, dim };
-    let mut links = read(&completed(&space, refined(&space, search_graph, options.ef_construction)))?;
+    let search_graph = SearchGraph {
+        links: &links,
+        nodes: &nodes,
+        vectors,
+        dim,
+    };
+    let mut links = read(&completed(
+        &space,
+        refined(&space, search_graph, options.ef_construction),
+    ))?;
     repaired(&mut links, &nodes, vectors, dim, options.ef_search);
     let lowest = bytemuck::cast_slice(links.lowest()).to_vec();
-    let mut sections: Vec<_> = super::SECTIONS.into_iter().zip([lowest, entries, upper]).collect();
-    sections.extend(nodes.sections().into_iter().flat_map(|bodies| super::SHARED_SECTIONS.into_iter().zip(bodies)));
+    let mut sections: Vec<_> = super::SECTIONS
+        .into_iter()
+        .zip([lowest, entries, upper])
+        .collect();
+    sections.extend(
+        nodes
+            .sections()
+            .into_iter()
+            .flat_map(|bodies| super::SHARED_SECTIONS.into_iter().zip(bodies)),
+    );
     Ok(sections)
 }
 
@@ -116,9 +152,17 @@ fn refined(space: &Space, graph: SearchGraph, ef: usize) -> Vec<Vec<u32>> {
     let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
     let nodes: Vec<u32> = (0..space.nodes.len() as u32).collect();
     let chunks = kernels::for_each_chunk(&nodes, CHUNK, |_, nodes| {
-        let mut search = idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
+        let mut search = idle
+            .lock()
+            .ok()
+            .and_then(|mut idle| idle.pop())
+            .unwrap_or_default();
         let refine = |node: &u32| {
-            let mut near: Vec<u32> = search.near_node(graph, *node, ef).iter().map(|near| near.node()).collect();
+            let mut near: Vec<u32> = search
+                .near_node(graph, *node, ef)
+                .iter()
+                .map(|near| near.node())
+                .collect();
             near.extend_from_slice(graph.links.of(*node));
             near.sort_unstable();
             near.dedup();
@@ -136,12 +180,17 @@ fn refined(space: &Space, graph: SearchGraph, ef: usize) -> Vec<Vec<u32>> {
 
 /// Inserts every node, on one thread: several threads would give different graphs for one seed.
 fn inserted(space: &Space, options: HnswOptions) -> Result<BuiltGraph> {
-    let nodes = (0..space.nodes.len() as u32).map(|node| Inserted { node, space }).collect();
+    let nodes = (0..space.nodes.len() as u32)
+        .map(|node| Inserted { node, space })
+        .collect();
     // Pruned links would fill every node up to 64 links, and the build would take 5 times as long. The crate's own level
     // factor of 1 / ln M would give many layers, each of which costs time.
     let builder = Builder::default()
         .ef_construction(options.ef_construction)
-        .select_heuristic(Some(Heuristic { extend_candidates: false, keep_pruned: false }))
+        .select_heuristic(Some(Heuristic {
+            extend_candidates: false,
+            keep_pruned: false,
+        }))
         .ml(1.0 / 32.0)
         .seed(options.seed);
     BuiltGraph::of(&kernels::on_one_thread(|| builder.build_hnsw(nodes).0))
@@ -169,8 +218,13 @@ fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
         }
     }
     let chunks = kernels::for_each_chunk(&lists, CHUNK, |chunk, lists| {
-        let nodes = lists.iter().enumerate().map(|(at, list)| ((chunk * CHUNK + at) as u32, list));
-        nodes.map(|(node, list)| filled(node, &selected(space, node, list))).collect::<Vec<_>>()
+        let nodes = lists
+            .iter()
+            .enumerate()
+            .map(|(at, list)| ((chunk * CHUNK + at) as u32, list));
+        nodes
+            .map(|(node, list)| filled(node, &selected(space, node, list)))
+            .collect::<Vec<_>>()
     });
     chunks.into_iter().flatten().collect()
 }
@@ -181,9 +235,21 @@ fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
 /// the node's own on, so that tied nodes link to different ones.
 fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
     let count = space.nodes.len() as u32;
-    let from_here = |other: u32| if other > node { other - node } else { count - node + other };
-    let mut near: Vec<(f32, u32)> = list.iter().map(|other| (space.similarity(node, *other), *other)).collect();
-    near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(from_here(a.1).cmp(&from_here(b.1))));
+    let from_here = |other: u32| {
+        if other > node {
+            other - node
+        } else {
+            count - node + other
+        }
+    };
+    let mut near: Vec<(f32, u32)> = list
+        .iter()
+        .map(|other| (space.similarity(node, *other), *other))
+        .collect();
+    near.sort_unstable_by(|a, b| {
+        b.0.total_cmp(&a.0)
+            .then(from_here(a.1).cmp(&from_here(b.1)))
+    });
     let (mut links, mut others) = (Vec::with_capacity(WIDTH), Vec::new());
     for (similarity, other) in near {
         let beside = |link: &u32| {
@@ -193,7 +259,11 @@ fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
         if links.len() == WIDTH {
             break;
         }
-        if links.iter().any(beside) { others.push(other) } else { links.push(other) }
+        if links.iter().any(beside) {
+            others.push(other)
+        } else {
+            links.push(other)
+        }
     }
     let free = WIDTH - links.len();
     links.extend(others.into_iter().take(free));
@@ -203,7 +273,11 @@ fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
 /// The links before the crate's mark of no link, filled up with `own`.
 fn filled<const N: usize>(own: u32, links: &[u32]) -> [u32; N] {
     let mut filled = [own; N];
-    filled.iter_mut().zip(links).take_while(|(_, link)| **link != NONE).for_each(|(place, link)| *place = *link);
+    filled
+        .iter_mut()
+        .zip(links)
+        .take_while(|(_, link)| **link != NONE)
+        .for_each(|(place, link)| *place = *link);
     filled
 }
 
@@ -215,16 +289,23 @@ mod tests {
     #[test]
     fn neighbours_are_selected_by_the_heuristic() {
         // Positions on a line that is bent to a circle: node 0 at 0, nodes 1 and 2 at 1, node 3 at 2, node 4 at -3.
-        let points: Vec<f32> =
-            [0.0f32, 1.0, 1.0, 2.0, -3.0].iter().flat_map(|x| [(x / 9.0).sin(), (x / 9.0).cos()]).collect();
-        let vectors = Vectors::F32 { values: Numbers::Copied(points) };
+        let points: Vec<f32> = [0.0f32, 1.0, 1.0, 2.0, -3.0]
+            .iter()
+            .flat_map(|x| [(x / 9.0).sin(), (x / 9.0).cos()])
+            .collect();
+        let vectors = Vectors::F32 {
+            values: Numbers::Copied(points),
+        };
         let nodes = Nodes::Single(5);
         let space = Space::new(PairwiseSimilarity::new(&vectors, 2), &nodes);
         // 2 is at the place of 1, and 3 is nearer to 1 than to 0. Both come after 4, nearest first.
         assert_eq!(selected(&space, 0, &[4, 3, 2, 1]), [1, 4, 2, 3]);
         // From 2 on the numbers are 3, 4, 0, 1.
         assert_eq!(selected(&space, 2, &[0, 1, 3])[0], 1);
-        assert_eq!(completed(&space, vec![vec![1], vec![], vec![1], vec![1], vec![0]])[1][..4], [2, 3, 0, 1]);
+        assert_eq!(
+            completed(&space, vec![vec![1], vec![], vec![1], vec![1], vec![0]])[1][..4],
+            [2, 3, 0, 1]
+        );
     }
 
     #[test]
@@ -235,15 +316,31 @@ mod tests {
             .map(|row| row as f32 * std::f32::consts::TAU / places as f32)
             .flat_map(|angle| [angle.sin(), angle.cos()])
             .collect();
-        let vectors = Vectors::F32 { values: Numbers::Copied(points) };
+        let vectors = Vectors::F32 {
+            values: Numbers::Copied(points),
+        };
         let nodes = Nodes::Single(places as usize);
         let space = Space::new(PairwiseSimilarity::new(&vectors, 2), &nodes);
-        let far: Vec<[u32; WIDTH]> =
-            (0..places).map(|row| filled(row, &[(row + 7) % places, (row + places - 7) % places])).collect();
-        let sections = [bytemuck::cast_slice(&far), bytemuck::cast_slice(&[0u32]), &[]].map(Bytes::copy_from_slice);
+        let far: Vec<[u32; WIDTH]> = (0..places)
+            .map(|row| filled(row, &[(row + 7) % places, (row + places - 7) % places]))
+            .collect();
+        let sections = [
+            bytemuck::cast_slice(&far),
+            bytemuck::cast_slice(&[0u32]),
+            &[],
+        ]
+        .map(Bytes::copy_from_slice);
         let links = Links::new(sections, places as usize).expect("a graph");
-        let lists =
-            refined(&space, SearchGraph { links: &links, nodes: &nodes, vectors: &vectors, dim: 2 }, places as usize);
+        let lists = refined(
+            &space,
+            SearchGraph {
+                links: &links,
+                nodes: &nodes,
+                vectors: &vectors,
+                dim: 2,
+            },
+            places as usize,
+        );
         for (row, list) in (0..places).zip(&lists) {
             let mut nearest = list[..2].to_vec();
             nearest.sort_unstable();

@@ -35,7 +35,8 @@ impl BuiltGraph {
     /// # Errors
     /// If the crate serialises its graph in another form.
     pub fn of<P: Point + Serialize>(hnsw: &Hnsw<P>) -> Result<Self> {
-        let failed = |cause| Error::artifact("reading the HNSW graph that was built").caused_by(cause);
+        let failed =
+            |cause| Error::artifact("reading the HNSW graph that was built").caused_by(cause);
         postcard::from_bytes(&postcard::to_stdvec(hnsw).map_err(failed)?).map_err(failed)
     }
 }
@@ -50,10 +51,15 @@ impl<'de> Deserialize<'de> for LowestLinks {
                 write!(f, "{LOWEST_WIDTH} links")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<LowestLinks, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> std::result::Result<LowestLinks, A::Error> {
                 let mut links = [NONE; LOWEST_WIDTH];
                 for (at, link) in links.iter_mut().enumerate() {
-                    *link = seq.next_element()?.ok_or_else(|| serde::de::Error::invalid_length(at, &self))?;
+                    *link = seq
+                        .next_element()?
+                        .ok_or_else(|| serde::de::Error::invalid_length(at, &self))?;
                 }
                 Ok(LowestLinks(links))
             }

@@ -13,8 +13,17 @@ impl Near {
     /// `node` is below [`super::links::MOST_NODES`].
     fn new(node: u32, similarity: f32) -> Self {
         // NaN ranks last. The bits of a positive float rise with it, those of a negative one fall.
-        let bits = if similarity.is_nan() { f32::NEG_INFINITY } else { similarity + 0.0 }.to_bits();
-        let falling = if bits >> 31 == 0 { !(bits | 1 << 31) } else { bits };
+        let bits = if similarity.is_nan() {
+            f32::NEG_INFINITY
+        } else {
+            similarity + 0.0
+        }
+        .to_bits();
+        let falling = if bits >> 31 == 0 {
+            !(bits | 1 << 31)
+        } else {
+            bits
+        };
         Self(u64::from(falling) << 32 | u64::from(node) << 1)
     }
 
@@ -26,7 +35,11 @@ impl Near {
     /// Its similarity; `-inf` for NaN.
     pub fn similarity(self) -> f32 {
         let falling = (self.0 >> 32) as u32;
-        f32::from_bits(if falling >> 31 == 0 { !falling & !(1 << 31) } else { falling })
+        f32::from_bits(if falling >> 31 == 0 {
+            !falling & !(1 << 31)
+        } else {
+            falling
+        })
     }
 
     fn followed(self) -> bool {
@@ -66,7 +79,9 @@ impl GreedySearch {
     /// The `ef` nodes nearest to the query among those that the search visits, best first.
     pub fn nearest(&mut self, graph: SearchGraph, query: &Query, ef: usize) -> &[Near] {
         self.best.clear();
-        let Some(start) = self.start(graph, query).filter(|_| ef > 0) else { return &self.best };
+        let Some(start) = self.start(graph, query).filter(|_| ef > 0) else {
+            return &self.best;
+        };
         self.begin(graph.links.nodes());
         self.visited[start.node() as usize] = self.search;
         self.best.push(start);
@@ -115,9 +130,14 @@ impl GreedySearch {
             loop {
                 let ranks = links.of_upper(layer, rank);
                 self.fresh.clear();
-                self.fresh.extend(ranks.iter().map(|rank| links.node_of(*rank)));
+                self.fresh
+                    .extend(ranks.iter().map(|rank| links.node_of(*rank)));
                 self.compare(graph, query);
-                let nodes = self.fresh.iter().zip(&self.similarities).map(|(node, score)| Near::new(*node, *score));
+                let nodes = self
+                    .fresh
+                    .iter()
+                    .zip(&self.similarities)
+                    .map(|(node, score)| Near::new(*node, *score));
                 match nodes.zip(ranks).min() {
                     Some((better, next)) if better < near => (rank, near) = (*next, better),
                     _ => break,
@@ -143,7 +163,8 @@ impl GreedySearch {
             Nodes::Single(_) => &self.fresh,
             Nodes::Shared { .. } => {
                 self.rows.clear();
-                self.rows.extend(self.fresh.iter().map(|node| graph.nodes.first(*node)));
+                self.rows
+                    .extend(self.fresh.iter().map(|node| graph.nodes.first(*node)));
                 &self.rows
             }
         };
@@ -187,13 +208,26 @@ mod tests {
             (1, f32::NEG_INFINITY),
             (4, f32::NAN),
         ];
-        let mut near: Vec<Near> = expected.iter().map(|(node, similarity)| Near::new(*node, *similarity)).collect();
+        let mut near: Vec<Near> = expected
+            .iter()
+            .map(|(node, similarity)| Near::new(*node, *similarity))
+            .collect();
         near.reverse();
         near.sort_unstable();
-        assert_eq!(near.iter().map(|near| near.node()).collect::<Vec<_>>(), expected.map(|(node, _)| node));
+        assert_eq!(
+            near.iter().map(|near| near.node()).collect::<Vec<_>>(),
+            expected.map(|(node, _)| node)
+        );
         assert_eq!(Near::new((1 << 31) - 1, 1.0).node(), (1 << 31) - 1);
         let similarities: Vec<f32> = near[..7].iter().map(|near| near.similarity()).collect();
-        assert_eq!(similarities, [f32::INFINITY, 1.5, 0.25, 0.0, 0.0, -0.25, -7.0]);
-        assert!(near[7..].iter().all(|near| near.similarity() == f32::NEG_INFINITY));
+        assert_eq!(
+            similarities,
+            [f32::INFINITY, 1.5, 0.25, 0.0, 0.0, -0.25, -7.0]
+        );
+        assert!(
+            near[7..]
+                .iter()
+                .all(|near| near.similarity() == f32::NEG_INFINITY)
+        );
     }
 }

@@ -65,20 +65,27 @@ impl Links {
         while let Some(count) = upper.get().get(at) {
             let count = *count as usize;
             if count == 0 || count > most {
-                return Err(wrong(&format!("expected 1 to {most} nodes in an upper layer, found {count}")));
+                return Err(wrong(&format!(
+                    "expected 1 to {most} nodes in an upper layer, found {count}"
+                )));
             }
             let range = at + 1..(at + 1).saturating_add(count.saturating_mul(UPPER_WIDTH));
             check(
-                upper
-                    .get()
-                    .get(range.clone())
-                    .ok_or_else(|| wrong("expected the links of all nodes of an upper layer, found fewer"))?,
+                upper.get().get(range.clone()).ok_or_else(|| {
+                    wrong("expected the links of all nodes of an upper layer, found fewer")
+                })?,
                 count,
             )?;
             (most, at) = (count, range.end);
             layers.push(range);
         }
-        Ok(Self { nodes, lowest, entries, upper, layers })
+        Ok(Self {
+            nodes,
+            lowest,
+            entries,
+            upper,
+            layers,
+        })
     }
 
     /// The number of nodes.
@@ -134,23 +141,28 @@ impl Links {
 }
 
 fn until(own: u32, links: &[u32]) -> &[u32] {
-    &links[..links.iter().position(|link| *link == own).unwrap_or(links.len())]
+    &links[..links
+        .iter()
+        .position(|link| *link == own)
+        .unwrap_or(links.len())]
 }
 
 fn numbers(bytes: Bytes) -> Result<Numbers<u32>> {
     if bytes.len().is_multiple_of(4) {
         Ok(Numbers::new(bytes))
     } else {
-        Err(wrong("expected sections of whole 4-byte numbers, found a part of one"))
+        Err(wrong(
+            "expected sections of whole 4-byte numbers, found a part of one",
+        ))
     }
 }
 
 /// Checks that every link leads to one of the first `count`.
 fn check(links: &[u32], count: usize) -> Result<()> {
     match links.iter().copied().max() {
-        Some(most) if most as usize >= count => {
-            Err(wrong(&format!("a link leads to {most}, expected less than {count}")))
-        }
+        Some(most) if most as usize >= count => Err(wrong(&format!(
+            "a link leads to {most}, expected less than {count}"
+        ))),
         _ => Ok(()),
     }
 }
@@ -174,25 +186,49 @@ mod tests {
 
     /// Three rows in a line, 1 - 0 - 2; the upper layer has the rows 2 and 0, the topmost row 2.
     fn line() -> [Vec<u32>; 3] {
-        let lowest = [padded::<WIDTH>(0, &[1, 2]), padded(1, &[0]), padded(2, &[0])].concat();
-        let upper = [vec![2], padded::<UPPER_WIDTH>(0, &[1]).to_vec(), padded::<UPPER_WIDTH>(1, &[0]).to_vec()];
+        let lowest = [
+            padded::<WIDTH>(0, &[1, 2]),
+            padded(1, &[0]),
+            padded(2, &[0]),
+        ]
+        .concat();
+        let upper = [
+            vec![2],
+            padded::<UPPER_WIDTH>(0, &[1]).to_vec(),
+            padded::<UPPER_WIDTH>(1, &[0]).to_vec(),
+        ];
         let topmost = [vec![1], padded::<UPPER_WIDTH>(0, &[]).to_vec()];
-        [lowest, vec![2, 0], [upper.concat(), topmost.concat()].concat()]
+        [
+            lowest,
+            vec![2, 0],
+            [upper.concat(), topmost.concat()].concat(),
+        ]
     }
 
     #[test]
     fn links_end_at_the_first_filler() {
         let links = Links::new(line().map(|numbers| bytes(&numbers)), 3).expect("a graph");
-        assert_eq!([links.of(0), links.of(1), links.of(2)], [&[1, 2][..], &[0], &[0]]);
+        assert_eq!(
+            [links.of(0), links.of(1), links.of(2)],
+            [&[1, 2][..], &[0], &[0]]
+        );
         assert_eq!(links.upper().collect::<Vec<_>>(), [1, 0]);
-        assert_eq!((links.of_upper(0, 0), links.of_upper(0, 1)), (&[1][..], &[0][..]));
+        assert_eq!(
+            (links.of_upper(0, 0), links.of_upper(0, 1)),
+            (&[1][..], &[0][..])
+        );
         assert!(links.of_upper(1, 0).is_empty());
         assert_eq!((links.node_of(0), links.node_of(1)), (2, 0));
     }
 
     #[test]
     fn empty_sections_are_a_graph_without_nodes() {
-        assert_eq!(Links::new([Bytes::new(), Bytes::new(), Bytes::new()], 0).expect("empty").first(), None);
+        assert_eq!(
+            Links::new([Bytes::new(), Bytes::new(), Bytes::new()], 0)
+                .expect("empty")
+                .first(),
+            None
+        );
         assert!(Links::new([Bytes::new(), Bytes::new(), Bytes::new()], 1).is_err());
     }
 

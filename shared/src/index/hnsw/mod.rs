@@ -49,7 +49,11 @@ impl HnswOptions {
 
 impl Default for HnswOptions {
     fn default() -> Self {
-        Self { ef_construction: 100, ef_search: 100, seed: 0 }
+        Self {
+            ef_construction: 100,
+            ef_search: 100,
+            seed: 0,
+        }
     }
 }
 
@@ -78,7 +82,11 @@ impl Graph {
     /// # Errors
     /// If a section has another size, or a link leads to no node.
     pub fn new(sections: [Bytes; 3], nodes: Nodes) -> Result<Self> {
-        Ok(Self { links: Links::new(sections, nodes.len())?, nodes, idle: Mutex::default() })
+        Ok(Self {
+            links: Links::new(sections, nodes.len())?,
+            nodes,
+            idle: Mutex::default(),
+        })
     }
 
     /// The best k concepts of each query among the rows of the `ef` nearest nodes that a search finds. Scores are those of the
@@ -86,12 +94,26 @@ impl Graph {
     ///
     /// # Shapes
     /// queries `[n, dim]`, concepts `[rows]` -> n lists
-    pub fn search(&self, on: ConceptVectors, queries: &[f32], k: usize, ef: usize) -> Vec<Vec<Candidate>> {
+    pub fn search(
+        &self,
+        on: ConceptVectors,
+        queries: &[f32],
+        k: usize,
+        ef: usize,
+    ) -> Vec<Vec<Candidate>> {
         let queries: Vec<&[f32]> = queries.chunks_exact(on.dim).collect();
         let share = queries.len().div_ceil(4 * kernels::threads()).max(1);
         let found = kernels::for_each_chunk(&queries, share, |_, queries| {
-            let mut search = self.idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
-            let found: Vec<_> = queries.iter().map(|query| self.find(on, query, &mut search, k, ef)).collect();
+            let mut search = self
+                .idle
+                .lock()
+                .ok()
+                .and_then(|mut idle| idle.pop())
+                .unwrap_or_default();
+            let found: Vec<_> = queries
+                .iter()
+                .map(|query| self.find(on, query, &mut search, k, ef))
+                .collect();
             if let Ok(mut idle) = self.idle.lock() {
                 idle.push(search);
             }
@@ -108,9 +130,18 @@ impl Graph {
         k: usize,
         ef: usize,
     ) -> Vec<Candidate> {
-        let ConceptVectors { vectors, dim, concepts } = on;
+        let ConceptVectors {
+            vectors,
+            dim,
+            concepts,
+        } = on;
         let query = vectors.query(query);
-        let graph = SearchGraph { links: &self.links, nodes: &self.nodes, vectors, dim };
+        let graph = SearchGraph {
+            links: &self.links,
+            nodes: &self.nodes,
+            vectors,
+            dim,
+        };
         // As in the exact search, the finer score orders some more candidates than were asked for.
         let (taken, mut ef) = (vectors.taken(k), ef.max(1));
         let mut found = loop {
@@ -126,7 +157,10 @@ impl Graph {
         found.truncate(taken);
         let scored = found.into_iter().map(|(candidate, row)| {
             // No score is -0, as in the exact search.
-            Candidate { score: vectors.score(&query, row as usize) + 0.0, ..candidate }
+            Candidate {
+                score: vectors.score(&query, row as usize) + 0.0,
+                ..candidate
+            }
         });
         best_per_concept(scored.collect(), k)
     }
@@ -144,7 +178,13 @@ impl Graph {
             for row in self.nodes.rows(node.node()) {
                 let concept = concepts[row as usize];
                 if seen.insert(concept) {
-                    found.push((Candidate { concept: ConceptId(concept), score }, row));
+                    found.push((
+                        Candidate {
+                            concept: ConceptId(concept),
+                            score,
+                        },
+                        row,
+                    ));
                 }
                 if found.len() - before >= taken {
                     break;

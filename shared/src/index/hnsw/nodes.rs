@@ -42,7 +42,8 @@ impl Nodes {
         let [members, starts] = sections.map(Numbers::<u32>::new);
         let (all, firsts) = (members.get(), starts.get());
         let rising = firsts.is_sorted_by(|a, b| a < b);
-        let whole = firsts.first() == Some(&0) && firsts.last().is_some_and(|last| *last as usize == rows);
+        let whole =
+            firsts.first() == Some(&0) && firsts.last().is_some_and(|last| *last as usize == rows);
         if all.len() != rows || !rising || !whole {
             return Err(wrong(&format!(
                 "expected `graph.starts` in ascending order from 0 to {rows}, the number of rows"
@@ -86,14 +87,19 @@ impl Nodes {
             return Self::Single(rows);
         }
         let mut starts = vec![0u32; nodes + 1];
-        node_of.iter().for_each(|node| starts[*node as usize + 1] += 1);
+        node_of
+            .iter()
+            .for_each(|node| starts[*node as usize + 1] += 1);
         (0..nodes).for_each(|node| starts[node + 1] += starts[node]);
         let (mut places, mut members) = (starts.clone(), vec![0u32; rows]);
         for (row, node) in node_of.iter().enumerate() {
             members[places[*node as usize] as usize] = row as u32;
             places[*node as usize] += 1;
         }
-        Self::Shared { members: Numbers::Copied(members), starts: Numbers::Copied(starts) }
+        Self::Shared {
+            members: Numbers::Copied(members),
+            starts: Numbers::Copied(starts),
+        }
     }
 
     /// The bodies of [`SHARED_SECTIONS`]; `None` if each row is a node.
@@ -129,7 +135,10 @@ impl Nodes {
             Self::Single(_) => (Some(node), &[][..]),
             Self::Shared { members, starts } => {
                 let (starts, node) = (starts.get(), node as usize);
-                (None, &members.get()[starts[node] as usize..starts[node + 1] as usize])
+                (
+                    None,
+                    &members.get()[starts[node] as usize..starts[node + 1] as usize],
+                )
             }
         };
         single.into_iter().chain(shared.iter().copied())
@@ -151,13 +160,22 @@ mod tests {
     #[test]
     fn equal_rows_share_a_node() {
         let values = [1.0f32, 0.0, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5];
-        let vectors = Vectors::F32 { values: Numbers::Copied(values.to_vec()) };
+        let vectors = Vectors::F32 {
+            values: Numbers::Copied(values.to_vec()),
+        };
         let nodes = Nodes::of(&vectors, 2, 4);
         assert_eq!(nodes.len(), 3);
-        assert_eq!((0..3).map(|node| nodes.first(node)).collect::<Vec<_>>(), [0, 1, 3]);
+        assert_eq!(
+            (0..3).map(|node| nodes.first(node)).collect::<Vec<_>>(),
+            [0, 1, 3]
+        );
         assert_eq!(nodes.rows(0).collect::<Vec<_>>(), [0, 2]);
-        let again = Nodes::new(nodes.sections().expect("shared").map(Bytes::from), 4).expect("whole");
-        assert_eq!(again.rows(0).chain(again.rows(2)).collect::<Vec<_>>(), [0, 2, 3]);
+        let again =
+            Nodes::new(nodes.sections().expect("shared").map(Bytes::from), 4).expect("whole");
+        assert_eq!(
+            again.rows(0).chain(again.rows(2)).collect::<Vec<_>>(),
+            [0, 2, 3]
+        );
         assert!(matches!(Nodes::of(&vectors, 2, 2), Nodes::Single(2)));
     }
 
@@ -173,7 +191,9 @@ mod tests {
 
     #[test]
     fn rows_in_no_node_or_in_two_are_refused() {
-        let read = |members: &[u32], starts: &[u32]| Nodes::new([bytes(members), bytes(starts)], 3).is_ok();
+        let read = |members: &[u32], starts: &[u32]| {
+            Nodes::new([bytes(members), bytes(starts)], 3).is_ok()
+        };
         assert!(read(&[0, 2, 1], &[0, 2, 3]));
         for (members, starts) in [
             (&[0, 2, 2][..], &[0, 2, 3][..]),

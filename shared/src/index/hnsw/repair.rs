@@ -36,24 +36,53 @@ pub fn repaired(links: &mut Links, nodes: &Nodes, vectors: &Vectors, dim: usize,
     let mut taken = vec![0u8; nodes.len()];
     let mut search = GreedySearch::default();
     for _ in 0..ROUNDS {
-        let lost = lost(SearchGraph { links, nodes, vectors, dim }, ef, &similarity);
+        let lost = lost(
+            SearchGraph {
+                links,
+                nodes,
+                vectors,
+                dim,
+            },
+            ef,
+            &similarity,
+        );
         if lost.is_empty() {
             return;
         }
         for node in lost {
             // A link that was added for another node may lead to it.
-            let near = search.near_node(SearchGraph { links, nodes, vectors, dim }, node, ef);
+            let near = search.near_node(
+                SearchGraph {
+                    links,
+                    nodes,
+                    vectors,
+                    dim,
+                },
+                node,
+                ef,
+            );
             if !is_lost(near, node, similarity(node)) {
                 continue;
             }
             // Those with the fewest added links, the nearest first.
-            let mut from: Vec<(u8, usize, u32)> =
-                near.iter().enumerate().map(|(at, near)| (taken[near.node() as usize], at, near.node())).collect();
+            let mut from: Vec<(u8, usize, u32)> = near
+                .iter()
+                .enumerate()
+                .map(|(at, near)| (taken[near.node() as usize], at, near.node()))
+                .collect();
             from.sort_unstable();
-            for (used, _, from) in from.into_iter().filter(|(used, ..)| usize::from(*used) < PLACES).take(FROM) {
+            for (used, _, from) in from
+                .into_iter()
+                .filter(|(used, ..)| usize::from(*used) < PLACES)
+                .take(FROM)
+            {
                 let own = links.of(from).len();
                 // A free place, else one of the last.
-                let place = if own < WIDTH { own } else { WIDTH - 1 - usize::from(used) };
+                let place = if own < WIDTH {
+                    own
+                } else {
+                    WIDTH - 1 - usize::from(used)
+                };
                 links.link(from, place, node);
                 taken[from as usize] += 1;
             }
@@ -66,8 +95,13 @@ fn lost(graph: SearchGraph, ef: usize, similarity: &(dyn Fn(u32) -> f32 + Sync))
     let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
     let nodes: Vec<u32> = (0..graph.nodes.len() as u32).collect();
     let lost = kernels::for_each_chunk(&nodes, CHUNK, |_, nodes| {
-        let mut search = idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
-        let mut found = |node: u32| is_lost(search.near_node(graph, node, ef), node, similarity(node));
+        let mut search = idle
+            .lock()
+            .ok()
+            .and_then(|mut idle| idle.pop())
+            .unwrap_or_default();
+        let mut found =
+            |node: u32| is_lost(search.near_node(graph, node, ef), node, similarity(node));
         let lost: Vec<u32> = nodes.iter().copied().filter(|node| found(*node)).collect();
         if let Ok(mut idle) = idle.lock() {
             idle.push(search);
@@ -80,6 +114,8 @@ fn lost(graph: SearchGraph, ef: usize, similarity: &(dyn Fn(u32) -> f32 + Sync))
 /// Whether a search for a node did not find it, although it is more similar to itself than the last node found. A node is not
 /// lost if all found nodes are as similar to it as itself.
 fn is_lost(near: &[Near], node: u32, similarity: f32) -> bool {
-    let as_similar = near.last().is_some_and(|last| last.similarity() >= similarity - SAME * similarity.abs());
+    let as_similar = near
+        .last()
+        .is_some_and(|last| last.similarity() >= similarity - SAME * similarity.abs());
     !similarity.is_nan() && !as_similar && near.iter().all(|near| near.node() != node)
 }

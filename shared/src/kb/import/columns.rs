@@ -44,9 +44,17 @@ impl Role {
     #[must_use]
     pub fn headers(self) -> &'static [&'static str] {
         match self {
-            Self::Id => {
-                &["id", "cui", "concept_id", "conceptid", "concept_code", "code", "identifier", "curie", "class_id"]
-            }
+            Self::Id => &[
+                "id",
+                "cui",
+                "concept_id",
+                "conceptid",
+                "concept_code",
+                "code",
+                "identifier",
+                "curie",
+                "class_id",
+            ],
             Self::Name => &[
                 "name",
                 "preferred_name",
@@ -59,14 +67,35 @@ impl Role {
                 "concept_synonym_name",
                 "title",
             ],
-            Self::Synonyms => {
-                &["synonyms", "synonym", "aliases", "alias", "other_names", "alternative_names", "alt_names"]
-            }
-            Self::Types => &["types", "type", "semantic_types", "semantic_type", "sty", "domain_id"],
+            Self::Synonyms => &[
+                "synonyms",
+                "synonym",
+                "aliases",
+                "alias",
+                "other_names",
+                "alternative_names",
+                "alt_names",
+            ],
+            Self::Types => &[
+                "types",
+                "type",
+                "semantic_types",
+                "semantic_type",
+                "sty",
+                "domain_id",
+            ],
             Self::TypeIds => &["type_ids", "type_id", "tui", "tuis"],
             Self::Definition => &["definition", "definitions", "description", "def"],
             Self::Xrefs => &["xrefs", "xref", "cross_references"],
-            Self::Sources => &["sources", "source", "ontologies", "ontology", "vocabulary", "vocabulary_id", "sab"],
+            Self::Sources => &[
+                "sources",
+                "source",
+                "ontologies",
+                "ontology",
+                "vocabulary",
+                "vocabulary_id",
+                "sab",
+            ],
             Self::Preferred => &[
                 "name_status",
                 "preferred",
@@ -144,7 +173,10 @@ impl Columns {
     /// Whether a column is assigned by its number.
     #[must_use]
     pub fn any_numbered(&self) -> bool {
-        self.0.iter().flatten().any(|column| matches!(column, Column::Numbered(_)))
+        self.0
+            .iter()
+            .flatten()
+            .any(|column| matches!(column, Column::Numbered(_)))
     }
 }
 
@@ -167,7 +199,13 @@ impl Places {
     /// # Errors
     /// If a column that was assigned, or one for identifiers or names, is missing or ambiguous.
     pub fn find(header: &[String], columns: &Columns) -> Result<Self> {
-        let found = || header.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let found = || {
+            header
+                .iter()
+                .map(|name| format!("{name:?}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let has = |name: &str| header.iter().any(|found| normalised(found) == name);
         // The id of a description is unique, so each name would become a concept.
         if columns.get(Role::Id).is_none() && has("conceptid") && has("effectivetime") {
@@ -176,10 +214,18 @@ impl Places {
                  set --columns id=conceptId,name=term",
             ));
         }
-        let mut places = Self { places: [None; 9], other_names: Vec::new() };
+        let mut places = Self {
+            places: [None; 9],
+            other_names: Vec::new(),
+        };
         for role in Role::ALL {
             let matching = |wanted: &dyn Fn(&str) -> bool| {
-                header.iter().enumerate().filter(|(_, name)| wanted(name)).map(|(at, _)| at).collect::<Vec<_>>()
+                header
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, name)| wanted(name))
+                    .map(|(at, _)| at)
+                    .collect::<Vec<_>>()
             };
             let (name, at) = match columns.get(role) {
                 Some(Column::Numbered(number)) => {
@@ -198,12 +244,18 @@ impl Places {
                     (wanted, at)
                 }
                 None => {
-                    let alias = role.headers().iter().find(|alias| has(alias)).unwrap_or(&role.headers()[0]);
+                    let alias = role
+                        .headers()
+                        .iter()
+                        .find(|alias| has(alias))
+                        .unwrap_or(&role.headers()[0]);
                     let at = matching(&|found| normalised(found) == **alias);
                     if *alias != role.headers()[0]
                         && let Some(at) = at.first()
                     {
-                        places.other_names.push((role, header[*at].trim().to_owned()));
+                        places
+                            .other_names
+                            .push((role, header[*at].trim().to_owned()));
                     }
                     ((*alias).to_owned(), at)
                 }
@@ -236,7 +288,10 @@ impl Places {
     /// If identifiers or names have no column, a column is assigned by name, or a number is too
     /// large.
     pub fn numbered(width: usize, columns: &Columns) -> Result<Self> {
-        let mut places = Self { places: [None; 9], other_names: Vec::new() };
+        let mut places = Self {
+            places: [None; 9],
+            other_names: Vec::new(),
+        };
         for role in Role::ALL {
             places.places[role as usize] = match columns.get(role) {
                 Some(Column::Numbered(number)) if (1..=width).contains(number) => Some(*number - 1),
@@ -278,7 +333,9 @@ impl Places {
     }
 
     fn cell<'a>(&self, role: Role, cells: &[&'a str]) -> Option<&'a str> {
-        self.places[role as usize].and_then(|at| cells.get(at)).copied()
+        self.places[role as usize]
+            .and_then(|at| cells.get(at))
+            .copied()
     }
 
     /// The concept of a row, and the row's mark of a preferred name. `within` separates the values
@@ -286,8 +343,16 @@ impl Places {
     pub fn concept<'a>(&self, cells: &[&'a str], within: &str) -> (Concept, Option<&'a str>) {
         let list = |role: Role| -> Vec<String> {
             let cell = self.cell(role, cells).unwrap_or_default();
-            let values = if within.is_empty() { vec![cell] } else { cell.split(within).collect() };
-            values.into_iter().filter(|value| !value.trim().is_empty()).map(str::to_owned).collect()
+            let values = if within.is_empty() {
+                vec![cell]
+            } else {
+                cell.split(within).collect()
+            };
+            values
+                .into_iter()
+                .filter(|value| !value.trim().is_empty())
+                .map(str::to_owned)
+                .collect()
         };
         // Some tables with a row for each name still have several names in a cell.
         let mut names = list(Role::Name).into_iter();
@@ -350,7 +415,8 @@ mod tests {
 
     fn columns(of: &[(Role, Column)]) -> Columns {
         let mut columns = Columns::default();
-        of.iter().for_each(|(role, column)| columns.set(*role, column.clone()));
+        of.iter()
+            .for_each(|(role, column)| columns.set(*role, column.clone()));
         columns
     }
 
@@ -360,15 +426,25 @@ mod tests {
         let given = columns(&[(Role::Id, "code".into()), (Role::Name, "preferred".into())]);
         let places = Places::find(&header, &given).expect("they are there");
         let (concept, mark) = places.concept(&["fever", "R50", "pyrexia|febris"], "|");
-        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["R50", "fever"]);
+        assert_eq!(
+            [concept.id.as_str(), concept.name.as_str()],
+            ["R50", "fever"]
+        );
         assert_eq!(concept.synonyms, ["pyrexia", "febris"]);
         assert_eq!(concept.definition, None);
-        assert_eq!(mark, Some("fever"), "the column `preferred` repeats the name");
-        let error = |columns: &Columns| Places::find(&header, columns).expect_err("missing").to_string();
-        assert!(
-            error(&Columns::default())
-                .contains(r#"expected a column "name", found the columns "Preferred", "Code ", "SYNONYMS""#)
+        assert_eq!(
+            mark,
+            Some("fever"),
+            "the column `preferred` repeats the name"
         );
+        let error = |columns: &Columns| {
+            Places::find(&header, columns)
+                .expect_err("missing")
+                .to_string()
+        };
+        assert!(error(&Columns::default()).contains(
+            r#"expected a column "name", found the columns "Preferred", "Code ", "SYNONYMS""#
+        ));
         // An assigned column must exist, also an optional one.
         let mut given = given;
         given.set(Role::Definition, "gloss".into());
@@ -377,36 +453,81 @@ mod tests {
 
     #[test]
     fn aliases_of_columns_are_found_and_reported() {
-        let names = header(&["CUI", "Concept Name", "name_status", "Semantic-Type", "more"]);
+        let names = header(&[
+            "CUI",
+            "Concept Name",
+            "name_status",
+            "Semantic-Type",
+            "more",
+        ]);
         let places = Places::find(&names, &Columns::default()).expect("they are there");
         let (concept, mark) = places.concept(&["C1", "fever", "P", "Sign", "x"], "|");
-        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["C1", "fever"]);
+        assert_eq!(
+            [concept.id.as_str(), concept.name.as_str()],
+            ["C1", "fever"]
+        );
         assert_eq!(concept.types, ["Sign"]);
         assert_eq!(mark, Some("P"));
         assert!(!places.uses(4));
-        let aliases: Vec<_> = places.other_names.iter().map(|(role, name)| (role.word(), name.as_str())).collect();
-        assert_eq!(aliases, [("id", "CUI"), ("name", "Concept Name"), ("types", "Semantic-Type")]);
-        let twice = Places::find(&header(&["id", "name", "ID"]), &Columns::default()).expect_err("twice").to_string();
-        assert!(twice.contains("expected one column \"id\", found several"), "{twice}");
+        let aliases: Vec<_> = places
+            .other_names
+            .iter()
+            .map(|(role, name)| (role.word(), name.as_str()))
+            .collect();
+        assert_eq!(
+            aliases,
+            [
+                ("id", "CUI"),
+                ("name", "Concept Name"),
+                ("types", "Semantic-Type")
+            ]
+        );
+        let twice = Places::find(&header(&["id", "name", "ID"]), &Columns::default())
+            .expect_err("twice")
+            .to_string();
+        assert!(
+            twice.contains("expected one column \"id\", found several"),
+            "{twice}"
+        );
         let rf2 = header(&["id", "effectiveTime", "active", "conceptId", "term"]);
-        let message = Places::find(&rf2, &Columns::default()).expect_err("the wrong id").to_string();
-        assert!(message.contains("--columns id=conceptId,name=term"), "{message}");
+        let message = Places::find(&rf2, &Columns::default())
+            .expect_err("the wrong id")
+            .to_string();
+        assert!(
+            message.contains("--columns id=conceptId,name=term"),
+            "{message}"
+        );
     }
 
     #[test]
     fn numbered_columns_require_an_identifier_and_a_name() {
         use Column::Numbered;
-        let find = |given: &[(Role, Column)]| Places::numbered(3, &columns(given)).map_err(|error| error.to_string());
-        let places = find(&[(Role::Id, Numbered(3)), (Role::Name, Numbered(1))]).expect("the columns exist");
+        let find = |given: &[(Role, Column)]| {
+            Places::numbered(3, &columns(given)).map_err(|error| error.to_string())
+        };
+        let places =
+            find(&[(Role::Id, Numbered(3)), (Role::Name, Numbered(1))]).expect("the columns exist");
         let (concept, _) = places.concept(&["fever|pyrexia", "x", "R50"], "|");
-        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["R50", "fever"]);
+        assert_eq!(
+            [concept.id.as_str(), concept.name.as_str()],
+            ["R50", "fever"]
+        );
         assert_eq!(concept.synonyms, ["pyrexia"]);
         assert!(places.is_header(&["Name", "x", "CUI"]) && !places.is_header(&["Name", "x", "C1"]));
         for (given, expected) in [
             (&[(Role::Id, Numbered(1))][..], "the column number of name"),
-            (&[(Role::Id, Numbered(1)), (Role::Name, Numbered(4))], "expected a column 4 for name, found 3 columns"),
-            (&[(Role::Id, Numbered(0)), (Role::Name, Numbered(1))], "expected a column 0"),
-            (&[(Role::Id, Numbered(1)), (Role::Name, "term".into())], "found the name \"term\""),
+            (
+                &[(Role::Id, Numbered(1)), (Role::Name, Numbered(4))],
+                "expected a column 4 for name, found 3 columns",
+            ),
+            (
+                &[(Role::Id, Numbered(0)), (Role::Name, Numbered(1))],
+                "expected a column 0",
+            ),
+            (
+                &[(Role::Id, Numbered(1)), (Role::Name, "term".into())],
+                "found the name \"term\"",
+            ),
         ] {
             let error = find(given).expect_err(expected);
             assert!(error.contains(expected), "{error}");

@@ -44,7 +44,12 @@ pub struct Concepts<'a> {
 impl<'a> Concepts<'a> {
     /// `take` receives each concept.
     pub fn new(take: &'a mut Take<'a>, defaults: Defaults, report: &'a mut Report) -> Self {
-        Self { take, seen: HashSet::new(), defaults, report }
+        Self {
+            take,
+            seen: HashSet::new(),
+            defaults,
+            report,
+        }
     }
 
     /// Passes a tidied concept on, or skips it if its identifier exists already. `place` is its
@@ -54,7 +59,8 @@ impl<'a> Concepts<'a> {
     /// The errors of the receiver.
     pub fn push(&mut self, mut concept: Concept, place: impl FnOnce() -> String) -> Result<()> {
         if self.seen.contains(&concept.id) {
-            self.report.skip(DUPLICATE, || format!("{} at {}", concept.id, place()));
+            self.report
+                .skip(DUPLICATE, || format!("{} at {}", concept.id, place()));
             return Ok(());
         }
         if concept.sources.is_empty()
@@ -69,7 +75,8 @@ impl<'a> Concepts<'a> {
         }
         self.report.keep(CONCEPTS, 1);
         self.report.keep("synonyms", concept.synonyms.len());
-        self.report.keep("definitions", usize::from(concept.definition.is_some()));
+        self.report
+            .keep("definitions", usize::from(concept.definition.is_some()));
         self.seen.insert(concept.id.clone());
         (self.take)(concept)
     }
@@ -98,14 +105,23 @@ pub fn tidied(
     if concept.name.is_empty() {
         return Err(NO_NAME);
     }
-    for list in [&mut concept.types, &mut concept.type_ids, &mut concept.xrefs, &mut concept.sources] {
+    for list in [
+        &mut concept.types,
+        &mut concept.type_ids,
+        &mut concept.xrefs,
+        &mut concept.sources,
+    ] {
         once_each(list, None, |_| {});
     }
     once_each(&mut concept.synonyms, Some(&concept.name), |name| {
-        report.note(REPEATED, || format!("{name:?} of {} at {}", concept.id, place()));
+        report.note(REPEATED, || {
+            format!("{name:?} of {} at {}", concept.id, place())
+        });
     });
-    concept.definition =
-        concept.definition.map(|definition| single_spaced(&definition)).filter(|definition| !definition.is_empty());
+    concept.definition = concept
+        .definition
+        .map(|definition| single_spaced(&definition))
+        .filter(|definition| !definition.is_empty());
     Ok(concept)
 }
 
@@ -140,23 +156,46 @@ mod tests {
         let messy = Concept {
             id: " D1 ".into(),
             name: "common\n cold".into(),
-            synonyms: vec!["cold ".into(), " ".into(), "common cold".into(), "cold".into(), "Cold".into()],
+            synonyms: vec![
+                "cold ".into(),
+                " ".into(),
+                "common cold".into(),
+                "cold".into(),
+                "Cold".into(),
+            ],
             definition: Some(" \t".into()),
             ..Concept::default()
         };
-        let concept = tidied(messy, &mut report, || "line 7".into()).expect("it has an id and a name");
-        assert_eq!([concept.id.as_str(), concept.name.as_str()], ["D1", "common cold"]);
+        let concept =
+            tidied(messy, &mut report, || "line 7".into()).expect("it has an id and a name");
+        assert_eq!(
+            [concept.id.as_str(), concept.name.as_str()],
+            ["D1", "common cold"]
+        );
         assert_eq!(concept.synonyms, ["cold", "Cold"]);
         assert_eq!(concept.definition, None);
         assert_eq!(report.noted[REPEATED], 3);
-        assert_eq!(report.examples[REPEATED][1], "\"common cold\" of D1 at line 7");
+        assert_eq!(
+            report.examples[REPEATED][1],
+            "\"common cold\" of D1 at line 7"
+        );
         let mut reason = |id: &str, name: &str| {
-            let concept = Concept { id: id.into(), name: name.into(), ..Concept::default() };
+            let concept = Concept {
+                id: id.into(),
+                name: name.into(),
+                ..Concept::default()
+            };
             tidied(concept, &mut report, String::new).expect_err("incomplete")
         };
         assert_eq!(reason("D1", " "), NO_NAME);
         assert_eq!(reason("", "cold"), NO_ID);
-        for forged in ["D1\nT9\tSign 0 3\tfev", "D1\u{1b}[2J", "D\u{9b}1", "D\u{202e}1", "D\u{2028}1"] {
+        for forged in [
+            "D1\nT9\tSign 0 3\tfev",
+            "D1\u{1b}[2J",
+            "D\u{9b}1",
+            "D\u{202e}1",
+            "D\u{2028}1",
+        ] {
             assert_eq!(reason(forged, "cold"), CONTROL_IN_ID, "{forged:?}");
         }
     }
@@ -169,16 +208,36 @@ mod tests {
             read.push(concept);
             Ok(())
         };
-        let defaults = Defaults { source: Some("LOCAL".into()), kind: Some("Disease".into()) };
+        let defaults = Defaults {
+            source: Some("LOCAL".into()),
+            kind: Some("Disease".into()),
+        };
         let mut concepts = Concepts::new(&mut take, defaults, &mut report);
-        for (id, name, types) in
-            [("1", "fever", vec![]), ("2", "cough", vec!["Sign".to_owned()]), ("1", "chill", vec![])]
-        {
-            let concept = Concept { id: id.into(), name: name.into(), types, ..Concept::default() };
-            concepts.push(concept, || format!("line of {name}")).expect("taken");
+        for (id, name, types) in [
+            ("1", "fever", vec![]),
+            ("2", "cough", vec!["Sign".to_owned()]),
+            ("1", "chill", vec![]),
+        ] {
+            let concept = Concept {
+                id: id.into(),
+                name: name.into(),
+                types,
+                ..Concept::default()
+            };
+            concepts
+                .push(concept, || format!("line of {name}"))
+                .expect("taken");
         }
-        assert_eq!(read.iter().map(|concept| concept.name.as_str()).collect::<Vec<_>>(), ["fever", "cough"]);
-        assert_eq!([&read[0].types[0], &read[1].types[0], &read[1].sources[0]], ["Disease", "Sign", "LOCAL"]);
+        assert_eq!(
+            read.iter()
+                .map(|concept| concept.name.as_str())
+                .collect::<Vec<_>>(),
+            ["fever", "cough"]
+        );
+        assert_eq!(
+            [&read[0].types[0], &read[1].types[0], &read[1].sources[0]],
+            ["Disease", "Sign", "LOCAL"]
+        );
         assert_eq!([report.kept(CONCEPTS), report.skipped(DUPLICATE)], [2, 1]);
         assert_eq!(report.examples[DUPLICATE], ["1 at line of chill"]);
     }

@@ -71,7 +71,11 @@ impl Default for Layout {
 impl Layout {
     /// The default layout with a usual delimiter. Invalid rows are skipped.
     pub fn lenient(usual_delimiter: u8) -> Self {
-        Self { usual_delimiter: Some(usual_delimiter), skip_bad: true, ..Self::default() }
+        Self {
+            usual_delimiter: Some(usual_delimiter),
+            skip_bad: true,
+            ..Self::default()
+        }
     }
 
     fn quoting(&self, delimiter: u8) -> Quoting {
@@ -83,14 +87,22 @@ impl Layout {
         let usual = self.usual_delimiter.unwrap_or_else(|| delimiter_of(name));
         if !headed {
             let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
-            let most = DELIMITERS.into_iter().rev().max_by_key(|delimiter| count(*delimiter)).unwrap_or(usual);
+            let most = DELIMITERS
+                .into_iter()
+                .rev()
+                .max_by_key(|delimiter| count(*delimiter))
+                .unwrap_or(usual);
             return if count(usual) > 0 { usual } else { most };
         }
         let fits = |delimiter: &u8| {
             let cells = cells_of(line, *delimiter, self.quoting(*delimiter));
-            cells.is_some_and(|cells| cells.len() > 1 && Places::find(&cells, &self.columns).is_ok())
+            cells
+                .is_some_and(|cells| cells.len() > 1 && Places::find(&cells, &self.columns).is_ok())
         };
-        std::iter::once(usual).chain(DELIMITERS).find(fits).unwrap_or(usual)
+        std::iter::once(usual)
+            .chain(DELIMITERS)
+            .find(fits)
+            .unwrap_or(usual)
     }
 }
 
@@ -98,22 +110,38 @@ impl Layout {
 pub fn delimiter_of(name: &str) -> u8 {
     let name = name.to_lowercase();
     let packed = [".gz", ".xz", ".zst", ".bz2"];
-    let bare = packed.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    if bare.ends_with(".tsv") || bare.ends_with(".tab") { b'\t' } else { b',' }
+    let bare = packed
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending))
+        .unwrap_or(&name);
+    if bare.ends_with(".tsv") || bare.ends_with(".tab") {
+        b'\t'
+    } else {
+        b','
+    }
 }
 
 /// The delimiter of a line `sep=;`, which Excel writes and reads before the header.
 fn sep_line(line: &[u8]) -> Option<u8> {
-    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    let line = line
+        .strip_prefix(b"\"")
+        .and_then(|line| line.strip_suffix(b"\""))
+        .unwrap_or(line);
     match line {
-        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', delimiter] if delimiter.is_ascii() => Some(*delimiter),
+        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', delimiter] if delimiter.is_ascii() => {
+            Some(*delimiter)
+        }
         _ => None,
     }
 }
 
 /// The delimiter for messages.
 fn in_words(delimiter: u8) -> String {
-    if delimiter == b'\t' { "a tab".to_owned() } else { format!("{:?}", char::from(delimiter)) }
+    if delimiter == b'\t' {
+        "a tab".to_owned()
+    } else {
+        format!("{:?}", char::from(delimiter))
+    }
 }
 
 /// Reads a table. Rows with the same identifier form one concept, with all their names.
@@ -123,9 +151,19 @@ fn in_words(delimiter: u8) -> String {
 /// later line inside a cell, or a row is too long. A row that has another number of fields, a
 /// misplaced quote, no id or name, or is not UTF-8 is an error, too, or a counted skip if the
 /// layout says so.
-pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report: &mut Report) -> Result<()> {
+pub fn read(
+    input: Input<'_>,
+    layout: &Layout,
+    table: &mut ConceptTable,
+    report: &mut Report,
+) -> Result<()> {
     // The layout has the limit on rows.
-    let Input { name, reader, tick, longest: _ } = input;
+    let Input {
+        name,
+        reader,
+        tick,
+        longest: _,
+    } = input;
     let headed = layout.header || !layout.columns.any_numbered();
     let file = Rc::<str>::from(name);
     let mut rows = Rows::new(name, reader, layout.longest_row)?;
@@ -140,7 +178,9 @@ pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report:
         None => {
             let delimiter = layout.delimiter_of_line(name, first, headed);
             if delimiter != layout.usual_delimiter.unwrap_or_else(|| delimiter_of(name)) {
-                report.note(OTHER_DELIMITER, || format!("{name}: {}", in_words(delimiter)));
+                report.note(OTHER_DELIMITER, || {
+                    format!("{name}: {}", in_words(delimiter))
+                });
             }
             delimiter
         }
@@ -150,7 +190,11 @@ pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report:
     let mut places = None;
     let mut width = 0;
     if headed {
-        let no_header = || Error::input(format!("{name}: expected a header line with column names, found none"));
+        let no_header = || {
+            Error::input(format!(
+                "{name}: expected a header line with column names, found none"
+            ))
+        };
         if !rows.next(&mut row)? {
             return Err(no_header());
         }
@@ -158,17 +202,22 @@ pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report:
         if let Some(fault) = &row.fault {
             return Err(Error::input(format!("{name}: {fault}")));
         }
-        let header = row.texts().map_err(|bad| Error::input(format!("{name}: line {at}: {}", in_field(bad))))?;
+        let header = row
+            .texts()
+            .map_err(|bad| Error::input(format!("{name}: line {at}: {}", in_field(bad))))?;
         let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
         if header.iter().all(|name| name.trim().is_empty()) {
             return Err(no_header());
         }
-        let found = Places::find(&header, &layout.columns).map_err(|why| why.context(name.to_owned()))?;
+        let found =
+            Places::find(&header, &layout.columns).map_err(|why| why.context(name.to_owned()))?;
         for (_, unused) in header.iter().enumerate().filter(|(at, _)| !found.uses(*at)) {
             report.note(UNUSED, || format!("{name}: {:?}", unused.trim()));
         }
         for (role, other) in &found.other_names {
-            report.note(OTHER_NAME, || format!("{name}: {other:?} for {}", role.word()));
+            report.note(OTHER_NAME, || {
+                format!("{name}: {other:?} for {}", role.word())
+            });
         }
         width = header.len();
         places = Some(found);
@@ -215,27 +264,39 @@ pub fn read(input: Input<'_>, layout: &Layout, table: &mut ConceptTable, report:
         let Some(places) = &places else { continue };
         if cells.len() != width {
             let found = cells.len();
-            let of = if headed { "as in the header" } else { "as in the first row" };
+            let of = if headed {
+                "as in the header"
+            } else {
+                "as in the first row"
+            };
             let hint = match layout.quoting(delimiter) {
                 Quoting::Cells if cells.iter().any(|cell| cell.contains('"')) => {
                     " (for quoted cells over several lines see --quotes)"
                 }
                 _ => "",
             };
-            refuse(RAGGED, format!("line {line}: expected {width} fields {of}, found {found}{hint}"))?;
+            refuse(
+                RAGGED,
+                format!("line {line}: expected {width} fields {of}, found {found}{hint}"),
+            )?;
             continue;
         }
         let place = || format!("{name}:{line}");
         if row.lines > 1 {
-            report.note(SEVERAL_LINES, || format!("{}, {} lines", place(), row.lines));
+            report.note(SEVERAL_LINES, || {
+                format!("{}, {} lines", place(), row.lines)
+            });
         }
         let (concept, mark) = places.concept(&cells, &layout.within);
-        let preferred = mark.is_some_and(|mark| is_preferred(mark, &concept.name, &layout.preferred));
+        let preferred =
+            mark.is_some_and(|mark| is_preferred(mark, &concept.name, &layout.preferred));
         match tidied(concept, report, place) {
             Ok(concept) => table.add(concept, preferred, (&file, line), report),
             Err(reason) if layout.skip_bad => report.skip(reason, place),
             Err(reason) => {
-                return Err(Error::input(format!("{name}: line {line}: the concept has {reason}")));
+                return Err(Error::input(format!(
+                    "{name}: line {line}: the concept has {reason}"
+                )));
             }
         }
     }
@@ -260,26 +321,43 @@ mod tests {
         let mut read = Vec::new();
         let mut reader = text.as_bytes();
         let mut tick = || Ok(());
-        let input = Input { name, reader: &mut reader, tick: &mut tick, longest: Longest::default() };
+        let input = Input {
+            name,
+            reader: &mut reader,
+            tick: &mut tick,
+            longest: Longest::default(),
+        };
         super::read(input, layout, &mut table, &mut report)?;
         let mut take = |concept| {
             read.push(concept);
             Ok(())
         };
-        table.finish(&mut Concepts::new(&mut take, Defaults::default(), &mut report))?;
+        table.finish(&mut Concepts::new(
+            &mut take,
+            Defaults::default(),
+            &mut report,
+        ))?;
         Ok((read, report))
     }
 
     fn names(concepts: &[Concept]) -> Vec<String> {
         concepts
             .iter()
-            .map(|concept| format!("{}={}", concept.id, concept.names().collect::<Vec<_>>().join("/")))
+            .map(|concept| {
+                format!(
+                    "{}={}",
+                    concept.id,
+                    concept.names().collect::<Vec<_>>().join("/")
+                )
+            })
             .collect()
     }
 
     fn numbered(columns: &[(Role, usize)]) -> Layout {
         let mut layout = Layout::default();
-        columns.iter().for_each(|(role, number)| layout.columns.set(*role, Column::Numbered(*number)));
+        columns
+            .iter()
+            .for_each(|(role, number)| layout.columns.set(*role, Column::Numbered(*number)));
         layout
     }
 
@@ -307,12 +385,24 @@ mod tests {
         ] {
             let (concepts, report) = read_with(name, text, &Layout::default()).expect(text);
             assert_eq!(names(&concepts), ["R50=fever"], "{text:?}");
-            assert_eq!(report.noted.contains_key(OTHER_DELIMITER), noted, "{text:?}");
+            assert_eq!(
+                report.noted.contains_key(OTHER_DELIMITER),
+                noted,
+                "{text:?}"
+            );
         }
         // A given delimiter is used.
-        let layout = Layout { delimiter: Some(b','), ..Layout::default() };
-        let message = read_with("a.csv", "id;name\nR50;fever\n", &layout).expect_err("no comma").to_string();
-        assert!(message.contains(r#"expected a column "id", found the columns "id;name""#), "{message}");
+        let layout = Layout {
+            delimiter: Some(b','),
+            ..Layout::default()
+        };
+        let message = read_with("a.csv", "id;name\nR50;fever\n", &layout)
+            .expect_err("no comma")
+            .to_string();
+        assert!(
+            message.contains(r#"expected a column "id", found the columns "id;name""#),
+            "{message}"
+        );
     }
 
     #[test]
@@ -327,7 +417,10 @@ mod tests {
         ];
         assert_eq!(names(&concepts), expected);
         assert_eq!(report.noted[JOINED], 4);
-        let layout = Layout { preferred: vec!["a".into()], ..Layout::default() };
+        let layout = Layout {
+            preferred: vec!["a".into()],
+            ..Layout::default()
+        };
         let (concepts, _) = read_with("a.csv", text, &layout).expect("readable");
         assert_eq!(concepts[0].name, "renal failure");
     }
@@ -346,18 +439,39 @@ mod tests {
         assert_eq!(report.noted[OTHER_DELIMITER], 1);
         let layout = numbered(&[(Role::Id, 1), (Role::Name, 2)]);
         assert_eq!(
-            names(&read_with("a.csv", "R50,fever\nR05,cough", &layout).expect("readable").0),
+            names(
+                &read_with("a.csv", "R50,fever\nR05,cough", &layout)
+                    .expect("readable")
+                    .0
+            ),
             ["R50=fever", "R05=cough"]
         );
-        let message = read_with("a.csv", "id,name\nR05,cough", &layout).expect_err("a header").to_string();
-        assert!(message.contains("a.csv: line 1: expected a row") && message.contains("--header"), "{message}");
-        let with_header = Layout { header: true, ..layout.clone() };
+        let message = read_with("a.csv", "id,name\nR05,cough", &layout)
+            .expect_err("a header")
+            .to_string();
+        assert!(
+            message.contains("a.csv: line 1: expected a row") && message.contains("--header"),
+            "{message}"
+        );
+        let with_header = Layout {
+            header: true,
+            ..layout.clone()
+        };
         assert_eq!(
-            names(&read_with("a.csv", "code,text\nR05,cough", &with_header).expect("readable").0),
+            names(
+                &read_with("a.csv", "code,text\nR05,cough", &with_header)
+                    .expect("readable")
+                    .0
+            ),
             ["R05=cough"]
         );
-        let message = read_with("a.csv", "R50,fever\nR05", &layout).expect_err("ragged").to_string();
-        assert!(message.ends_with("line 2: expected 2 fields as in the first row, found 1"), "{message}");
+        let message = read_with("a.csv", "R50,fever\nR05", &layout)
+            .expect_err("ragged")
+            .to_string();
+        assert!(
+            message.ends_with("line 2: expected 2 fields as in the first row, found 1"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -366,40 +480,69 @@ mod tests {
             4\t30GX1/2\"\n5\tstatus \"Deceased\"\n6\tapixaban\n";
         let (concepts, _) = read_with("CONCEPT.tsv", text, &Layout::default()).expect("readable");
         assert_eq!(concepts.len(), 6);
-        assert_eq!([concepts[0].name.as_str(), concepts[5].name.as_str()], ["\"edoxaban", "apixaban"]);
+        assert_eq!(
+            [concepts[0].name.as_str(), concepts[5].name.as_str()],
+            ["\"edoxaban", "apixaban"]
+        );
         // In a CSV file the same quote is an error that names its line.
         let csv = text.replace('\t', ",");
         for skip_bad in [false, true] {
-            let layout = Layout { skip_bad, ..Layout::default() };
-            let message = read_with("CONCEPT.csv", &csv, &layout).expect_err("an open quote").to_string();
-            assert!(message.contains("CONCEPT.csv: line 2: expected a closing quote"), "{message}");
+            let layout = Layout {
+                skip_bad,
+                ..Layout::default()
+            };
+            let message = read_with("CONCEPT.csv", &csv, &layout)
+                .expect_err("an open quote")
+                .to_string();
+            assert!(
+                message.contains("CONCEPT.csv: line 2: expected a closing quote"),
+                "{message}"
+            );
         }
-        let message =
-            read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &Layout::default()).expect_err("cut").to_string();
+        let message = read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &Layout::default())
+            .expect_err("cut")
+            .to_string();
         assert!(message.contains("line 3: expected 2 fields"), "{message}");
-        let layout = Layout { quoting: Some(Quoting::Csv), ..Layout::default() };
-        let (concepts, _) = read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &layout).expect("readable");
+        let layout = Layout {
+            quoting: Some(Quoting::Csv),
+            ..Layout::default()
+        };
+        let (concepts, _) =
+            read_with("a.tsv", "id\tname\n1\t\"two\nlines\"\n", &layout).expect("readable");
         assert_eq!(names(&concepts), ["1=two lines"]);
     }
 
     #[test]
     fn row_above_the_limit_is_an_error() {
-        let layout = Layout { longest_row: 1 << 20, skip_bad: true, ..Layout::default() };
+        let layout = Layout {
+            longest_row: 1 << 20,
+            skip_bad: true,
+            ..Layout::default()
+        };
         let endless = format!("id,name\n1,fever\n2,\"{}", "word\n".repeat(1 << 19));
-        let message = read_with("a.csv", &endless, &layout).expect_err("too long").to_string();
+        let message = read_with("a.csv", &endless, &layout)
+            .expect_err("too long")
+            .to_string();
         assert!(
-            message.starts_with("a.csv: line 3: expected a row of at most 1 MiB") && message.contains("--max-row"),
+            message.starts_with("a.csv: line 3: expected a row of at most 1 MiB")
+                && message.contains("--max-row"),
             "{message}"
         );
         let long = format!("id,name\n1,{}\n", "x".repeat(2 << 20));
-        let message = read_with("a.csv", &long, &layout).expect_err("too long").to_string();
-        assert!(message.contains("line 2: expected at most 1048576 bytes in one line"), "{message}");
+        let message = read_with("a.csv", &long, &layout)
+            .expect_err("too long")
+            .to_string();
+        assert!(
+            message.contains("line 2: expected at most 1048576 bytes in one line"),
+            "{message}"
+        );
     }
 
     #[test]
     fn blank_rows_are_ignored() {
         let (concepts, report) =
-            read_with("a.csv", "id,name\nR50,fever\n,\n, \n", &Layout::default()).expect("readable");
+            read_with("a.csv", "id,name\nR50,fever\n,\n, \n", &Layout::default())
+                .expect("readable");
         assert_eq!(names(&concepts), ["R50=fever"]);
         assert_eq!(report.skipped_in_all(), 0);
     }

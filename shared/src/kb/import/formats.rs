@@ -35,42 +35,63 @@ impl Format {
         let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
         let text = String::from_utf8_lossy(head);
         let text = text.trim_start_matches('\u{feff}').trim_start();
-        let lower = text.get(..text.floor_char_boundary(2000)).unwrap_or(text).to_lowercase();
+        let lower = text
+            .get(..text.floor_char_boundary(2000))
+            .unwrap_or(text)
+            .to_lowercase();
         if text.starts_with('<') {
             return Some(match () {
-                () if lower.starts_with("<!doctype html") || lower.starts_with("<html") => Self::Html,
-                () if lower.contains("<rdf:rdf") || lower.contains("owl#") || lower.contains("<ontology") => {
+                () if lower.starts_with("<!doctype html") || lower.starts_with("<html") => {
+                    Self::Html
+                }
+                () if lower.contains("<rdf:rdf")
+                    || lower.contains("owl#")
+                    || lower.contains("<ontology") =>
+                {
                     Self::OwlXml
                 }
                 () if lower.starts_with("<http") => Self::Turtle,
                 () => Self::Xml,
             });
         }
-        if text.starts_with('{') || text.starts_with('[') && !text.starts_with("[Term]") && is_json_list(text) {
+        if text.starts_with('{')
+            || text.starts_with('[') && !text.starts_with("[Term]") && is_json_list(text)
+        {
             // JSON lines may be truncated or have other fields; their reader reports that.
-            let is_line = text.starts_with('{') && text.lines().next().is_some_and(|first| first.trim() != "{");
-            let is_graphs = text.starts_with('{') && lower.contains("\"graphs\"") && !lower.starts_with("{\"id\"");
+            let is_line = text.starts_with('{')
+                && text.lines().next().is_some_and(|first| first.trim() != "{");
+            let is_graphs = text.starts_with('{')
+                && lower.contains("\"graphs\"")
+                && !lower.starts_with("{\"id\"");
             return Some(match () {
                 () if is_graphs => Self::OboGraphs,
                 () if is_line => Self::JsonLines,
                 () => Self::Json,
             });
         }
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('!'));
+        let mut lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('!'));
         let first = lines.next().unwrap_or_default();
         // PubTator: a title and an abstract with the same document id.
         let is_pubtator = |title: &str, next: &str| {
             let id = title.split_once("|t|").map_or("", |(id, _)| id);
             !id.is_empty()
                 && !id.contains([' ', '|'])
-                && next.strip_prefix(id).is_some_and(|rest| rest.starts_with("|a|"))
+                && next
+                    .strip_prefix(id)
+                    .is_some_and(|rest| rest.starts_with("|a|"))
         };
         let second = lines.clone().next().unwrap_or_default();
         match () {
             () if first.starts_with("format-version:") || first == "[Term]" => Some(Self::Obo),
             () if lines.any(|line| line == "[Term]") => Some(Self::Obo),
             () if lower.starts_with("@prefix") || lower.starts_with("@base") => Some(Self::Turtle),
-            () if text.starts_with("Prefix(") || text.starts_with("Ontology(") || text.starts_with("Prefix:") => {
+            () if text.starts_with("Prefix(")
+                || text.starts_with("Ontology(")
+                || text.starts_with("Prefix:") =>
+            {
                 Some(Self::OwlText)
             }
             () if is_pubtator(first, second) => Some(Self::Pubtator),
@@ -93,7 +114,9 @@ impl Format {
             Self::OboGraphs => {
                 "an ontology as OBO Graphs JSON, which PEL does not read: take its release in OBO, or convert it (`robot convert --input a.json --output a.obo`), and use `pel import obo`"
             }
-            Self::Json => "a JSON document; `pel import jsonl` reads one object with id and name on each line",
+            Self::Json => {
+                "a JSON document; `pel import jsonl` reads one object with id and name on each line"
+            }
             Self::Pubtator => "texts in PubTator format, which `pel import pubtator` reads",
             Self::Xml => "XML, which PEL reads only as `pel import tac` needs it",
             Self::Html => "a web page, perhaps from a failed download",
@@ -116,16 +139,37 @@ mod tests {
         for (head, expected) in [
             ("format-version: 1.2\nontology: x\n", Some(Format::Obo)),
             ("! a comment\n\n[Term]\nid: X:1\n", Some(Format::Obo)),
-            ("date: 05:20:2021 12:00\n\n[Term]\nid: X:1\n", Some(Format::Obo)),
-            ("<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">", Some(Format::OwlXml)),
-            ("\u{feff}<Ontology xmlns=\"http://www.w3.org/2002/07/owl#\">", Some(Format::OwlXml)),
-            ("<?xml version=\"1.0\"?>\n<knowledge_base>", Some(Format::Xml)),
+            (
+                "date: 05:20:2021 12:00\n\n[Term]\nid: X:1\n",
+                Some(Format::Obo),
+            ),
+            (
+                "<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">",
+                Some(Format::OwlXml),
+            ),
+            (
+                "\u{feff}<Ontology xmlns=\"http://www.w3.org/2002/07/owl#\">",
+                Some(Format::OwlXml),
+            ),
+            (
+                "<?xml version=\"1.0\"?>\n<knowledge_base>",
+                Some(Format::Xml),
+            ),
             ("<!DOCTYPE HTML><html>", Some(Format::Html)),
-            ("Prefix(:=<http://a/>)\nOntology(<http://a>", Some(Format::OwlText)),
-            ("@prefix owl: <http://www.w3.org/2002/07/owl#> .", Some(Format::Turtle)),
+            (
+                "Prefix(:=<http://a/>)\nOntology(<http://a>",
+                Some(Format::OwlText),
+            ),
+            (
+                "@prefix owl: <http://www.w3.org/2002/07/owl#> .",
+                Some(Format::Turtle),
+            ),
             ("<http://a> <http://b> <http://c> .", Some(Format::Turtle)),
             ("{\n  \"graphs\" : [ {", Some(Format::OboGraphs)),
-            ("{\"id\": \"1\", \"name\": \"a\"}\n", Some(Format::JsonLines)),
+            (
+                "{\"id\": \"1\", \"name\": \"a\"}\n",
+                Some(Format::JsonLines),
+            ),
             ("{\"graphs\": [{\"nodes\": []}]}", Some(Format::OboGraphs)),
             ("{\"id\": \"1\"}", Some(Format::JsonLines)),
             ("{\"id\": \"1\", \"name\": \"cu", Some(Format::JsonLines)),

@@ -46,7 +46,12 @@ impl From<Row> for Concept {
 /// # Errors
 /// If the file cannot be read or is not UTF-8. A line that is not a concept is an error with file,
 /// line and field, or a counted skip if `skip_bad`.
-pub fn read(mut input: Input<'_>, skip_bad: bool, table: &mut ConceptTable, report: &mut Report) -> Result<()> {
+pub fn read(
+    mut input: Input<'_>,
+    skip_bad: bool,
+    table: &mut ConceptTable,
+    report: &mut Report,
+) -> Result<()> {
     let name = input.name;
     let file = Rc::<str>::from(name);
     input.for_each_line(|number, line| {

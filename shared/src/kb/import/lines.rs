@@ -15,7 +15,10 @@ pub struct Longest<'a> {
 
 impl Default for Longest<'_> {
     fn default() -> Self {
-        Self { bytes: 64 << 20, remedy: "" }
+        Self {
+            bytes: 64 << 20,
+            remedy: "",
+        }
     }
 }
 
@@ -41,10 +44,20 @@ impl<'a> Lines<'a> {
     /// If the first bytes cannot be read.
     pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: Longest<'a>) -> Result<Self> {
         let mut head = Vec::new();
-        (&mut *reader).take(HEAD).read_to_end(&mut head).map_err(|cause| read_error(name, cause))?;
+        (&mut *reader)
+            .take(HEAD)
+            .read_to_end(&mut head)
+            .map_err(|cause| read_error(name, cause))?;
         let by_cr = head.contains(&b'\r') && !head.contains(&b'\n');
         let reader = Cursor::new(head).chain(reader);
-        Ok(Self { name, reader, by_cr, after_cr: false, number: 0, longest })
+        Ok(Self {
+            name,
+            reader,
+            by_cr,
+            after_cr: false,
+            number: 0,
+            longest,
+        })
     }
 
     /// Reads the next line into `line`; `false` at the end. A byte order mark at the start is
@@ -54,7 +67,11 @@ impl<'a> Lines<'a> {
     /// If the text cannot be read, or the line is too long.
     pub fn next(&mut self, line: &mut Vec<u8>) -> Result<bool> {
         line.clear();
-        let read = if self.by_cr { self.read_to_cr(line) } else { self.read_to_lf(line) };
+        let read = if self.by_cr {
+            self.read_to_cr(line)
+        } else {
+            self.read_to_lf(line)
+        };
         if !read.map_err(|cause| read_error(self.name, cause))? {
             return Ok(false);
         }
@@ -80,13 +97,16 @@ impl<'a> Lines<'a> {
 
     fn read_to_lf(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         // One byte above the limit shows that the line is too long; two more are for its end.
-        let read = (&mut self.reader).take((self.longest.bytes as u64).saturating_add(3)).read_until(b'\n', line)?;
+        let read = (&mut self.reader)
+            .take((self.longest.bytes as u64).saturating_add(3))
+            .read_until(b'\n', line)?;
         if line.last() == Some(&b'\n') {
             line.pop();
             if line.last() == Some(&b'\r') {
                 line.pop();
             }
-        } else if line.len() <= self.longest.bytes.saturating_add(1) && line.last() == Some(&b'\r') {
+        } else if line.len() <= self.longest.bytes.saturating_add(1) && line.last() == Some(&b'\r')
+        {
             line.pop();
         }
         Ok(read > 0)
@@ -99,7 +119,9 @@ impl<'a> Lines<'a> {
                 Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
                 other => other?,
             };
-            let Some(first) = bytes.first() else { return Ok(any) };
+            let Some(first) = bytes.first() else {
+                return Ok(any);
+            };
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
                 self.reader.consume(1);
                 continue;
@@ -171,7 +193,10 @@ mod tests {
     use std::io::BufReader;
 
     fn longest(bytes: usize) -> Longest<'static> {
-        Longest { bytes, remedy: "; split it" }
+        Longest {
+            bytes,
+            remedy: "; split it",
+        }
     }
 
     fn lines_of(text: &str, capacity: usize) -> Vec<(usize, String)> {
@@ -201,15 +226,30 @@ mod tests {
         for (text, expected) in cases {
             for capacity in [1, 3, 1000] {
                 let lines = lines_of(text, capacity);
-                assert_eq!(lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>(), expected, "{text:?}");
-                assert!(lines.iter().enumerate().all(|(at, (number, _))| at + 1 == *number));
+                assert_eq!(
+                    lines
+                        .iter()
+                        .map(|(_, line)| line.as_str())
+                        .collect::<Vec<_>>(),
+                    expected,
+                    "{text:?}"
+                );
+                assert!(
+                    lines
+                        .iter()
+                        .enumerate()
+                        .all(|(at, (number, _))| at + 1 == *number)
+                );
             }
         }
     }
 
     #[test]
     fn cr_line_ends_are_read_after_the_first_bytes() {
-        let text = format!("{}\rlast\r\nend", "x".repeat(HEAD as usize + 10).replacen('x', "\r", 1));
+        let text = format!(
+            "{}\rlast\r\nend",
+            "x".repeat(HEAD as usize + 10).replacen('x', "\r", 1)
+        );
         let lines = lines_of(&text, 4096);
         assert_eq!(lines.len(), 4, "an empty line, the long one, and 2 more");
         assert_eq!((lines[2].1.as_str(), lines[3].1.as_str()), ("last", "end"));
@@ -221,9 +261,15 @@ mod tests {
             let mut reader = text.as_bytes();
             let mut lines = Lines::new("a.txt", &mut reader, longest(3)).expect("readable");
             let mut line = Vec::new();
-            assert!(lines.next(&mut line).expect("short") && line == b"ab", "{text:?}");
+            assert!(
+                lines.next(&mut line).expect("short") && line == b"ab",
+                "{text:?}"
+            );
             let message = lines.next(&mut line).expect_err("long").to_string();
-            assert_eq!(message, "a.txt: line 2: expected at most 3 bytes in one line, found more; split it");
+            assert_eq!(
+                message,
+                "a.txt: line 2: expected at most 3 bytes in one line, found more; split it"
+            );
         }
         let mut reader = &b"abc\r\nabc"[..];
         let mut lines = Lines::new("a.txt", &mut reader, longest(3)).expect("readable");
@@ -236,8 +282,9 @@ mod tests {
     #[test]
     fn invalid_utf8_is_an_error_with_byte_and_position() {
         let mut reader = &b"one\nFi\xe8vre"[..];
-        let message =
-            for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(())).expect_err("invalid").to_string();
+        let message = for_each_line("a.txt", &mut reader, &mut || Ok(()), |_, _| Ok(()))
+            .expect_err("invalid")
+            .to_string();
         let expected = "a.txt: line 2: expected UTF-8, found the byte 0xE8 at byte 2 of the line";
         assert!(message.contains(expected), "{message}");
         assert!(message.contains("--encoding"), "{message}");
@@ -248,14 +295,16 @@ mod tests {
         let read = |bytes: usize| {
             let mut seen = Vec::new();
             let text = &mut &b"one\nthree\n"[..];
-            let done = for_each_line_within("a.txt", text, longest(bytes), &mut || Ok(()), |_, line| {
-                seen.push(line.to_owned());
-                Ok(())
-            });
+            let done =
+                for_each_line_within("a.txt", text, longest(bytes), &mut || Ok(()), |_, line| {
+                    seen.push(line.to_owned());
+                    Ok(())
+                });
             (seen, done.err().map(|error| error.to_string()))
         };
         assert_eq!(read(5), (vec!["one".to_owned(), "three".to_owned()], None));
-        let message = "a.txt: line 2: expected at most 4 bytes in one line, found more; split it".to_owned();
+        let message =
+            "a.txt: line 2: expected at most 4 bytes in one line, found more; split it".to_owned();
         assert_eq!(read(4), (vec!["one".to_owned()], Some(message)));
         assert_eq!(read(usize::MAX).1, None);
     }

@@ -30,20 +30,39 @@ struct Entry {
 
 impl ConceptTable {
     /// Adds a row. The concept's name is the first one marked as preferred, else the first one.
-    pub fn add(&mut self, concept: Concept, preferred: bool, (file, line): (&Rc<str>, usize), report: &mut Report) {
-        let Some(entry) = self.by_id.get(&concept.id).and_then(|at| self.entries.get_mut(*at)) else {
+    pub fn add(
+        &mut self,
+        concept: Concept,
+        preferred: bool,
+        (file, line): (&Rc<str>, usize),
+        report: &mut Report,
+    ) {
+        let Some(entry) = self
+            .by_id
+            .get(&concept.id)
+            .and_then(|at| self.entries.get_mut(*at))
+        else {
             self.by_id.insert(concept.id.clone(), self.entries.len());
-            self.entries.push(Entry { concept, preferred, file: Rc::clone(file), line });
+            self.entries.push(Entry {
+                concept,
+                preferred,
+                file: Rc::clone(file),
+                line,
+            });
             return;
         };
-        report.note(JOINED, || format!("{} {} at {file}:{line}", concept.id, concept.name));
+        report.note(JOINED, || {
+            format!("{} {} at {file}:{line}", concept.id, concept.name)
+        });
         let mut name = concept.name.clone();
         if preferred && !entry.preferred {
             entry.preferred = true;
             std::mem::swap(&mut entry.concept.name, &mut name);
         }
         if join(&mut entry.concept, Concept { name, ..concept }) {
-            report.note(OTHER_DEFINITION, || format!("{} at {file}:{line}", entry.concept.id));
+            report.note(OTHER_DEFINITION, || {
+                format!("{} at {file}:{line}", entry.concept.id)
+            });
         }
     }
 
@@ -52,7 +71,13 @@ impl ConceptTable {
     /// # Errors
     /// The errors of [`Concepts::push`].
     pub fn finish(self, concepts: &mut Concepts<'_>) -> Result<()> {
-        for Entry { concept, file, line, .. } in self.entries {
+        for Entry {
+            concept,
+            file,
+            line,
+            ..
+        } in self.entries
+        {
             let place = || format!("{file}:{line}");
             match super::concepts::tidied(concept, concepts.report, place) {
                 Ok(concept) => concepts.push(concept, place)?,
@@ -111,7 +136,10 @@ mod tests {
         let rows = [
             (row("C1", "failure", "Sign", None), false),
             (row("C2", "tick fever", "Disease", Some("a fever")), false),
-            (row("C1", "renal failure", "Disease", Some("no urine")), false),
+            (
+                row("C1", "renal failure", "Disease", Some("no urine")),
+                false,
+            ),
             (row("C1", "kidney failure", "Disease", Some("other")), true),
             (row("C1", "RF", "Disease", None), true),
             (row("C1", "RF", "Disease", None), false),
@@ -124,14 +152,32 @@ mod tests {
             read.push(concept);
             Ok(())
         };
-        table.finish(&mut Concepts::new(&mut take, Defaults::default(), &mut report)).expect("taken");
-        assert_eq!(read.iter().map(|concept| concept.id.as_str()).collect::<Vec<_>>(), ["C1", "C2"]);
+        table
+            .finish(&mut Concepts::new(
+                &mut take,
+                Defaults::default(),
+                &mut report,
+            ))
+            .expect("taken");
+        assert_eq!(
+            read.iter()
+                .map(|concept| concept.id.as_str())
+                .collect::<Vec<_>>(),
+            ["C1", "C2"]
+        );
         // The first preferred name comes first; the others are in the order of their rows.
         assert_eq!(read[0].name, "kidney failure");
         assert_eq!(read[0].synonyms, ["renal failure", "failure", "RF"]);
         assert_eq!(read[0].types, ["Sign", "Disease"]);
         assert_eq!(read[0].definition.as_deref(), Some("no urine"));
-        assert_eq!([report.kept(CONCEPTS), report.noted[JOINED], report.noted[OTHER_DEFINITION]], [2, 4, 1]);
+        assert_eq!(
+            [
+                report.kept(CONCEPTS),
+                report.noted[JOINED],
+                report.noted[OTHER_DEFINITION]
+            ],
+            [2, 4, 1]
+        );
         assert_eq!(report.noted[REPEATED], 1);
         assert_eq!(report.examples[JOINED][0], "C1 renal failure at a.csv:4");
     }

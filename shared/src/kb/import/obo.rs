@@ -28,7 +28,12 @@ impl Ontology {
     ///
     /// # Errors
     /// If the file cannot be read, is not UTF-8, or has no `[Term]` stanza.
-    pub fn read(&mut self, input: Input<'_>, choice: &SynonymChoice, report: &mut Report) -> Result<()> {
+    pub fn read(
+        &mut self,
+        input: Input<'_>,
+        choice: &SynonymChoice,
+        report: &mut Report,
+    ) -> Result<()> {
         read_file(input, choice, &mut self.terms, report)
     }
 
@@ -48,9 +53,13 @@ fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
     let mut valid = Vec::new();
     for mut term in joined(terms, concepts.report) {
         let place = term.place();
-        match tidied(std::mem::take(&mut term.concept), concepts.report, || place.clone()) {
+        match tidied(std::mem::take(&mut term.concept), concepts.report, || {
+            place.clone()
+        }) {
             Ok(concept) => valid.push(Term { concept, ..term }),
-            Err(reason) => concepts.report.skip(&format!("term with {reason}"), || place),
+            Err(reason) => concepts
+                .report
+                .skip(&format!("term with {reason}"), || place),
         }
     }
     let types = types_of(&valid, concepts.report);
@@ -83,7 +92,10 @@ fn joined(terms: Vec<Term>, report: &mut Report) -> Vec<Term> {
             continue;
         }
         let id = term.concept.id.clone();
-        let first = by_id.get(&id).and_then(|at| merged.get_mut(*at)).filter(|_| !id.is_empty());
+        let first = by_id
+            .get(&id)
+            .and_then(|at| merged.get_mut(*at))
+            .filter(|_| !id.is_empty());
         let Some(first) = first else {
             by_id.insert(id, merged.len());
             merged.push(term);
@@ -117,12 +129,20 @@ enum Stanza {
 /// The number and text of a line that ends with a backslash, which the next line continues.
 type Continued = Option<(usize, String)>;
 
-fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>, report: &mut Report) -> Result<()> {
+fn read_file(
+    mut input: Input<'_>,
+    choice: &SynonymChoice,
+    terms: &mut Vec<Term>,
+    report: &mut Report,
+) -> Result<()> {
     let name = input.name;
     let longest = input.longest;
     let mut file = File {
         name: Rc::from(name),
-        reading: Reading { header: Header::default(), choice },
+        reading: Reading {
+            header: Header::default(),
+            choice,
+        },
         stanza: Stanza::Header,
         terms,
         report,
@@ -144,7 +164,10 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
             }
             None => (number, bare.to_owned()),
         };
-        let Longest { bytes: most, remedy } = longest;
+        let Longest {
+            bytes: most,
+            remedy,
+        } = longest;
         if whole.len() > most {
             return Err(Error::input(format!(
                 "expected at most {most} bytes in a line with its continuations, found more{remedy}"
@@ -166,11 +189,17 @@ fn read_file(mut input: Input<'_>, choice: &SynonymChoice, terms: &mut Vec<Term>
     let header = file.reading.header;
     let new = terms.get_mut(first..).unwrap_or_default();
     if new.is_empty() {
-        return Err(Error::input(format!("{name}: expected an OBO ontology, found no [Term] stanza")));
+        return Err(Error::input(format!(
+            "{name}: expected an OBO ontology, found no [Term] stanza"
+        )));
     }
     for term in new {
         term.namespace = term.namespace.take().or_else(|| header.namespace.clone());
-        let prefix = term.concept.id.split_once(':').map(|(prefix, _)| prefix.trim().to_owned());
+        let prefix = term
+            .concept
+            .id
+            .split_once(':')
+            .map(|(prefix, _)| prefix.trim().to_owned());
         let prefix = prefix.filter(|prefix| !prefix.is_empty());
         term.source = prefix.or_else(|| header.ontology.clone());
     }
@@ -201,16 +230,21 @@ impl File<'_> {
                 self.terms.push(Term::new(&self.name, number));
                 Stanza::Term
             } else {
-                self.report.note(&format!("[{stanza}] stanza left out"), place);
+                self.report
+                    .note(&format!("[{stanza}] stanza left out"), place);
                 Stanza::Other
             };
             return;
         }
         let header = &mut self.reading.header;
         match (tag_and_value(line), &self.stanza) {
-            (Some(("default-namespace", value)), Stanza::Header) => header.namespace = Some(plain(value)),
+            (Some(("default-namespace", value)), Stanza::Header) => {
+                header.namespace = Some(plain(value))
+            }
             (Some(("ontology", value)), Stanza::Header) => header.ontology = Some(plain(value)),
-            (Some(("synonymtypedef", value)), Stanza::Header) => header.synonym_types.declare(value),
+            (Some(("synonymtypedef", value)), Stanza::Header) => {
+                header.synonym_types.declare(value)
+            }
             (Some(line), Stanza::Term) => {
                 if let Some(term) = self.terms.last_mut() {
                     term.read(line, &self.reading, self.report, &place);

@@ -60,7 +60,11 @@ impl SynonymChoice {
     /// Accepts synonyms of some scopes, except for withdrawn or wrong ones.
     #[must_use]
     pub fn of(scopes: &[Scope]) -> Self {
-        Self { scopes: scopes.to_vec(), with_types: BTreeSet::new(), without_types: BTreeSet::new() }
+        Self {
+            scopes: scopes.to_vec(),
+            with_types: BTreeSet::new(),
+            without_types: BTreeSet::new(),
+        }
     }
 }
 
@@ -101,16 +105,27 @@ impl SynonymTypes {
     /// Reads `synonymtypedef: ID "description" SCOPE`.
     pub fn declare(&mut self, value: &str) {
         let id = last_part(value.split_whitespace().next().unwrap_or_default());
-        let (description, rest) = match value.find('"').and_then(|quote| quoted_line(value.get(quote..)?)) {
+        let (description, rest) = match value
+            .find('"')
+            .and_then(|quote| quoted_line(value.get(quote..)?))
+        {
             Some(found) => (found.text, found.rest),
             None => (String::new(), ""),
         };
         let scope = rest.split_whitespace().next().and_then(Scope::read);
-        self.0.insert(id.to_lowercase(), Declared { withdrawn: withdraws(&id) || withdraws(&description), scope });
+        self.0.insert(
+            id.to_lowercase(),
+            Declared {
+                withdrawn: withdraws(&id) || withdraws(&description),
+                scope,
+            },
+        );
     }
 
     fn withdrawn(&self, id: &str) -> bool {
-        self.0.get(&id.to_lowercase()).map_or_else(|| withdraws(id), |declared| declared.withdrawn)
+        self.0
+            .get(&id.to_lowercase())
+            .map_or_else(|| withdraws(id), |declared| declared.withdrawn)
     }
 }
 
@@ -124,7 +139,9 @@ fn last_part(id: &str) -> String {
 /// Whether a type's name or description marks its synonyms as withdrawn or wrong.
 fn withdraws(text: &str) -> bool {
     let omo = text.to_uppercase();
-    let number = omo.strip_prefix("OMO:").or_else(|| omo.strip_prefix("OMO_"));
+    let number = omo
+        .strip_prefix("OMO:")
+        .or_else(|| omo.strip_prefix("OMO_"));
     let lower = text.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphabetic());
     number.is_some_and(|number| WITHDRAWN_OMO.contains(&number))
@@ -148,10 +165,19 @@ impl Synonym {
     /// Reads the value of a line `synonym`, `exact_synonym` and so on; `None` if it has no text.
     pub fn read(tag: &str, value: &str, types: &SynonymTypes) -> Option<Self> {
         let line = quoted_line(value).or_else(|| unquoted_line(value))?;
-        let mut words = line.rest.split(['[', '{']).next().unwrap_or_default().split_whitespace();
+        let mut words = line
+            .rest
+            .split(['[', '{'])
+            .next()
+            .unwrap_or_default()
+            .split_whitespace();
         let mut scope = Scope::of_tag(tag);
         let mut kind = None;
-        for word in words.by_ref().take(2).take_while(|word| !word.starts_with('!')) {
+        for word in words
+            .by_ref()
+            .take(2)
+            .take_while(|word| !word.starts_with('!'))
+        {
             match (Scope::read(word), scope) {
                 (Some(read), None) => scope = Some(read),
                 // In OBO 1.0 the tag determines the scope.
@@ -160,19 +186,34 @@ impl Synonym {
             }
         }
         // Without a scope, OBO takes that of the type, and then RELATED.
-        let declared = kind.as_ref().and_then(|kind| types.0.get(&kind.to_lowercase()));
-        let scope = scope.or_else(|| declared.and_then(|declared| declared.scope)).unwrap_or(Scope::Related);
+        let declared = kind
+            .as_ref()
+            .and_then(|kind| types.0.get(&kind.to_lowercase()));
+        let scope = scope
+            .or_else(|| declared.and_then(|declared| declared.scope))
+            .unwrap_or(Scope::Related);
         let withdrawn = kind.as_ref().is_some_and(|kind| types.withdrawn(kind));
-        Some(Self { text: line.text, scope, kind, withdrawn, repaired: line.repaired })
+        Some(Self {
+            text: line.text,
+            scope,
+            kind,
+            withdrawn,
+            repaired: line.repaired,
+        })
     }
 
     /// Why the synonym is left out by a choice; `None` if it is a name.
     pub fn refused(&self, choice: &SynonymChoice) -> Option<String> {
         let within = |types: &BTreeSet<String>| {
-            self.kind.as_ref().is_some_and(|kind| types.iter().any(|one| one.eq_ignore_ascii_case(kind)))
+            self.kind
+                .as_ref()
+                .is_some_and(|kind| types.iter().any(|one| one.eq_ignore_ascii_case(kind)))
         };
         match &self.kind {
-            Some(kind) if within(&choice.without_types) || self.withdrawn && !within(&choice.with_types) => {
+            Some(kind)
+                if within(&choice.without_types)
+                    || self.withdrawn && !within(&choice.with_types) =>
+            {
                 Some(format!("synonym of type {kind} left out"))
             }
             _ if !choice.scopes.contains(&self.scope) => Some(self.scope.left_out().to_owned()),
@@ -209,20 +250,60 @@ mod tests {
         };
         let kind = |kind: &str| Some(kind.to_owned());
         for (tag, value, expected) in [
-            ("synonym", r#""MM" EXACT ABBREVIATION [X:1 "y"]"#, (Scope::Exact, kind("ABBREVIATION"), false)),
+            (
+                "synonym",
+                r#""MM" EXACT ABBREVIATION [X:1 "y"]"#,
+                (Scope::Exact, kind("ABBREVIATION"), false),
+            ),
             ("synonym", r#""MM" exact []"#, (Scope::Exact, None, false)),
-            ("synonym", r#""MM" ABBREVIATION []"#, (Scope::Exact, kind("ABBREVIATION"), false)),
+            (
+                "synonym",
+                r#""MM" ABBREVIATION []"#,
+                (Scope::Exact, kind("ABBREVIATION"), false),
+            ),
             ("synonym", r#""MM" []"#, (Scope::Related, None, false)),
             ("synonym", r#""MM""#, (Scope::Related, None, false)),
             ("broad_synonym", r#""MM" []"#, (Scope::Broad, None, false)),
-            ("exact_synonym", r#""MM" EXCLUDE []"#, (Scope::Exact, kind("EXCLUDE"), true)),
-            ("synonym", r#""MM" EXACT deprecated []"#, (Scope::Exact, kind("deprecated"), true)),
-            ("synonym", r#""MM" EXACT obsolete_synonym []"#, (Scope::Exact, kind("obsolete_synonym"), true)),
-            ("synonym", r#""MM" EXACT MISSPELLING []"#, (Scope::Exact, kind("MISSPELLING"), true)),
-            ("synonym", r#""MM" EXACT http\://purl.obolibrary.org/obo/X_1 []"#, (Scope::Exact, kind("X_1"), true)),
-            ("synonym", r#""MM" EXACT OMO:0003006 []"#, (Scope::Exact, kind("OMO:0003006"), true)),
-            ("synonym", r#""MM" EXACT OMO:0003012 []"#, (Scope::Exact, kind("OMO:0003012"), false)),
-            ("synonym", r#""MM" EXACT layperson [] {source="x"} ! EXCLUDE"#, (Scope::Exact, kind("layperson"), false)),
+            (
+                "exact_synonym",
+                r#""MM" EXCLUDE []"#,
+                (Scope::Exact, kind("EXCLUDE"), true),
+            ),
+            (
+                "synonym",
+                r#""MM" EXACT deprecated []"#,
+                (Scope::Exact, kind("deprecated"), true),
+            ),
+            (
+                "synonym",
+                r#""MM" EXACT obsolete_synonym []"#,
+                (Scope::Exact, kind("obsolete_synonym"), true),
+            ),
+            (
+                "synonym",
+                r#""MM" EXACT MISSPELLING []"#,
+                (Scope::Exact, kind("MISSPELLING"), true),
+            ),
+            (
+                "synonym",
+                r#""MM" EXACT http\://purl.obolibrary.org/obo/X_1 []"#,
+                (Scope::Exact, kind("X_1"), true),
+            ),
+            (
+                "synonym",
+                r#""MM" EXACT OMO:0003006 []"#,
+                (Scope::Exact, kind("OMO:0003006"), true),
+            ),
+            (
+                "synonym",
+                r#""MM" EXACT OMO:0003012 []"#,
+                (Scope::Exact, kind("OMO:0003012"), false),
+            ),
+            (
+                "synonym",
+                r#""MM" EXACT layperson [] {source="x"} ! EXCLUDE"#,
+                (Scope::Exact, kind("layperson"), false),
+            ),
         ] {
             assert_eq!(read(tag, value), expected, "{value}");
         }
@@ -232,10 +313,19 @@ mod tests {
     fn withdrawn_synonyms_are_left_out_unless_their_type_is_accepted() {
         let types = types();
         let mut choice = SynonymChoice::of(&[Scope::Exact]);
-        let refused =
-            |value: &str, choice: &SynonymChoice| Synonym::read("synonym", value, &types).expect(value).refused(choice);
-        assert_eq!(refused(r#""a" EXACT EXCLUDE []"#, &choice).as_deref(), Some("synonym of type EXCLUDE left out"));
-        assert_eq!(refused(r#""a" NARROW []"#, &choice).as_deref(), Some("NARROW synonym left out"));
+        let refused = |value: &str, choice: &SynonymChoice| {
+            Synonym::read("synonym", value, &types)
+                .expect(value)
+                .refused(choice)
+        };
+        assert_eq!(
+            refused(r#""a" EXACT EXCLUDE []"#, &choice).as_deref(),
+            Some("synonym of type EXCLUDE left out")
+        );
+        assert_eq!(
+            refused(r#""a" NARROW []"#, &choice).as_deref(),
+            Some("NARROW synonym left out")
+        );
         assert_eq!(refused(r#""a" EXACT ABBREVIATION []"#, &choice), None);
         choice.with_types.insert("exclude".into());
         choice.without_types.insert("abbreviation".into());

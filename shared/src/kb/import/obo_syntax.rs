@@ -51,7 +51,11 @@ pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
     for (count, (at, _)) in quotes.take(MAX_QUOTES).enumerate() {
         let text = inner.get(..at)?;
         let rest = inner.get(at + 1..)?;
-        let line = |repaired| TextLine { text: unescaped(text), rest: rest.trim(), repaired };
+        let line = |repaired| TextLine {
+            text: unescaped(text),
+            rest: rest.trim(),
+            repaired,
+        };
         if is_tail(rest) {
             return Some(line(count > 0));
         }
@@ -66,15 +70,24 @@ pub fn quoted_line(value: &str) -> Option<TextLine<'_>> {
 /// with a quote.
 pub fn unquoted_line(value: &str) -> Option<TextLine<'_>> {
     let value = value.trim();
-    let scope =
-        ["EXACT", "BROAD", "NARROW", "RELATED"].into_iter().filter_map(|scope| value.find(&format!(" {scope}")));
-    let end = scope.chain(value.find(" [")).chain(value.find(" {")).min().unwrap_or(value.len());
+    let scope = ["EXACT", "BROAD", "NARROW", "RELATED"]
+        .into_iter()
+        .filter_map(|scope| value.find(&format!(" {scope}")));
+    let end = scope
+        .chain(value.find(" ["))
+        .chain(value.find(" {"))
+        .min()
+        .unwrap_or(value.len());
     let (text, rest) = value.split_at_checked(end)?;
     let text = plain(text);
     if text.is_empty() || text.starts_with(['"', '[', '{']) {
         return None;
     }
-    Some(TextLine { text, rest: rest.trim(), repaired: true })
+    Some(TextLine {
+        text,
+        rest: rest.trim(),
+        repaired: true,
+    })
 }
 
 /// Whether the text after a quote starts like a tail: it is empty, a scope or references.
@@ -94,7 +107,9 @@ fn is_tail(rest: &str) -> bool {
         return false;
     }
     for _ in 0..2 {
-        let end = left.find(|c: char| c.is_whitespace() || "[{".contains(c)).unwrap_or(left.len());
+        let end = left
+            .find(|c: char| c.is_whitespace() || "[{".contains(c))
+            .unwrap_or(left.len());
         let (word, after) = left.split_at(end);
         if word.is_empty() || word.contains(['"', '!', ']', '}']) {
             break;
@@ -103,7 +118,9 @@ fn is_tail(rest: &str) -> bool {
     }
     for (open, close) in [('[', ']'), ('{', '}')] {
         if left.starts_with(open) {
-            let Some(end) = closing(left, close) else { return false };
+            let Some(end) = closing(left, close) else {
+                return false;
+            };
             left = left.get(end..).unwrap_or_default().trim_start();
         }
     }
@@ -154,7 +171,10 @@ fn without_comment(value: &str) -> &str {
         (before.is_empty() || before.ends_with(char::is_whitespace))
             && (after.is_empty() || after.starts_with(char::is_whitespace))
     };
-    match unescaped_positions(value).filter(|(_, c)| *c == '!').find(spaced) {
+    match unescaped_positions(value)
+        .filter(|(_, c)| *c == '!')
+        .find(spaced)
+    {
         Some((at, _)) => value.get(..at).unwrap_or(value).trim_end(),
         None => value,
     }
@@ -165,7 +185,9 @@ fn without_modifiers(value: &str) -> &str {
     let value = value.trim_end();
     let open = unescaped_positions(value).filter(|(_, c)| *c == '{').last();
     match open.and_then(|(at, _)| Some((value.get(..at)?, value.get(at + 1..)?))) {
-        Some((before, inner)) if value.ends_with('}') && !value.ends_with("\\}") && inner.contains('=') => {
+        Some((before, inner))
+            if value.ends_with('}') && !value.ends_with("\\}") && inner.contains('=') =>
+        {
             before.trim_end()
         }
         _ => value,
@@ -188,14 +210,20 @@ mod tests {
 
     #[test]
     fn escapes_are_resolved() {
-        assert_eq!(unescaped(r#"a\:b \"c\"\, d\\n\ne\Wf\t!"#), "a:b \"c\", d\\n\ne f\t!");
+        assert_eq!(
+            unescaped(r#"a\:b \"c\"\, d\\n\ne\Wf\t!"#),
+            "a:b \"c\", d\\n\ne f\t!"
+        );
         assert_eq!(unescaped("ends with \\"), "ends with \\");
     }
 
     #[test]
     fn quoted_text_ends_at_its_closing_quote() {
         let line = quoted_line(r#""5\" long, \\" EXACT [PMID:1 "x"]"#).expect("closed");
-        assert_eq!([line.text.as_str(), line.rest], ["5\" long, \\", r#"EXACT [PMID:1 "x"]"#]);
+        assert_eq!(
+            [line.text.as_str(), line.rest],
+            ["5\" long, \\", r#"EXACT [PMID:1 "x"]"#]
+        );
         assert_eq!(quoted_line(r#""never closed\""#), None);
         assert_eq!(quoted_line("bare"), None);
     }
@@ -203,8 +231,16 @@ mod tests {
     #[test]
     fn unescaped_quotes_do_not_end_the_text() {
         for (value, text, rest) in [
-            (r#""3,3',3"-triyl acid" EXACT IUPAC_NAME [IUPAC:]"#, r#"3,3',3"-triyl acid"#, "EXACT IUPAC_NAME [IUPAC:]"),
-            (r#""so-called "tick" fever" EXACT []"#, r#"so-called "tick" fever"#, "EXACT []"),
+            (
+                r#""3,3',3"-triyl acid" EXACT IUPAC_NAME [IUPAC:]"#,
+                r#"3,3',3"-triyl acid"#,
+                "EXACT IUPAC_NAME [IUPAC:]",
+            ),
+            (
+                r#""so-called "tick" fever" EXACT []"#,
+                r#"so-called "tick" fever"#,
+                "EXACT []",
+            ),
             (r#"""tick" fever" EXACT []"#, r#""tick" fever"#, "EXACT []"),
             (r#""fever "tick"" EXACT []"#, r#"fever "tick""#, "EXACT []"),
             (
@@ -212,18 +248,34 @@ mod tests {
                 r#"A "b" by farmers, with headache."#,
                 r#"[DEMO:x, Y:1 "z"]"#,
             ),
-            (r#""size 5" [large] of it" EXACT []"#, r#"size 5" [large] of it"#, "EXACT []"),
-            (r#""a 5" b" [] {source="x"} ! said"#, r#"a 5" b"#, r#"[] {source="x"} ! said"#),
+            (
+                r#""size 5" [large] of it" EXACT []"#,
+                r#"size 5" [large] of it"#,
+                "EXACT []",
+            ),
+            (
+                r#""a 5" b" [] {source="x"} ! said"#,
+                r#"a 5" b"#,
+                r#"[] {source="x"} ! said"#,
+            ),
             // Irregular text after the closing quote is not part of the text.
             (r#""whole" EXACT [Z:1<new"#, "whole", "EXACT [Z:1<new"),
             (r#""whole" EXACT [] trailing"#, "whole", "EXACT [] trailing"),
-            (r#""whole." [PMID:1 "a] b"]"#, "whole.", r#"[PMID:1 "a] b"]"#),
+            (
+                r#""whole." [PMID:1 "a] b"]"#,
+                "whole.",
+                r#"[PMID:1 "a] b"]"#,
+            ),
         ] {
             let line = quoted_line(value).expect(value);
             assert_eq!((line.text.as_str(), line.rest), (text, rest), "{value}");
         }
         assert!(!quoted_line(r#""a" EXACT []"#).expect("valid").repaired);
-        assert!(quoted_line(r#""a "b" c" EXACT []"#).expect("repaired").repaired);
+        assert!(
+            quoted_line(r#""a "b" c" EXACT []"#)
+                .expect("repaired")
+                .repaired
+        );
     }
 
     #[test]
@@ -270,7 +322,10 @@ mod tests {
         let mut texts = vec![String::new()];
         let mut last = texts.clone();
         for _ in 0..5 {
-            last = last.iter().flat_map(|text| "\"\\n!{=} é".chars().map(move |c| format!("{text}{c}"))).collect();
+            last = last
+                .iter()
+                .flat_map(|text| "\"\\n!{=} é".chars().map(move |c| format!("{text}{c}")))
+                .collect();
             texts.extend_from_slice(&last);
         }
         texts
@@ -279,28 +334,51 @@ mod tests {
     #[test]
     fn quoted_line_round_trips_all_small_texts() {
         let texts = small_texts();
-        assert_eq!(texts.len(), (0..=5).map(|length| 9_usize.pow(length)).sum::<usize>());
+        assert_eq!(
+            texts.len(),
+            (0..=5).map(|length| 9_usize.pow(length)).sum::<usize>()
+        );
         for text in texts {
-            let line = format!("\"{}\" EXACT []", text.replace('\\', "\\\\").replace('"', "\\\""));
-            assert_eq!(quoted_line(&line), Some(TextLine { text, rest: "EXACT []", repaired: false }));
+            let line = format!(
+                "\"{}\" EXACT []",
+                text.replace('\\', "\\\\").replace('"', "\\\"")
+            );
+            assert_eq!(
+                quoted_line(&line),
+                Some(TextLine {
+                    text,
+                    rest: "EXACT []",
+                    repaired: false
+                })
+            );
         }
     }
 
     #[test]
     fn texts_with_unescaped_quotes_are_read_as_a_whole() {
         // Without blanks and braces, no inner quote looks like the closing one.
-        for text in small_texts().into_iter().filter(|text| !text.contains(['\\', ' ', '{', '!'])) {
+        for text in small_texts()
+            .into_iter()
+            .filter(|text| !text.contains(['\\', ' ', '{', '!']))
+        {
             let line = format!("\"x{text}y\" EXACT []");
-            assert_eq!(quoted_line(&line).map(|found| found.text), Some(format!("x{text}y")));
+            assert_eq!(
+                quoted_line(&line).map(|found| found.text),
+                Some(format!("x{text}y"))
+            );
         }
     }
 
     #[test]
     fn results_are_never_longer_than_the_line() {
         for line in small_texts() {
-            assert!(plain(&line).len() <= line.len() && identifier(&line).len() <= plain(&line).len().max(line.len()));
             assert!(
-                quoted_line(&line).is_none_or(|found| found.text.len() + found.rest.len() + 2 <= line.len()),
+                plain(&line).len() <= line.len()
+                    && identifier(&line).len() <= plain(&line).len().max(line.len())
+            );
+            assert!(
+                quoted_line(&line)
+                    .is_none_or(|found| found.text.len() + found.rest.len() + 2 <= line.len()),
                 "{line}"
             );
         }

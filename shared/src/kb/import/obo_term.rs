@@ -9,7 +9,8 @@ use std::rc::Rc;
 /// The reason for skipping a synonym or definition with an unclosed quote.
 pub const NOT_QUOTED: &str = "synonym or definition with an unclosed quote";
 /// The note on a synonym or definition with missing or unescaped quotes, which is read as a whole.
-pub const MENDED_QUOTES: &str = "missing or unescaped quotes in a synonym or definition (read as a whole)";
+pub const MENDED_QUOTES: &str =
+    "missing or unescaped quotes in a synonym or definition (read as a whole)";
 /// The note on a value of `is_obsolete` that is not a truth value.
 pub const ODD_OBSOLETE: &str = "is_obsolete is neither true nor false (read as false)";
 
@@ -53,7 +54,9 @@ impl Term {
     pub fn place(&self) -> String {
         let file = &self.file;
         let line = self.line;
-        format!("{file}:{line} {} {}", self.concept.id, self.concept.name).trim_end().to_owned()
+        format!("{file}:{line} {} {}", self.concept.id, self.concept.name)
+            .trim_end()
+            .to_owned()
     }
 
     /// Reads one line of the stanza.
@@ -79,12 +82,15 @@ impl Term {
                 }
                 None => report.skip(NOT_QUOTED, example),
             },
-            "synonym" | "exact_synonym" | "broad_synonym" | "narrow_synonym" | "related_synonym" => {
+            "synonym" | "exact_synonym" | "broad_synonym" | "narrow_synonym"
+            | "related_synonym" => {
                 let Some(synonym) = Synonym::read(tag, value, &reading.header.synonym_types) else {
                     return report.skip(NOT_QUOTED, example);
                 };
                 match synonym.refused(reading.choice) {
-                    Some(reason) => report.note(&reason, || format!("{}: {}", place(), synonym.text)),
+                    Some(reason) => {
+                        report.note(&reason, || format!("{}: {}", place(), synonym.text))
+                    }
                     None => {
                         if synonym.repaired {
                             report.note(MENDED_QUOTES, example);

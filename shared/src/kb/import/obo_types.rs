@@ -22,7 +22,10 @@ pub(super) fn types_of(terms: &[Term], report: &mut Report) -> Vec<Vec<String>> 
     }
     // Obsolete parents and parents in other ontologies are ignored.
     let parents = |term: &Term| {
-        let known = term.parents.iter().filter_map(|id| by_id.get(id.as_str()).copied());
+        let known = term
+            .parents
+            .iter()
+            .filter_map(|id| by_id.get(id.as_str()).copied());
         known.collect::<Vec<_>>()
     };
     let mut above: Vec<Vec<usize>> = terms.iter().map(parents).collect();
@@ -30,21 +33,31 @@ pub(super) fn types_of(terms: &[Term], report: &mut Report) -> Vec<Vec<String>> 
     let with_children: HashSet<usize> = above.iter().flatten().copied().collect();
     let roots = roots_above(&above);
     let mut types = |at: usize, term: &Term| {
-        let named = roots[at].iter().filter(|root| !generic[**root] && (**root != at || with_children.contains(root)));
-        let mut names: Vec<String> =
-            named.filter_map(|root| terms.get(*root)).map(|root| in_words(&root.concept.name)).collect();
+        let named = roots[at]
+            .iter()
+            .filter(|root| !generic[**root] && (**root != at || with_children.contains(root)));
+        let mut names: Vec<String> = named
+            .filter_map(|root| terms.get(*root))
+            .map(|root| in_words(&root.concept.name))
+            .collect();
         if names.is_empty() {
             names.extend(term.namespace.as_deref().map(in_words));
         }
         if names.len() > MAX_TYPES {
-            report.note(MANY_TYPES, || format!("{} {}", term.concept.id, term.concept.name));
+            report.note(MANY_TYPES, || {
+                format!("{} {}", term.concept.id, term.concept.name)
+            });
             names.truncate(MAX_TYPES);
         }
         let mut seen = HashSet::new();
         names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
         names
     };
-    terms.iter().enumerate().map(|(at, term)| types(at, term)).collect()
+    terms
+        .iter()
+        .enumerate()
+        .map(|(at, term)| types(at, term))
+        .collect()
 }
 
 /// Marks generic roots and removes them from the parents of other terms. Their children may then be
@@ -56,7 +69,9 @@ fn generic_roots(terms: &[Term], above: &mut [Vec<usize>]) -> Vec<bool> {
     }
     let mut generic = vec![false; terms.len()];
     let mut parents_left: Vec<usize> = above.iter().map(Vec::len).collect();
-    let mut queue: Vec<usize> = (0..terms.len()).filter(|at| parents_left[*at] == 0).collect();
+    let mut queue: Vec<usize> = (0..terms.len())
+        .filter(|at| parents_left[*at] == 0)
+        .collect();
     while let Some(at) = queue.pop() {
         if below[at].is_empty() || !is_generic(&terms[at]) {
             continue;
@@ -116,14 +131,23 @@ fn is_generic(term: &Term) -> bool {
     if UPPER.iter().any(|upper| upper.eq_ignore_ascii_case(prefix)) {
         return true;
     }
-    let own = [Some(prefix), term.source.as_deref(), term.namespace.as_deref()]
-        .map(|name| name.unwrap_or_default().to_lowercase());
+    let own = [
+        Some(prefix),
+        term.source.as_deref(),
+        term.namespace.as_deref(),
+    ]
+    .map(|name| name.unwrap_or_default().to_lowercase());
     let name = term.concept.name.to_lowercase();
-    let mut words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    let mut words = name
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .peekable();
     words.peek().is_some()
         && words.clone().any(|word| GENERIC.contains(&word))
         && words.all(|word| {
-            GENERIC.contains(&word) || own.iter().any(|own| own.len() > 1 && word.starts_with(own)) || word == "snomed"
+            GENERIC.contains(&word)
+                || own.iter().any(|own| own.len() > 1 && word.starts_with(own))
+                || word == "snomed"
         })
 }
 
@@ -168,9 +192,16 @@ fn roots_above(above: &[Vec<usize>]) -> Vec<Vec<usize>> {
             if low[at] != order[at] {
                 continue;
             }
-            let first = open.iter().rposition(|open| *open == at).unwrap_or_default();
+            let first = open
+                .iter()
+                .rposition(|open| *open == at)
+                .unwrap_or_default();
             let component = open.split_off(first);
-            let found = if above[at].is_empty() { vec![at] } else { merged(&component, above, &roots, &done) };
+            let found = if above[at].is_empty() {
+                vec![at]
+            } else {
+                merged(&component, above, &roots, &done)
+            };
             for member in component {
                 done[member] = true;
                 roots[member].clone_from(&found);
@@ -181,10 +212,18 @@ fn roots_above(above: &[Vec<usize>]) -> Vec<Vec<usize>> {
 }
 
 /// The roots above the parents of a component that are outside of it, without duplicates.
-fn merged(component: &[usize], above: &[Vec<usize>], roots: &[Vec<usize>], done: &[bool]) -> Vec<usize> {
+fn merged(
+    component: &[usize],
+    above: &[Vec<usize>],
+    roots: &[Vec<usize>],
+    done: &[bool],
+) -> Vec<usize> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
-    let parents = component.iter().flat_map(|member| &above[*member]).filter(|parent| done[**parent]);
+    let parents = component
+        .iter()
+        .flat_map(|member| &above[*member])
+        .filter(|parent| done[**parent]);
     for root in parents.flat_map(|parent| &roots[*parent]) {
         if found.len() > MAX_TYPES {
             break;
@@ -228,9 +267,23 @@ mod tests {
     fn roots_are_in_the_order_of_the_parents() {
         // 0 and 1 are roots, 2 is below both (1 first), 3 is below 2 and 0. 4 and 5 form a cycle,
         // and 6 is below it. 7 is its own parent, 8 is below 7 and 0, 9 is below 7.
-        let above = [vec![], vec![], vec![1, 0], vec![2, 0], vec![5], vec![4], vec![4], vec![7], vec![8, 0], vec![7]];
+        let above = [
+            vec![],
+            vec![],
+            vec![1, 0],
+            vec![2, 0],
+            vec![5],
+            vec![4],
+            vec![4],
+            vec![7],
+            vec![8, 0],
+            vec![7],
+        ];
         let roots = roots_above(&above);
-        assert_eq!([&roots[3][..], &roots[0][..], &roots[2][..]], [&[1, 0][..], &[0][..], &[1, 0][..]]);
+        assert_eq!(
+            [&roots[3][..], &roots[0][..], &roots[2][..]],
+            [&[1, 0][..], &[0][..], &[1, 0][..]]
+        );
         assert!(roots[4..8].iter().all(Vec::is_empty));
         assert_eq!([&roots[8][..], &roots[9][..]], [&[0][..], &[][..]]);
         assert_eq!(in_words("biological_process"), "biological process");
@@ -263,11 +316,17 @@ mod tests {
     fn time_is_linear_for_a_long_chain_and_a_cycle() {
         let count = 200_000;
         let begin = Instant::now();
-        let chain: Vec<Vec<usize>> = (0..count).map(|at: usize| at.checked_sub(1).into_iter().collect()).collect();
+        let chain: Vec<Vec<usize>> = (0..count)
+            .map(|at: usize| at.checked_sub(1).into_iter().collect())
+            .collect();
         assert_eq!(roots_above(&chain)[count - 1], [0]);
         let cycle: Vec<Vec<usize>> = (0..count).map(|at| vec![(at + 1) % count]).collect();
         assert!(roots_above(&cycle).iter().all(Vec::is_empty));
         // A search from each term would visit 2 * 10^10 terms, which takes minutes.
-        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+        assert!(
+            begin.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            begin.elapsed()
+        );
     }
 }

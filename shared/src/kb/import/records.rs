@@ -12,7 +12,9 @@ use serde_json::{Map, Value};
 /// The message names the field.
 pub fn record<T: DeserializeOwned>(line: &str) -> Result<T> {
     if !line.trim_start().starts_with('{') {
-        return Err(Error::input("expected one JSON object, which begins with `{`"));
+        return Err(Error::input(
+            "expected one JSON object, which begins with `{`",
+        ));
     }
     serde_json::from_str(line).map_err(|cause| match faulty_field::<T>(line) {
         Some((Some(field), why)) => Error::input(format!("field `{field}`: {why}")),
@@ -52,21 +54,35 @@ mod tests {
     use crate::kb::Concept;
 
     fn error(line: &str) -> String {
-        record::<Concept>(line).expect_err("it is not a concept").to_string()
+        record::<Concept>(line)
+            .expect_err("it is not a concept")
+            .to_string()
     }
 
     #[test]
     fn error_names_the_field() {
-        assert!(error(r#"{"id": "D1", "name": 7}"#).starts_with("field `name`: invalid type: integer `7`"));
-        assert!(error(r#"{"id": "D1", "name": "fever", "synonyms": ["a", 2]}"#).starts_with("field `synonyms`:"));
+        assert!(
+            error(r#"{"id": "D1", "name": 7}"#)
+                .starts_with("field `name`: invalid type: integer `7`")
+        );
+        assert!(
+            error(r#"{"id": "D1", "name": "fever", "synonyms": ["a", 2]}"#)
+                .starts_with("field `synonyms`:")
+        );
         assert_eq!(error(r#"{"id": "D1"}"#), "missing field `name`");
     }
 
     #[test]
     fn truncated_and_wrong_lines_have_different_errors() {
         let cut = error(r#"{"id": "D1", "name": "fev"#);
-        assert_eq!(cut, "expected one JSON object: EOF while parsing a string at column 25");
+        assert_eq!(
+            cut,
+            "expected one JSON object: EOF while parsing a string at column 25"
+        );
         // serde would also accept a list in the order of the fields.
-        assert_eq!(error(r#"["D1", "fever"]"#), "expected one JSON object, which begins with `{`");
+        assert_eq!(
+            error(r#"["D1", "fever"]"#),
+            "expected one JSON object, which begins with `{`"
+        );
     }
 }

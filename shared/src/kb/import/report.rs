@@ -44,9 +44,20 @@ impl Report {
 
     /// Adds another report, and its examples up to the limit.
     pub fn merge(&mut self, other: Self) {
-        let Self { kept, noted, skipped, examples } = other;
-        for (own, other) in [(&mut self.kept, kept), (&mut self.noted, noted), (&mut self.skipped, skipped)] {
-            other.into_iter().for_each(|(name, count)| add(own, &name, count));
+        let Self {
+            kept,
+            noted,
+            skipped,
+            examples,
+        } = other;
+        for (own, other) in [
+            (&mut self.kept, kept),
+            (&mut self.noted, noted),
+            (&mut self.skipped, skipped),
+        ] {
+            other
+                .into_iter()
+                .for_each(|(name, count)| add(own, &name, count));
         }
         for (reason, some) in examples {
             let own = self.examples.entry(reason).or_default();
@@ -75,14 +86,21 @@ impl Report {
     pub fn reasons(&self) -> String {
         let mut reasons: Vec<_> = self.skipped.iter().collect();
         reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        reasons.iter().map(|(reason, count)| format!("{count} x {reason}")).collect::<Vec<_>>().join(", ")
+        reasons
+            .iter()
+            .map(|(reason, count)| format!("{count} x {reason}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     fn remember(&mut self, reason: &str, example: impl FnOnce() -> String) {
         match self.examples.get_mut(reason) {
             Some(examples) if examples.len() < EXAMPLES => examples.push(shortened(&example())),
             Some(_) => {}
-            None => drop(self.examples.insert(reason.to_owned(), vec![shortened(&example())])),
+            None => drop(
+                self.examples
+                    .insert(reason.to_owned(), vec![shortened(&example())]),
+            ),
         }
     }
 }
@@ -116,9 +134,19 @@ mod tests {
         report.note("moved", || "line 9".into());
         report.keep("concepts", 2);
         report.keep("concepts", 1);
-        assert_eq!([report.skipped("no name"), report.skipped_in_all(), report.kept("concepts")], [5, 6, 3]);
+        assert_eq!(
+            [
+                report.skipped("no name"),
+                report.skipped_in_all(),
+                report.kept("concepts")
+            ],
+            [5, 6, 3]
+        );
         assert_eq!(report.examples["no name"], ["line 1", "line 2", "line 3"]);
-        assert_eq!(report.examples["obsolete"][0].chars().count(), EXAMPLE_LENGTH + 3);
+        assert_eq!(
+            report.examples["obsolete"][0].chars().count(),
+            EXAMPLE_LENGTH + 3
+        );
         assert_eq!(report.reasons(), "5 x no name, 1 x obsolete");
     }
 
@@ -142,7 +170,13 @@ mod tests {
         report.keep("documents", 7);
         report.skip("unknown document", || "12".into());
         let json = serde_json::to_string(&report).expect("encoded");
-        assert!(json.contains(r#""skipped":{"unknown document":1}"#), "{json}");
-        assert_eq!(serde_json::from_str::<Report>(&json).expect("decoded"), report);
+        assert!(
+            json.contains(r#""skipped":{"unknown document":1}"#),
+            "{json}"
+        );
+        assert_eq!(
+            serde_json::from_str::<Report>(&json).expect("decoded"),
+            report
+        );
     }
 }

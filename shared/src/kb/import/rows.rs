@@ -68,7 +68,11 @@ impl Row {
     }
 
     fn cell(&self, at: usize) -> &[u8] {
-        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let start = at
+            .checked_sub(1)
+            .and_then(|before| self.ends.get(before))
+            .copied()
+            .unwrap_or(0);
         let end = self.ends.get(at).copied().unwrap_or(start);
         self.bytes.get(start..end).unwrap_or_default()
     }
@@ -79,8 +83,10 @@ impl Row {
     /// For a cell that is not UTF-8: its column from 1, its bytes, and the offset of the invalid
     /// byte.
     pub fn texts(&self) -> std::result::Result<Vec<&str>, (usize, &[u8], usize)> {
-        let text =
-            |at| std::str::from_utf8(self.cell(at)).map_err(|error| (at + 1, self.cell(at), error.valid_up_to()));
+        let text = |at| {
+            std::str::from_utf8(self.cell(at))
+                .map_err(|error| (at + 1, self.cell(at), error.valid_up_to()))
+        };
         (0..self.len()).map(text).collect()
     }
 }
@@ -118,8 +124,23 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// If the first bytes cannot be read.
     pub fn new(name: &'a str, reader: &'a mut dyn BufRead, longest: usize) -> Result<Self> {
-        let lines = Lines::new(name, reader, Longest { bytes: longest, remedy: " (see --max-row)" })?;
-        Ok(Self { name, lines, longest, delimiter: b',', quoting: Quoting::Csv, line: Vec::new(), peeked: false })
+        let lines = Lines::new(
+            name,
+            reader,
+            Longest {
+                bytes: longest,
+                remedy: " (see --max-row)",
+            },
+        )?;
+        Ok(Self {
+            name,
+            lines,
+            longest,
+            delimiter: b',',
+            quoting: Quoting::Csv,
+            line: Vec::new(),
+            peeked: false,
+        })
     }
 
     /// Sets the delimiter and quoting of the following rows.
@@ -209,7 +230,12 @@ impl<'a> Rows<'a> {
 }
 
 /// Parses one line of a row with CSV quoting. The error is the column of a misplaced quote.
-fn parse_quoted(line: &[u8], delimiter: u8, state: &mut State, row: &mut Row) -> std::result::Result<(), usize> {
+fn parse_quoted(
+    line: &[u8],
+    delimiter: u8,
+    state: &mut State,
+    row: &mut Row,
+) -> std::result::Result<(), usize> {
     for &byte in line {
         *state = match *state {
             State::Quoted if byte == b'"' => State::Closed,
@@ -282,7 +308,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rows(text: &str, delimiter: u8, quoting: Quoting, longest: usize) -> Result<Vec<(usize, Vec<String>)>> {
+    fn rows(
+        text: &str,
+        delimiter: u8,
+        quoting: Quoting,
+        longest: usize,
+    ) -> Result<Vec<(usize, Vec<String>)>> {
         let mut reader = text.as_bytes();
         let mut rows = Rows::new("a.csv", &mut reader, longest)?;
         rows.set(delimiter, quoting);
@@ -291,7 +322,14 @@ mod tests {
         while rows.next(&mut row)? {
             match &row.fault {
                 Some(fault) => all.push((row.line, vec!["fault".into(), fault.clone()])),
-                None => all.push((row.line, row.texts().expect("UTF-8").into_iter().map(str::to_owned).collect())),
+                None => all.push((
+                    row.line,
+                    row.texts()
+                        .expect("UTF-8")
+                        .into_iter()
+                        .map(str::to_owned)
+                        .collect(),
+                )),
             }
         }
         Ok(all)
@@ -304,37 +342,89 @@ mod tests {
     #[test]
     fn csv_rows_follow_rfc_4180() {
         let text = "a,\"b,c\"\r\n\r\n\"two\nlines\",\"5\"\" long\"\n,\"\" ,x\"y\n";
-        let expected = [(1, vec!["a", "b,c"]), (3, vec!["two\nlines", "5\" long"]), (5, vec!["", "", "x\"y"])];
+        let expected = [
+            (1, vec!["a", "b,c"]),
+            (3, vec!["two\nlines", "5\" long"]),
+            (5, vec!["", "", "x\"y"]),
+        ];
         let found = read(text, b',', Quoting::Csv);
         assert_eq!(found.len(), 3);
         for ((line, cells), (at, row)) in expected.iter().zip(&found) {
-            assert_eq!((line, cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()), (at, row.clone()));
+            assert_eq!(
+                (
+                    line,
+                    cells
+                        .iter()
+                        .map(|cell| (*cell).to_owned())
+                        .collect::<Vec<_>>()
+                ),
+                (at, row.clone())
+            );
         }
     }
 
     #[test]
     fn misplaced_and_unclosed_quotes_are_reported_with_their_line() {
         let found = read("1,\"dry\" cough\n2,fever\n", b',', Quoting::Csv);
-        assert!(found[0].1[1].contains("line 1: expected the end of the cell") && found[0].1[1].contains("column 2"));
+        assert!(
+            found[0].1[1].contains("line 1: expected the end of the cell")
+                && found[0].1[1].contains("column 2")
+        );
         assert_eq!(found[1], (2, vec!["2".into(), "fever".into()]));
-        let error = |text: &str| rows(text, b',', Quoting::Csv, 100).expect_err(text).to_string();
+        let error = |text: &str| {
+            rows(text, b',', Quoting::Csv, 100)
+                .expect_err(text)
+                .to_string()
+        };
         let message = error("x,y\n1,\"a\n2,b\n3,say \"c\"\n");
-        assert!(message.contains("a.csv: line 2: expected a closing quote at the end of a cell"), "{message}");
-        assert!(message.contains("found it inside a cell in line 4"), "{message}");
+        assert!(
+            message.contains("a.csv: line 2: expected a closing quote at the end of a cell"),
+            "{message}"
+        );
+        assert!(
+            message.contains("found it inside a cell in line 4"),
+            "{message}"
+        );
         let message = error("x,y\n1,\"a\n2,b\n");
-        assert!(message.contains("a.csv: line 2: expected a closing quote for this row"), "{message}");
+        assert!(
+            message.contains("a.csv: line 2: expected a closing quote for this row"),
+            "{message}"
+        );
         let message = error(&format!("x,y\n1,\"{}", "word\n".repeat(40)));
-        assert!(message.contains("a.csv: line 2: expected a row of at most"), "{message}");
+        assert!(
+            message.contains("a.csv: line 2: expected a row of at most"),
+            "{message}"
+        );
     }
 
     #[test]
     fn quotes_in_tab_separated_tables_are_ordinary_characters() {
         let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n5\t\"5\"\" long\"\n6\t\"\n\
             7\t\"a\"b\"\n";
-        let names: Vec<_> = read(text, b'\t', Quoting::Cells).into_iter().map(|(_, row)| row[1].clone()).collect();
-        assert_eq!(names, ["\"edoxaban", "30GX1/2\"", "status \"Deceased\"", "fever", "5\" long", "\"", "\"a\"b\""]);
-        let bare: Vec<_> = read(text, b'\t', Quoting::None).into_iter().map(|(_, row)| row[1].clone()).collect();
-        assert_eq!([bare[3].as_str(), bare[4].as_str()], ["\"fever\"", "\"5\"\" long\""]);
+        let names: Vec<_> = read(text, b'\t', Quoting::Cells)
+            .into_iter()
+            .map(|(_, row)| row[1].clone())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "\"edoxaban",
+                "30GX1/2\"",
+                "status \"Deceased\"",
+                "fever",
+                "5\" long",
+                "\"",
+                "\"a\"b\""
+            ]
+        );
+        let bare: Vec<_> = read(text, b'\t', Quoting::None)
+            .into_iter()
+            .map(|(_, row)| row[1].clone())
+            .collect();
+        assert_eq!(
+            [bare[3].as_str(), bare[4].as_str()],
+            ["\"fever\"", "\"5\"\" long\""]
+        );
     }
 
     proptest! {

@@ -29,7 +29,13 @@ static SETUP: Setup = {
         rows[at] = 16;
         at += 1;
     }
-    Setup { palette: 1, start_row: 0, reserved: [0; 14], bytes, rows }
+    Setup {
+        palette: 1,
+        start_row: 0,
+        reserved: [0; 14],
+        bytes,
+        rows,
+    }
 };
 
 /// Sums of a block, `[32, 32]`.
@@ -66,8 +72,14 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
 #[inline(always)]
 fn block(a: Packed<'_>, b: Packed<'_>, at: [usize; 2], step: usize, deep: usize, sums: &mut Sums) {
     let [row, col] = at;
-    let left = [a.run(row, step, deep).as_ptr(), a.run(row + 1, step, deep).as_ptr()];
-    let right = [b.run(col, step, deep).as_ptr(), b.run(col + 1, step, deep).as_ptr()];
+    let left = [
+        a.run(row, step, deep).as_ptr(),
+        a.run(row + 1, step, deep).as_ptr(),
+    ];
+    let right = [
+        b.run(col, step, deep).as_ptr(),
+        b.run(col + 1, step, deep).as_ptr(),
+    ];
     let first = sums.0.as_mut_ptr();
     // SAFETY: each side has `deep` tiles of 1,024 bytes from its pointer on, as `run` has checked, and `sums` has
     // 32 rows of 128 bytes.

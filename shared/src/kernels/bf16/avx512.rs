@@ -30,7 +30,12 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
         for col in (0..b.count).step_by(BLOCK) {
             let right = [0, 1].map(|tile| b.run(col / LANES + tile, step, deep));
             for row in (0..a.count).step_by(ROWS) {
-                block(a.run(row / LANES, step, deep), row % LANES, right, &mut sums);
+                block(
+                    a.run(row / LANES, step, deep),
+                    row % LANES,
+                    right,
+                    &mut sums,
+                );
                 write(&sums, start, &mut out, row, col);
             }
         }
@@ -40,11 +45,21 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
 /// The products of [`ROWS`] rows, of each tile those from `first` on, and two tiles of columns, summed over all tiles.
 #[target_feature(enable = "avx512f,avx512bf16")]
 #[inline]
-fn block(left: &[[u32; TILE]], first: usize, right: [&[[u32; TILE]]; 2], sums: &mut [[f32; BLOCK]; ROWS]) {
+fn block(
+    left: &[[u32; TILE]],
+    first: usize,
+    right: [&[[u32; TILE]]; 2],
+    sums: &mut [[f32; BLOCK]; ROWS],
+) {
     let mut lanes = [[_mm512_setzero_ps(); 2]; ROWS];
     for ((rows, one), other) in left.iter().zip(right[0]).zip(right[1]) {
         let (rows, _) = rows.as_chunks::<PAIRS>();
-        let Some(rows) = rows.get(first..).and_then(|rows| rows.first_chunk::<ROWS>()) else { return };
+        let Some(rows) = rows
+            .get(first..)
+            .and_then(|rows| rows.first_chunk::<ROWS>())
+        else {
+            return;
+        };
         let (one, other) = (one.as_chunks::<LANES>().0, other.as_chunks::<LANES>().0);
         for pair in 0..PAIRS {
             let columns = [one[pair], other[pair]].map(|columns| halves(load(&columns)));
@@ -80,7 +95,13 @@ fn halves(bits: __m512i) -> __m512bh {
 
 /// Packs a tile whose numbers lie side by side one way or the other, if the tile is whole that way; see
 /// [`super::pack_rows`].
-pub fn pack(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: &mut [u32; TILE]) -> bool {
+pub fn pack(
+    side: Side<'_>,
+    first: usize,
+    step: usize,
+    pairs_first: bool,
+    tile: &mut [u32; TILE],
+) -> bool {
     let along = side.k_stride == 1 && step + DEPTH <= side.k;
     let across = side.stride == 1 && first + LANES <= side.count;
     if !Isa::Avx512Bf16.is_supported() || !(along || across) {
@@ -92,7 +113,14 @@ pub fn pack(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile: 
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn whole(side: Side<'_>, first: usize, step: usize, along: bool, turned: bool, tile: &mut [u32; TILE]) {
+fn whole(
+    side: Side<'_>,
+    first: usize,
+    step: usize,
+    along: bool,
+    turned: bool,
+    tile: &mut [u32; TILE],
+) {
     let from = &side.data[first * side.stride + step * side.k_stride..];
     let read = |values: &[f32]| {
         let (sixteen, _) = values.as_chunks::<LANES>();
@@ -113,7 +141,10 @@ fn whole(side: Side<'_>, first: usize, step: usize, along: bool, turned: bool, t
             *line = _mm512_cvtepu16_epi32(narrow(_mm512_cvtneps_pbh(read(pair))));
             if 2 * at + 1 < left {
                 let second = narrow(_mm512_cvtneps_pbh(read(&pair[side.k_stride..])));
-                *line = _mm512_or_si512(*line, _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(second)));
+                *line = _mm512_or_si512(
+                    *line,
+                    _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(second)),
+                );
             }
         }
     }
@@ -164,8 +195,12 @@ const ROUNDS: [[[i32; 16]; 2]; 4] = {
 fn transposed(mut lines: [__m512i; 16]) -> [__m512i; 16] {
     for (round, [upper, lower]) in ROUNDS.iter().enumerate() {
         // SAFETY: sixteen numbers are one load, an unaligned one.
-        let (upper, lower) =
-            unsafe { (_mm512_loadu_si512(upper.as_ptr().cast()), _mm512_loadu_si512(lower.as_ptr().cast())) };
+        let (upper, lower) = unsafe {
+            (
+                _mm512_loadu_si512(upper.as_ptr().cast()),
+                _mm512_loadu_si512(lower.as_ptr().cast()),
+            )
+        };
         let width = 1 << round;
         for pair in 0..8 {
             let at = pair / width * 2 * width + pair % width;

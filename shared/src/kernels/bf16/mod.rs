@@ -36,7 +36,10 @@ pub fn best() -> Isa {
 /// If the sizes disagree.
 #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 pub fn gemm(isa: Isa, a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>) {
-    assert!(out.rows() == a.count && out.cols() == b.count && a.k == b.k, "the sizes of A, B and C agree");
+    assert!(
+        out.rows() == a.count && out.cols() == b.count && a.k == b.k,
+        "the sizes of A, B and C agree"
+    );
     if let Start::Bias(bias) = start {
         assert_eq!(bias.len(), b.count, "expected one bias for each column");
     }
@@ -59,7 +62,12 @@ pub fn gemm(isa: Isa, a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: M
 }
 
 fn plain(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>) {
-    let halves = |pair: u32| (f32::from_bits(pair << 16), f32::from_bits(pair & 0xffff_0000));
+    let halves = |pair: u32| {
+        (
+            f32::from_bits(pair << 16),
+            f32::from_bits(pair & 0xffff_0000),
+        )
+    };
     for row in 0..a.count {
         begin(start, out.row(row));
         let lines = a.run(row / LANES, 0, a.deep());
@@ -88,7 +96,10 @@ mod tests {
         let mut cols = vec![u32::MAX; packed_len(b.cols, b.rows)];
         pack_rows(isa, a, &mut rows);
         pack_columns(isa, b, &mut cols);
-        let (rows, cols) = (Packed::new(&rows, a.rows, a.cols), Packed::new(&cols, b.cols, b.rows));
+        let (rows, cols) = (
+            Packed::new(&rows, a.rows, a.cols),
+            Packed::new(&cols, b.cols, b.rows),
+        );
         gemm(isa, rows, cols, start, MatrixMut::new(out, a.rows, b.cols));
     }
 
@@ -102,7 +113,13 @@ mod tests {
             assert_eq!(out, [19.0, 22.0, 43.0, 50.0]);
             product(isa, a, b, Start::Sum, &mut out);
             assert_eq!(out, [38.0, 44.0, 86.0, 100.0]);
-            product(isa, a.transposed(), b.transposed(), Start::Bias(&[1.0, 2.0]), &mut out);
+            product(
+                isa,
+                a.transposed(),
+                b.transposed(),
+                Start::Bias(&[1.0, 2.0]),
+                &mut out,
+            );
             assert_eq!(out, [24.0, 33.0, 35.0, 48.0]);
         }
     }
@@ -110,16 +127,36 @@ mod tests {
     #[test]
     fn nan_and_infinity_propagate_and_empty_sum_is_zero() {
         for isa in supported_sets("products of bfloat16", SETS) {
-            for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 0.0)] {
+            for (value, expected) in [
+                (f32::NAN, f32::NAN),
+                (f32::INFINITY, f32::INFINITY),
+                (1e-40, 0.0),
+            ] {
                 let (mut a, b) = ([0.0; 40], [1.0; 40]);
                 a[39] = value;
                 let mut out = [0.0];
-                product(isa, Matrix::new(&a, 1, 40), Matrix::new(&b, 40, 1), Start::Zero, &mut out);
+                product(
+                    isa,
+                    Matrix::new(&a, 1, 40),
+                    Matrix::new(&b, 40, 1),
+                    Start::Zero,
+                    &mut out,
+                );
                 let near = (out[0] - expected).abs() < 1e-38;
-                assert!(near || out[0] == expected || (out[0].is_nan() && expected.is_nan()), "{isa:?}: {}", out[0]);
+                assert!(
+                    near || out[0] == expected || (out[0].is_nan() && expected.is_nan()),
+                    "{isa:?}: {}",
+                    out[0]
+                );
             }
             let mut out = [9.0; 2];
-            product(isa, Matrix::new(&[], 2, 0), Matrix::new(&[], 0, 1), Start::Bias(&[3.0]), &mut out);
+            product(
+                isa,
+                Matrix::new(&[], 2, 0),
+                Matrix::new(&[], 0, 1),
+                Start::Bias(&[3.0]),
+                &mut out,
+            );
             assert_eq!(out, [3.0, 3.0]);
         }
     }
@@ -134,7 +171,13 @@ mod tests {
         pack_rows(best(), Matrix::new(&[2.0], 1, 1), &mut rows);
         let mut out = [0.0; 10];
         let part = Packed::new(&cols, 80, 1).part(64, 10);
-        gemm(best(), Packed::new(&rows, 1, 1), part, Start::Zero, MatrixMut::new(&mut out, 1, 10));
+        gemm(
+            best(),
+            Packed::new(&rows, 1, 1),
+            part,
+            Start::Zero,
+            MatrixMut::new(&mut out, 1, 10),
+        );
         let expected: Vec<f32> = (64..74u8).map(|value| 2.0 * f32::from(value)).collect();
         assert_eq!(out[..], expected);
     }

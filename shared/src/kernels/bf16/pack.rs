@@ -16,8 +16,25 @@ use half::bf16;
 /// # Panics
 /// If the length of `tiles` is not that of [`packed_len`].
 pub fn pack_rows(isa: Isa, a: Matrix<'_>, tiles: &mut [u32]) {
-    let Matrix { data, rows, cols, row_stride, col_stride } = a;
-    pack(isa, Side { data, count: rows, k: cols, stride: row_stride, k_stride: col_stride }, false, tiles);
+    let Matrix {
+        data,
+        rows,
+        cols,
+        row_stride,
+        col_stride,
+    } = a;
+    pack(
+        isa,
+        Side {
+            data,
+            count: rows,
+            k: cols,
+            stride: row_stride,
+            k_stride: col_stride,
+        },
+        false,
+        tiles,
+    );
 }
 
 /// Packs B.
@@ -28,20 +45,52 @@ pub fn pack_rows(isa: Isa, a: Matrix<'_>, tiles: &mut [u32]) {
 /// # Panics
 /// If the length of `tiles` is not that of [`packed_len`].
 pub fn pack_columns(isa: Isa, b: Matrix<'_>, tiles: &mut [u32]) {
-    let Matrix { data, rows, cols, row_stride, col_stride } = b;
-    pack(isa, Side { data, count: cols, k: rows, stride: col_stride, k_stride: row_stride }, true, tiles);
+    let Matrix {
+        data,
+        rows,
+        cols,
+        row_stride,
+        col_stride,
+    } = b;
+    pack(
+        isa,
+        Side {
+            data,
+            count: cols,
+            k: rows,
+            stride: col_stride,
+            k_stride: row_stride,
+        },
+        true,
+        tiles,
+    );
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
 fn pack(isa: Isa, side: Side<'_>, pairs_first: bool, tiles: &mut [u32]) {
-    assert_eq!(tiles.len(), packed_len(side.count, side.k), "{} x {} packed", side.count, side.k);
+    assert_eq!(
+        tiles.len(),
+        packed_len(side.count, side.k),
+        "{} x {} packed",
+        side.count,
+        side.k
+    );
     let isa = isa.supported();
-    let deep = Packed { tiles: &[], count: side.count, k: side.k }.deep();
+    let deep = Packed {
+        tiles: &[],
+        count: side.count,
+        k: side.k,
+    }
+    .deep();
     let (tiles, _) = tiles.as_chunks_mut::<TILE>();
     let wide = tiles.len() / deep.max(1);
     for nth in 0..tiles.len() {
         // Numbers are read in memory order.
-        let (at, step) = if side.k_stride == 1 { (nth / deep, nth % deep) } else { (nth % wide, nth / wide) };
+        let (at, step) = if side.k_stride == 1 {
+            (nth / deep, nth % deep)
+        } else {
+            (nth % wide, nth / wide)
+        };
         let tile = &mut tiles[at * deep + step];
         let (first, step) = (at * LANES, step * DEPTH);
         if first >= side.count {
@@ -67,7 +116,11 @@ fn pack_tile(side: Side<'_>, first: usize, step: usize, pairs_first: bool, tile:
     let mut rows = [[0; PAIRS]; LANES];
     for (line, row) in rows.iter_mut().enumerate() {
         for (pair, both) in row.iter_mut().enumerate() {
-            let (at, k) = if pairs_first { (first + pair, step + 2 * line) } else { (first + line, step + 2 * pair) };
+            let (at, k) = if pairs_first {
+                (first + pair, step + 2 * line)
+            } else {
+                (first + line, step + 2 * pair)
+            };
             *both = value(at, k) | value(at, k + 1) << 16;
         }
     }

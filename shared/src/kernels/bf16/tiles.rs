@@ -58,9 +58,17 @@ impl<'a> Packed<'a> {
     /// # Panics
     /// If there are fewer.
     pub fn part(self, first: usize, count: usize) -> Self {
-        assert!(first.is_multiple_of(BLOCK) && first + count <= self.count, "{count} from {first} of {}", self.count);
+        assert!(
+            first.is_multiple_of(BLOCK) && first + count <= self.count,
+            "{count} from {first} of {}",
+            self.count
+        );
         let from = first / LANES * self.deep() * TILE;
-        Self { tiles: &self.tiles[from..from + packed_len(count, self.k)], count, ..self }
+        Self {
+            tiles: &self.tiles[from..from + packed_len(count, self.k)],
+            count,
+            ..self
+        }
     }
 
     /// Tiles along the sum.
@@ -90,7 +98,13 @@ pub fn begin(start: Start<'_>, row: &mut [f32]) {
 /// Adds a block's sums to what C begins with, from row `first` and column `left` on.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub fn write(sums: &[[f32; BLOCK]], start: Start<'_>, out: &mut MatrixMut<'_>, first: usize, left: usize) {
+pub fn write(
+    sums: &[[f32; BLOCK]],
+    start: Start<'_>,
+    out: &mut MatrixMut<'_>,
+    first: usize,
+    left: usize,
+) {
     let right = out.cols().min(left + BLOCK);
     let mut before = [0.0; BLOCK];
     if let Start::Bias(bias) = start {
@@ -111,6 +125,10 @@ pub fn write(sums: &[[f32; BLOCK]], start: Start<'_>, out: &mut MatrixMut<'_>, f
 fn add(sums: &[f32; BLOCK], before: &[f32; BLOCK], start: Start<'_>, to: &mut [f32]) {
     match start {
         Start::Sum => to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum),
-        _ => to.iter_mut().zip(sums).zip(before).for_each(|((to, sum), before)| *to = sum + before),
+        _ => to
+            .iter_mut()
+            .zip(sums)
+            .zip(before)
+            .for_each(|((to, sum), before)| *to = sum + before),
     }
 }

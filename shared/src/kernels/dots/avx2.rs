@@ -50,7 +50,11 @@ impl Dots for Avx2 {
 /// queries `[Q, dim]`, rows `[R, dim]`
 #[target_feature(enable = "avx2,fma")]
 #[inline]
-fn tile_f32<const Q: usize, const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [[f32; 4]; R] {
+fn tile_f32<const Q: usize, const R: usize>(
+    queries: &[f32],
+    rows: &[f32],
+    dim: usize,
+) -> [[f32; 4]; R] {
     assert!(queries.len() == Q * dim && rows.len() == R * dim && Q <= 4);
     let whole = dim / 8 * 8;
     let mut sums = [[_mm256_setzero_ps(); 4]; R];
@@ -70,7 +74,10 @@ fn tile_f32<const Q: usize, const R: usize>(queries: &[f32], rows: &[f32], dim: 
     for row in 0..R {
         let [a, b, c, d] = sums[row];
         let lanes = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
-        let sums = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps::<1>(lanes));
+        let sums = _mm_add_ps(
+            _mm256_castps256_ps128(lanes),
+            _mm256_extractf128_ps::<1>(lanes),
+        );
         // SAFETY: four floats fit into the array.
         unsafe { _mm_storeu_ps(out[row].as_mut_ptr(), sums) };
         if whole < dim {
@@ -92,7 +99,10 @@ fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
     let width = dim.next_multiple_of(16);
     let mut wide = vec![0; lanes * width];
     for (codes, wide) in codes.chunks_exact(dim).zip(wide.chunks_exact_mut(width)) {
-        codes.iter().zip(wide).for_each(|(code, wide)| *wide = i16::from(*code));
+        codes
+            .iter()
+            .zip(wide)
+            .for_each(|(code, wide)| *wide = i16::from(*code));
     }
     wide
 }
@@ -104,7 +114,10 @@ fn widened(codes: &[i8], dim: usize, lanes: usize) -> Vec<i16> {
 pub fn tiles_i8(wide: &[i16], dim: usize, rows: &[i8], out: &mut [i32]) {
     let width = dim.next_multiple_of(16);
     let lanes = wide.len() / width;
-    assert!(lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes, "expected one place for each product");
+    assert!(
+        lanes.is_multiple_of(4) && out.len() == rows.len() / dim * lanes,
+        "expected one place for each product"
+    );
     for (pair, rows) in rows.chunks(2 * dim).enumerate() {
         for (quad, wide) in wide.chunks_exact(4 * width).enumerate() {
             let at = pair * 2 * lanes + quad * 4;
@@ -146,7 +159,10 @@ unsafe fn tile_i8<const R: usize>(wide: &[i16], rows: &[i8], dim: usize) -> [[i3
     for row in 0..R {
         let [a, b, c, d] = sums[row];
         let lanes = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
-        let sums = _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes));
+        let sums = _mm_add_epi32(
+            _mm256_castsi256_si128(lanes),
+            _mm256_extracti128_si256::<1>(lanes),
+        );
         // SAFETY: four integers fit into the array.
         unsafe { _mm_storeu_si128(out[row].as_mut_ptr().cast(), sums) };
     }

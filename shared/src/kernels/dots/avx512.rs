@@ -86,7 +86,11 @@ fn tile_f32<const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [[f32;
 }
 
 fn tail(left: usize) -> u16 {
-    if left >= 16 { u16::MAX } else { (1 << left) - 1 }
+    if left >= 16 {
+        u16::MAX
+    } else {
+        (1 << left) - 1
+    }
 }
 
 /// Sixteen rows share one reduction.
@@ -94,7 +98,9 @@ fn tail(left: usize) -> u16 {
 #[inline]
 fn dots_f32<'a>(query: &[f32], rows: impl Rows<'a, f32>, out: &mut [f32]) {
     if let [out] = out {
-        return rows.block(0, 1).for_each(|row| *out = sum_f32(row_f32(query, row)));
+        return rows
+            .block(0, 1)
+            .for_each(|row| *out = sum_f32(row_f32(query, row)));
     }
     for (block, out) in out.chunks_mut(16).enumerate() {
         let mut sums = [_mm512_setzero_ps(); 16];
@@ -116,7 +122,10 @@ fn row_f32(query: &[f32], row: &[f32]) -> __m512 {
         let mask = tail(dim - at);
         // SAFETY: the mask keeps the loads within the `dim` values of the query and of the row.
         let (q, r) = unsafe {
-            (_mm512_maskz_loadu_ps(mask, query.as_ptr().add(at)), _mm512_maskz_loadu_ps(mask, row.as_ptr().add(at)))
+            (
+                _mm512_maskz_loadu_ps(mask, query.as_ptr().add(at)),
+                _mm512_maskz_loadu_ps(mask, row.as_ptr().add(at)),
+            )
         };
         sum = _mm512_fmadd_ps(q, r, sum);
         at += 16;
@@ -158,13 +167,22 @@ fn row_i8(query: &[i8], row: &[i8]) -> __m512i {
         // SAFETY: at + 128 <= dim, the length of both slices; the loads are unaligned ones.
         unsafe {
             let load = |from: &[i8], at: usize| _mm512_loadu_si512(from.as_ptr().add(at).cast());
-            even = _mm512_dpbusd_epi32(even, _mm512_xor_si512(load(row, at), flip), load(query, at));
-            odd = _mm512_dpbusd_epi32(odd, _mm512_xor_si512(load(row, at + 64), flip), load(query, at + 64));
+            even =
+                _mm512_dpbusd_epi32(even, _mm512_xor_si512(load(row, at), flip), load(query, at));
+            odd = _mm512_dpbusd_epi32(
+                odd,
+                _mm512_xor_si512(load(row, at + 64), flip),
+                load(query, at + 64),
+            );
         }
         at += 128;
     }
     while at < dim {
-        let mask = if dim - at >= 64 { u64::MAX } else { (1 << (dim - at)) - 1 };
+        let mask = if dim - at >= 64 {
+            u64::MAX
+        } else {
+            (1 << (dim - at)) - 1
+        };
         // SAFETY: the mask keeps the loads within `dim` codes; what it leaves out of the query is 0 and adds nothing.
         unsafe {
             let load = |from: &[i8]| _mm512_maskz_loadu_epi8(mask, from.as_ptr().add(at));
@@ -190,7 +208,10 @@ fn sum_f32(lanes: __m512) -> f32 {
     let twos = _mm512_add_ps(lanes, _mm512_permute_ps::<0b_01_00_11_10>(lanes));
     let fours = _mm512_add_ps(twos, _mm512_permute_ps::<0b_10_11_00_01>(twos));
     let eights = _mm512_add_ps(fours, _mm512_shuffle_f32x4::<0b_10_11_00_01>(fours, fours));
-    _mm512_cvtss_f32(_mm512_add_ps(eights, _mm512_shuffle_f32x4::<0b_01_00_11_10>(eights, eights)))
+    _mm512_cvtss_f32(_mm512_add_ps(
+        eights,
+        _mm512_shuffle_f32x4::<0b_01_00_11_10>(eights, eights),
+    ))
 }
 
 /// Lane n is the sum of the lanes of `sums[n]`: neighbours but one first, then neighbours, then quarters of the register.
@@ -202,11 +223,21 @@ fn reduced_f32(sums: [__m512; 16]) -> __m512 {
         _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b))
     });
     let fours: [__m512; 4] = std::array::from_fn(|n| {
-        let (a, b) = (_mm512_castps_pd(twos[2 * n]), _mm512_castps_pd(twos[2 * n + 1]));
-        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)))
+        let (a, b) = (
+            _mm512_castps_pd(twos[2 * n]),
+            _mm512_castps_pd(twos[2 * n + 1]),
+        );
+        _mm512_add_ps(
+            _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+            _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)),
+        )
     });
-    let halves =
-        |a: __m512, b: __m512| _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+    let halves = |a: __m512, b: __m512| {
+        _mm512_add_ps(
+            _mm512_shuffle_f32x4::<0x88>(a, b),
+            _mm512_shuffle_f32x4::<0xdd>(a, b),
+        )
+    };
     halves(halves(fours[0], fours[1]), halves(fours[2], fours[3]))
 }
 
@@ -223,7 +254,10 @@ fn reduced_i32(sums: [__m512i; 16]) -> __m512i {
         _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
     });
     let halves = |a: __m512i, b: __m512i| {
-        _mm512_add_epi32(_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xdd>(a, b))
+        _mm512_add_epi32(
+            _mm512_shuffle_i32x4::<0x88>(a, b),
+            _mm512_shuffle_i32x4::<0xdd>(a, b),
+        )
     };
     halves(halves(fours[0], fours[1]), halves(fours[2], fours[3]))
 }

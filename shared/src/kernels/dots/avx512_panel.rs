@@ -43,16 +43,31 @@ pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<Line> {
 /// # Shapes
 /// sums `[lanes]`, each query's codes added up; rows `[n, dim]`, out `[n up to a multiple of 48, lanes]` at least;
 /// `bytes` is any buffer, reused between calls
-pub fn tiles_i8(panels: &[Line], sums: &[i32], dim: usize, rows: &[i8], bytes: &mut Vec<u8>, out: &mut [i32]) {
+pub fn tiles_i8(
+    panels: &[Line],
+    sums: &[i32],
+    dim: usize,
+    rows: &[i8],
+    bytes: &mut Vec<u8>,
+    out: &mut [i32],
+) {
     let (lanes, width) = (sums.len(), dim.div_ceil(4) * 4);
     let lines = lanes * width / (4 * LANES);
-    assert!(lanes.is_multiple_of(LANES) && panels.len() == lines, "panels of {lanes} queries");
+    assert!(
+        lanes.is_multiple_of(LANES) && panels.len() == lines,
+        "panels of {lanes} queries"
+    );
     let padded = (rows.len() / dim).next_multiple_of(48);
-    assert!(out.len() >= padded * lanes, "expected {padded} rows of sums");
+    assert!(
+        out.len() >= padded * lanes,
+        "expected {padded} rows of sums"
+    );
     // Flipped rows, and rows of anything up to the end of the last tile.
     bytes.resize(bytes.len().max(padded * width), 0);
     for (row, flipped) in rows.chunks_exact(dim).zip(bytes.chunks_exact_mut(width)) {
-        row.iter().zip(flipped).for_each(|(code, flipped)| *flipped = code.cast_unsigned() ^ 0x80);
+        row.iter()
+            .zip(flipped)
+            .for_each(|(code, flipped)| *flipped = code.cast_unsigned() ^ 0x80);
     }
     let tiles = |height: usize| (rows.len() / dim).div_ceil(height);
     for first in (0..lanes).step_by(GROUPS * LANES) {
@@ -65,16 +80,44 @@ pub fn tiles_i8(panels: &[Line], sums: &[i32], dim: usize, rows: &[i8], bytes: &
             let out = out.as_mut_ptr().add(first);
             match groups {
                 4 => (0..tiles(6)).for_each(|t| {
-                    tile::<4, 6>(panel, sums, &bytes[t * 6 * width..], width, out.add(t * 6 * lanes), lanes)
+                    tile::<4, 6>(
+                        panel,
+                        sums,
+                        &bytes[t * 6 * width..],
+                        width,
+                        out.add(t * 6 * lanes),
+                        lanes,
+                    )
                 }),
                 3 => (0..tiles(8)).for_each(|t| {
-                    tile::<3, 8>(panel, sums, &bytes[t * 8 * width..], width, out.add(t * 8 * lanes), lanes)
+                    tile::<3, 8>(
+                        panel,
+                        sums,
+                        &bytes[t * 8 * width..],
+                        width,
+                        out.add(t * 8 * lanes),
+                        lanes,
+                    )
                 }),
                 2 => (0..tiles(12)).for_each(|t| {
-                    tile::<2, 12>(panel, sums, &bytes[t * 12 * width..], width, out.add(t * 12 * lanes), lanes)
+                    tile::<2, 12>(
+                        panel,
+                        sums,
+                        &bytes[t * 12 * width..],
+                        width,
+                        out.add(t * 12 * lanes),
+                        lanes,
+                    )
                 }),
                 _ => (0..tiles(16)).for_each(|t| {
-                    tile::<1, 16>(panel, sums, &bytes[t * 16 * width..], width, out.add(t * 16 * lanes), lanes)
+                    tile::<1, 16>(
+                        panel,
+                        sums,
+                        &bytes[t * 16 * width..],
+                        width,
+                        out.add(t * 16 * lanes),
+                        lanes,
+                    )
                 }),
             }
         }
@@ -95,7 +138,9 @@ unsafe fn tile<const G: usize, const R: usize>(
     out: *mut i32,
     lanes: usize,
 ) {
-    debug_assert!(panel.len() == width / 4 * G && sums.len() == G * LANES && rows.len() >= R * width);
+    debug_assert!(
+        panel.len() == width / 4 * G && sums.len() == G * LANES && rows.len() >= R * width
+    );
     let mut totals = [[_mm512_setzero_si512(); G]; R];
     // SAFETY: as the caller promises; loads of lines are aligned, other loads and stores are unaligned ones.
     unsafe {
@@ -105,12 +150,19 @@ unsafe fn tile<const G: usize, const R: usize>(
             (0..R).for_each(|row| totals[row][group] = start);
         }
         for step in 0..width / 4 {
-            let queries: [__m512i; G] =
-                std::array::from_fn(|group| _mm512_load_si512(panel.as_ptr().add(step * G + group).cast()));
+            let queries: [__m512i; G] = std::array::from_fn(|group| {
+                _mm512_load_si512(panel.as_ptr().add(step * G + group).cast())
+            });
             for row in 0..R {
-                let four = _mm512_set1_epi32(rows.as_ptr().add(row * width + step * 4).cast::<i32>().read_unaligned());
+                let four = _mm512_set1_epi32(
+                    rows.as_ptr()
+                        .add(row * width + step * 4)
+                        .cast::<i32>()
+                        .read_unaligned(),
+                );
                 for group in 0..G {
-                    totals[row][group] = _mm512_dpbusd_epi32(totals[row][group], four, queries[group]);
+                    totals[row][group] =
+                        _mm512_dpbusd_epi32(totals[row][group], four, queries[group]);
                 }
             }
         }

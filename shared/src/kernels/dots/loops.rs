@@ -2,7 +2,10 @@
 
 #[cfg(target_arch = "aarch64")]
 pub use super::neon::Neon as Base;
-#[cfg(not(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+#[cfg(not(any(
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+)))]
 pub use super::plain::Plain as Base;
 use super::rows::Rows;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -12,7 +15,11 @@ pub use super::wasm::Simd128 as Base;
 #[cfg(test)]
 pub const SETS: &[crate::kernels::Isa] = {
     use crate::kernels::Isa;
-    if cfg!(target_arch = "x86_64") { &[Isa::Scalar, Isa::Avx2, Isa::Avx512Vnni] } else { &[Isa::Scalar, Isa::Base] }
+    if cfg!(target_arch = "x86_64") {
+        &[Isa::Scalar, Isa::Avx2, Isa::Avx512Vnni]
+    } else {
+        &[Isa::Scalar, Isa::Base]
+    }
 };
 
 /// Calls a function with the loops of the best set that `isa` includes, as [`dispatch!`](crate::kernels::isa::dispatch) does.
@@ -100,7 +107,10 @@ const SET: usize = 4 * QUERIES;
 #[inline(always)]
 pub fn tiles<D: Dots>(queries: &[f32], dim: usize, rows: &[f32], out: &mut [f32]) {
     let lanes = queries.len() / dim;
-    assert!(lanes.is_multiple_of(SET) && out.len() == rows.len() / dim * lanes, "expected one place for each product");
+    assert!(
+        lanes.is_multiple_of(SET) && out.len() == rows.len() / dim * lanes,
+        "expected one place for each product"
+    );
     for (set, queries) in queries.chunks_exact(SET * dim).enumerate() {
         for (tile, rows) in rows.chunks(D::ROWS.max(1) * dim).enumerate() {
             for (quad, queries) in queries.chunks_exact(QUERIES * dim).enumerate() {

@@ -36,7 +36,10 @@ pub fn across<T: Copy + Number>(
     let lanes = scales.len();
     for (row, sums) in sums.chunks_exact(lanes).enumerate() {
         let row_scale = row_scales.map(|scales| scales[row]);
-        let groups = sums.chunks_exact(LANES).zip(scales.chunks_exact(LANES)).zip(thresholds.chunks_exact(LANES));
+        let groups = sums
+            .chunks_exact(LANES)
+            .zip(scales.chunks_exact(LANES))
+            .zip(thresholds.chunks_exact(LANES));
         for (group, ((sums, scales), thresholds)) in groups.enumerate() {
             let mut scores = [0.0f32; LANES];
             let mut any = 0;
@@ -50,7 +53,11 @@ pub fn across<T: Copy + Number>(
             for lane in 0..LANES {
                 let query = group * LANES + lane;
                 if query < count && passes(scores[lane], thresholds[lane]) {
-                    hits.push(Hit { query: query as u32, row: row as u32, score: scores[lane] });
+                    hits.push(Hit {
+                        query: query as u32,
+                        row: row as u32,
+                        score: scores[lane],
+                    });
                 }
             }
         }
@@ -75,7 +82,9 @@ pub fn along<T: Copy + Number>(
         let mut scores = [f32::NEG_INFINITY; LANES];
         match row_scales {
             Some(row_scales) => {
-                for ((score, sum), row_scale) in scores.iter_mut().zip(sums).zip(&row_scales[first..]) {
+                for ((score, sum), row_scale) in
+                    scores.iter_mut().zip(sums).zip(&row_scales[first..])
+                {
                     *score = sum.score(Some(*row_scale), scale);
                 }
             }
@@ -94,7 +103,11 @@ pub fn along<T: Copy + Number>(
         }
         for (at, score) in scores.iter().enumerate().take(sums.len()) {
             if passes(*score, threshold) {
-                hits.push(Hit { query: query as u32, row: (first + at) as u32, score: *score });
+                hits.push(Hit {
+                    query: query as u32,
+                    row: (first + at) as u32,
+                    score: *score,
+                });
             }
         }
     }

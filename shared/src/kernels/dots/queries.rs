@@ -65,7 +65,15 @@ impl QueriesI8 {
                 with_dots!(isa, pack(codes: &[i8], dim: usize, lanes: usize) -> Packed)
             }
         };
-        Self { isa, dim, count, codes, sums, scales: padded, packed }
+        Self {
+            isa,
+            dim,
+            count,
+            codes,
+            sums,
+            scales: padded,
+            packed,
+        }
     }
 
     /// The number of queries.
@@ -95,7 +103,11 @@ impl QueriesI8 {
         hits: &mut Vec<Hit>,
     ) {
         check(self.dim, rows.len(), row_scales.len());
-        assert_eq!(thresholds.len(), self.count, "expected one threshold for each query");
+        assert_eq!(
+            thresholds.len(),
+            self.count,
+            "expected one threshold for each query"
+        );
         let queries = self;
         with_dots!(
             self.isa,
@@ -121,36 +133,82 @@ fn byte_hits<D: Dots>(
     scratch: &mut Scratch,
     hits: &mut Vec<Hit>,
 ) {
-    let QueriesI8 { dim, codes, sums, scales, packed, .. } = queries;
-    let Scratch { ints, thresholds: padded, .. } = scratch;
+    let QueriesI8 {
+        dim,
+        codes,
+        sums,
+        scales,
+        packed,
+        ..
+    } = queries;
+    let Scratch {
+        ints,
+        thresholds: padded,
+        ..
+    } = scratch;
     padded.clear();
     padded.extend_from_slice(thresholds);
     padded.resize(sums.len(), f32::INFINITY);
-    for (block, (rows, row_scales)) in rows.chunks(ROWS * dim).zip(row_scales.chunks(ROWS)).enumerate() {
+    for (block, (rows, row_scales)) in rows
+        .chunks(ROWS * dim)
+        .zip(row_scales.chunks(ROWS))
+        .enumerate()
+    {
         let first = hits.len();
         ints.resize(ROWS * sums.len(), 0);
         match packed {
             Packed::None => {
                 let out = &mut ints[..row_scales.len()];
                 for (query, codes) in codes.chunks_exact(*dim).enumerate() {
-                    D::bytes(codes, sums[query], Consecutive { values: rows, dim: *dim }, out);
-                    pick::along(out, Some(row_scales), scales[query], thresholds[query], query, hits);
+                    D::bytes(
+                        codes,
+                        sums[query],
+                        Consecutive {
+                            values: rows,
+                            dim: *dim,
+                        },
+                        out,
+                    );
+                    pick::along(
+                        out,
+                        Some(row_scales),
+                        scales[query],
+                        thresholds[query],
+                        query,
+                        hits,
+                    );
                 }
             }
             #[cfg(target_arch = "x86_64")]
             Packed::Wide(wide) => {
                 let products = &mut ints[..row_scales.len() * sums.len()];
                 avx2::tiles_i8(wide, *dim, rows, products);
-                pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+                pick::across(
+                    products,
+                    Some(row_scales),
+                    scales,
+                    padded,
+                    queries.count,
+                    hits,
+                );
             }
             #[cfg(target_arch = "x86_64")]
             Packed::Panels(panels) => {
                 avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
                 let products = &ints[..row_scales.len() * sums.len()];
-                pick::across(products, Some(row_scales), scales, padded, queries.count, hits);
+                pick::across(
+                    products,
+                    Some(row_scales),
+                    scales,
+                    padded,
+                    queries.count,
+                    hits,
+                );
             }
         }
-        hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
+        hits[first..]
+            .iter_mut()
+            .for_each(|hit| hit.row += (block * ROWS) as u32);
     }
 }
 
@@ -181,7 +239,12 @@ impl QueriesF32 {
         if count >= FEW {
             values.resize(count.next_multiple_of(LANES) * dim, 0.0);
         }
-        Self { isa, dim, count, values }
+        Self {
+            isa,
+            dim,
+            count,
+            values,
+        }
     }
 
     /// The number of queries.
@@ -201,9 +264,19 @@ impl QueriesF32 {
     ///
     /// # Panics
     /// If the sizes disagree.
-    pub fn hits(&self, rows: &[f32], thresholds: &[f32], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
+    pub fn hits(
+        &self,
+        rows: &[f32],
+        thresholds: &[f32],
+        scratch: &mut Scratch,
+        hits: &mut Vec<Hit>,
+    ) {
         check(self.dim, rows.len(), rows.len() / self.dim);
-        assert_eq!(thresholds.len(), self.count, "expected one threshold for each query");
+        assert_eq!(
+            thresholds.len(),
+            self.count,
+            "expected one threshold for each query"
+        );
         let queries = self;
         with_dots!(
             self.isa,
@@ -222,8 +295,14 @@ fn float_hits<D: Dots>(
     scratch: &mut Scratch,
     hits: &mut Vec<Hit>,
 ) {
-    let QueriesF32 { dim, count, values, .. } = queries;
-    let Scratch { floats, thresholds: padded, .. } = scratch;
+    let QueriesF32 {
+        dim, count, values, ..
+    } = queries;
+    let Scratch {
+        floats,
+        thresholds: padded,
+        ..
+    } = scratch;
     let lanes = count.next_multiple_of(LANES);
     padded.clear();
     padded.extend_from_slice(thresholds);
@@ -238,10 +317,19 @@ fn float_hits<D: Dots>(
         } else {
             let out = &mut floats[..rows.len() / dim];
             for (query, values) in values.chunks_exact(*dim).take(*count).enumerate() {
-                D::floats(values, Consecutive { values: rows, dim: *dim }, out);
+                D::floats(
+                    values,
+                    Consecutive {
+                        values: rows,
+                        dim: *dim,
+                    },
+                    out,
+                );
                 pick::along(out, None, 1.0, thresholds[query], query, hits);
             }
         }
-        hits[first..].iter_mut().for_each(|hit| hit.row += (block * ROWS) as u32);
+        hits[first..]
+            .iter_mut()
+            .for_each(|hit| hit.row += (block * ROWS) as u32);
     }
 }

@@ -61,7 +61,11 @@ impl QueryI8 {
     /// # Shapes
     /// codes `[dim]`
     pub fn new(codes: Vec<i8>) -> Self {
-        Self { isa: Isa::best().supported(), sum: sum(&codes), codes }
+        Self {
+            isa: Isa::best().supported(),
+            sum: sum(&codes),
+            codes,
+        }
     }
 
     /// The codes.
@@ -92,25 +96,46 @@ impl QueryI8 {
 
 pub(super) fn floats(isa: Isa, query: &[f32], values: &[f32], out: &mut [f32]) {
     check(query.len(), values.len(), out.len());
-    let rows = Consecutive { values, dim: query.len() };
+    let rows = Consecutive {
+        values,
+        dim: query.len(),
+    };
     with_dots!(isa, float_rows(query: &[f32], rows: Consecutive<'_, f32>, out: &mut [f32]));
 }
 
 pub(super) fn floats_at(isa: Isa, query: &[f32], values: &[f32], numbers: &[u32], out: &mut [f32]) {
     check_numbers(query.len(), values.len(), numbers, out.len());
-    let rows = Numbered { values, dim: query.len(), numbers };
+    let rows = Numbered {
+        values,
+        dim: query.len(),
+        numbers,
+    };
     with_dots!(isa, float_rows(query: &[f32], rows: Numbered<'_, f32>, out: &mut [f32]));
 }
 
 pub(super) fn bytes(isa: Isa, query: &[i8], sum: i32, values: &[i8], out: &mut [i32]) {
     check(query.len(), values.len(), out.len());
-    let rows = Consecutive { values, dim: query.len() };
+    let rows = Consecutive {
+        values,
+        dim: query.len(),
+    };
     with_dots!(isa, byte_rows(query: &[i8], sum: i32, rows: Consecutive<'_, i8>, out: &mut [i32]));
 }
 
-pub(super) fn bytes_at(isa: Supported, query: &[i8], sum: i32, values: &[i8], numbers: &[u32], out: &mut [i32]) {
+pub(super) fn bytes_at(
+    isa: Supported,
+    query: &[i8],
+    sum: i32,
+    values: &[i8],
+    numbers: &[u32],
+    out: &mut [i32],
+) {
     check_numbers(query.len(), values.len(), numbers, out.len());
-    let rows = Numbered { values, dim: query.len(), numbers };
+    let rows = Numbered {
+        values,
+        dim: query.len(),
+        numbers,
+    };
     with_dots!(isa, byte_rows(query: &[i8], sum: i32, rows: Numbered<'_, i8>, out: &mut [i32]));
 }
 
@@ -135,7 +160,11 @@ pub(super) fn sum(codes: &[i8]) -> i32 {
 }
 
 pub(super) fn check(dim: usize, values: usize, rows: usize) {
-    assert!(dim > 0 && values == dim * rows, "{rows} rows of {dim} values need {}, found {values}", dim * rows);
+    assert!(
+        dim > 0 && values == dim * rows,
+        "{rows} rows of {dim} values need {}, found {values}",
+        dim * rows
+    );
 }
 
 fn check_numbers(dim: usize, values: usize, numbers: &[u32], out: usize) {

@@ -31,7 +31,13 @@ pub struct Numbered<'a, T> {
 impl<'a, T: Copy> Rows<'a, T> for Numbered<'a, T> {
     #[inline(always)]
     fn block(self, first: usize, count: usize) -> impl Iterator<Item = &'a [T]> {
-        let Self { values, dim, numbers } = self;
-        numbers[first..][..count].iter().map(move |number| &values[*number as usize * dim..][..dim])
+        let Self {
+            values,
+            dim,
+            numbers,
+        } = self;
+        numbers[first..][..count]
+            .iter()
+            .map(move |number| &values[*number as usize * dim..][..dim])
     }
 }

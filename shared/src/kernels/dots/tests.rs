@@ -28,29 +28,52 @@ fn all_i8(isa: Isa, queries: &[i8], rows: &[i8], dim: usize) -> Vec<f32> {
     let (count, row_count) = (queries.len() / dim, rows.len() / dim);
     let queries = QueriesI8::on(isa, queries.to_vec(), &vec![1.0; count], dim);
     let mut hits = Vec::new();
-    queries.hits(rows, &vec![1.0; row_count], &vec![f32::NAN; count], &mut Scratch::default(), &mut hits);
+    queries.hits(
+        rows,
+        &vec![1.0; row_count],
+        &vec![f32::NAN; count],
+        &mut Scratch::default(),
+        &mut hits,
+    );
     in_order(&hits, count)
 }
 
 fn all_f32(isa: Isa, queries: &[f32], rows: &[f32], dim: usize) -> Vec<f32> {
     let queries = QueriesF32::on(isa, queries, dim);
     let mut hits = Vec::new();
-    queries.hits(rows, &vec![f32::NAN; queries.len()], &mut Scratch::default(), &mut hits);
+    queries.hits(
+        rows,
+        &vec![f32::NAN; queries.len()],
+        &mut Scratch::default(),
+        &mut hits,
+    );
     in_order(&hits, queries.len())
 }
 
 fn in_order(hits: &[Hit], count: usize) -> Vec<f32> {
     let mut hits = hits.to_vec();
     hits.sort_by_key(|hit| (hit.row, hit.query));
-    assert!(hits.iter().enumerate().all(|(at, hit)| hit.row as usize * count + hit.query as usize == at));
+    assert!(
+        hits.iter()
+            .enumerate()
+            .all(|(at, hit)| hit.row as usize * count + hit.query as usize == at)
+    );
     hits.iter().map(|hit| hit.score).collect()
 }
 
 #[test]
 fn dot_product_matches_hand_computed_values() {
     for isa in sets() {
-        assert_eq!(f32_on(isa, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, -1.0, 0.0, 1.0]), [32.0, 2.0], "{isa:?}");
-        assert_eq!(i8_on(isa, &[1, 2, 3], &[4, 5, 6, -127, 0, 127]), [32, 254], "{isa:?}");
+        assert_eq!(
+            f32_on(isa, &[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0, -1.0, 0.0, 1.0]),
+            [32.0, 2.0],
+            "{isa:?}"
+        );
+        assert_eq!(
+            i8_on(isa, &[1, 2, 3], &[4, 5, 6, -127, 0, 127]),
+            [32, 254],
+            "{isa:?}"
+        );
     }
 }
 
@@ -63,11 +86,22 @@ fn row_number_out_of_range_panics() {
 #[test]
 fn extremes_do_not_overflow() {
     for isa in sets() {
-        for (query, row) in [(-127, 127), (127, 127), (-127, -127), (127, -127), (-128, -128), (-128, 127)] {
+        for (query, row) in [
+            (-127, 127),
+            (127, 127),
+            (-127, -127),
+            (127, -127),
+            (-128, -128),
+            (-128, 127),
+        ] {
             for dim in [4096, 4099] {
                 let expected = i32::from(query as i8) * i32::from(row as i8) * dim as i32;
                 let rows = vec![row as i8; 17 * dim];
-                assert_eq!(i8_on(isa, &vec![query as i8; dim], &rows), [expected; 17], "{isa:?}");
+                assert_eq!(
+                    i8_on(isa, &vec![query as i8; dim], &rows),
+                    [expected; 17],
+                    "{isa:?}"
+                );
                 let all = all_i8(isa, &vec![query as i8; 5 * dim], &rows, dim);
                 assert_eq!(all, [expected as f32; 85], "{isa:?}");
             }
@@ -78,17 +112,30 @@ fn extremes_do_not_overflow() {
 #[test]
 fn non_finite_values_propagate() {
     for isa in sets() {
-        for (bad, dim) in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].into_iter().zip([37, 64, 3]) {
+        for (bad, dim) in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY]
+            .into_iter()
+            .zip([37, 64, 3])
+        {
             let mut row = vec![1.0; dim];
             row[dim - 1] = bad;
             let good = vec![1.0; dim];
-            for out in [f32_on(isa, &good, &row), f32_on(isa, &row, &good), all_f32(isa, &row.repeat(6), &good, dim)] {
+            for out in [
+                f32_on(isa, &good, &row),
+                f32_on(isa, &row, &good),
+                all_f32(isa, &row.repeat(6), &good, dim),
+            ] {
                 assert!(out.iter().all(|score| !score.is_finite()), "{isa:?}");
             }
             // Its neighbours are unaffected.
             let rows = [good.clone(), row.clone(), good.clone()].concat();
             let out = all_f32(isa, &good.repeat(6), &rows, dim);
-            assert!(out[..6].iter().chain(&out[12..]).all(|score| *score == dim as f32), "{isa:?}");
+            assert!(
+                out[..6]
+                    .iter()
+                    .chain(&out[12..])
+                    .all(|score| *score == dim as f32),
+                "{isa:?}"
+            );
         }
     }
 }
@@ -98,8 +145,16 @@ fn denormals_are_summed() {
     for isa in sets() {
         // 2^-149, the smallest of all, times 1.
         let smallest = f32::from_bits(1);
-        assert_eq!(f32_on(isa, &[1.0; 33], &[smallest; 33]), [f32::from_bits(33)], "{isa:?}");
-        assert_eq!(all_f32(isa, &[1.0; 33 * 5], &[smallest; 33], 33), [f32::from_bits(33); 5], "{isa:?}");
+        assert_eq!(
+            f32_on(isa, &[1.0; 33], &[smallest; 33]),
+            [f32::from_bits(33)],
+            "{isa:?}"
+        );
+        assert_eq!(
+            all_f32(isa, &[1.0; 33 * 5], &[smallest; 33], 33),
+            [f32::from_bits(33); 5],
+            "{isa:?}"
+        );
     }
 }
 
@@ -111,17 +166,37 @@ fn scores_above_the_threshold_are_hits() {
             let (mut hits, mut scratch) = (Vec::new(), Scratch::default());
             // Scores 0.5 × 2 × (1, 2, 3, NaN); a threshold of 2.
             let scales = [2.0, 2.0, 2.0, f32::NAN];
-            queries.hits(&[1, 2, 3, 1], &scales, &vec![2.0; count], &mut scratch, &mut hits);
+            queries.hits(
+                &[1, 2, 3, 1],
+                &scales,
+                &vec![2.0; count],
+                &mut scratch,
+                &mut hits,
+            );
             let of = |hits: &[Hit], query: usize| -> Vec<u32> {
-                hits.iter().filter(|hit| hit.query as usize == query).map(|hit| hit.row).collect()
+                hits.iter()
+                    .filter(|hit| hit.query as usize == query)
+                    .map(|hit| hit.row)
+                    .collect()
             };
-            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{isa:?} {count} {hits:?}");
+            assert!(
+                (0..count).all(|query| of(&hits, query) == [2, 3]),
+                "{isa:?} {count} {hits:?}"
+            );
             assert_eq!(hits.len(), 2 * count);
 
             let floats = QueriesF32::on(isa, &vec![1.0; count], 1);
             hits.clear();
-            floats.hits(&[1.0, 2.0, 3.0, f32::NAN], &vec![2.0; count], &mut scratch, &mut hits);
-            assert!((0..count).all(|query| of(&hits, query) == [2, 3]), "{isa:?} {count}");
+            floats.hits(
+                &[1.0, 2.0, 3.0, f32::NAN],
+                &vec![2.0; count],
+                &mut scratch,
+                &mut hits,
+            );
+            assert!(
+                (0..count).all(|query| of(&hits, query) == [2, 3]),
+                "{isa:?} {count}"
+            );
             assert_eq!(hits.len(), 2 * count);
         }
     }
@@ -130,7 +205,9 @@ fn scores_above_the_threshold_are_hits() {
 fn codes(count: usize, seed: u64) -> Vec<i8> {
     let mut state = seed;
     let mut next = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (state >> 56) as u8 as i8
     };
     (0..count).map(|_| next()).collect()

@@ -110,7 +110,10 @@ pub fn gemm(isa: Isa, a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: Matr
     let (m, k, n) = (a.rows, a.cols, out.cols());
     assert_eq!(out.rows(), m, "the product has as many rows as A");
     assert_eq!(panels.len(), packed_len(k, n), "B is {k} x {n}");
-    assert!(a.col_stride == 1 || a.row_stride == 1 || m * k == 0, "A is read along its rows or its columns");
+    assert!(
+        a.col_stride == 1 || a.row_stride == 1 || m * k == 0,
+        "A is read along its rows or its columns"
+    );
     if let Start::Bias(bias) = start {
         assert_eq!(bias.len(), n, "expected one bias for each column");
     }
@@ -145,9 +148,21 @@ mod tests {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
         for isa in sets() {
             let mut out = [100.0; 4];
-            product(isa, Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2), Start::Zero, &mut out);
+            product(
+                isa,
+                Matrix::new(&a, 2, 2),
+                Matrix::new(&b, 2, 2),
+                Start::Zero,
+                &mut out,
+            );
             assert_eq!(out, [19.0, 22.0, 43.0, 50.0]);
-            product(isa, Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2), Start::Sum, &mut out);
+            product(
+                isa,
+                Matrix::new(&a, 2, 2),
+                Matrix::new(&b, 2, 2),
+                Start::Sum,
+                &mut out,
+            );
             assert_eq!(out, [38.0, 44.0, 86.0, 100.0]);
             product(
                 isa,
@@ -173,11 +188,21 @@ mod tests {
     #[test]
     fn nan_infinity_and_denormals_propagate() {
         for isa in sets() {
-            for (value, expected) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (1e-40, 1e-40)] {
+            for (value, expected) in [
+                (f32::NAN, f32::NAN),
+                (f32::INFINITY, f32::INFINITY),
+                (1e-40, 1e-40),
+            ] {
                 let mut a = [0.0; 17];
                 a[16] = value;
                 let mut out = [0.0];
-                product(isa, Matrix::new(&a, 1, 17), Matrix::new(&[1.0; 17], 17, 1), Start::Zero, &mut out);
+                product(
+                    isa,
+                    Matrix::new(&a, 1, 17),
+                    Matrix::new(&[1.0; 17], 17, 1),
+                    Start::Zero,
+                    &mut out,
+                );
                 assert!(
                     out[0].total_cmp(&expected).is_eq() || (out[0].is_nan() && expected.is_nan()),
                     "{isa:?}: {}",

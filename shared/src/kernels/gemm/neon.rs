@@ -17,7 +17,14 @@ impl Vector for Neon {
     fn load(from: &Lane) -> [float32x4_t; 4] {
         let from = from.as_ptr();
         // SAFETY: sixteen floats are four loads.
-        unsafe { [vld1q_f32(from), vld1q_f32(from.add(4)), vld1q_f32(from.add(8)), vld1q_f32(from.add(12))] }
+        unsafe {
+            [
+                vld1q_f32(from),
+                vld1q_f32(from.add(4)),
+                vld1q_f32(from.add(8)),
+                vld1q_f32(from.add(12)),
+            ]
+        }
     }
 
     #[inline(always)]

@@ -57,7 +57,13 @@ impl Vector for Plain {
 #[inline(always)]
 pub fn multiply<V: Vector>(a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: MatrixMut<'_>) {
     let (rows, cols) = (a.rows, out.cols());
-    let mut product = Product { a, panels, start, out, registers: PhantomData::<V> };
+    let mut product = Product {
+        a,
+        panels,
+        start,
+        out,
+        registers: PhantomData::<V>,
+    };
     for_each_tile(&mut product, rows, cols);
 }
 
@@ -75,7 +81,13 @@ impl<V: Vector> Tiled for Product<'_, V> {
 
     #[inline(always)]
     fn tile<const R: usize, const P: usize>(&mut self, row: usize, panel: usize) {
-        let Self { a, panels, start, out, .. } = self;
+        let Self {
+            a,
+            panels,
+            start,
+            out,
+            ..
+        } = self;
         let body = &panels[panel * a.cols * LANES..][..P * a.cols * LANES];
         tile::<V, R, P>(a, row, body, panel, *start, out);
     }
@@ -102,8 +114,11 @@ fn tile<V: Vector, const R: usize, const P: usize>(
             }
         }
     }
-    let panels: [&[Lane]; P] =
-        std::array::from_fn(|p| &body[p * k * LANES..(p + 1) * k * LANES].as_chunks::<LANES>().0[..k]);
+    let panels: [&[Lane]; P] = std::array::from_fn(|p| {
+        &body[p * k * LANES..(p + 1) * k * LANES]
+            .as_chunks::<LANES>()
+            .0[..k]
+    });
     if a.col_stride == 1 {
         let rows: [&[f32]; R] = std::array::from_fn(|r| &a.data[(row + r) * a.row_stride..][..k]);
         let mut sums: [[V::Sixteen; P]; R] = load::<V, R, P>(&values);
@@ -166,7 +181,9 @@ fn read<const P: usize>(from: &[f32]) -> [Lane; P] {
 }
 
 #[inline(always)]
-fn load<V: Vector, const R: usize, const P: usize>(values: &[[Lane; P]; R]) -> [[V::Sixteen; P]; R] {
+fn load<V: Vector, const R: usize, const P: usize>(
+    values: &[[Lane; P]; R],
+) -> [[V::Sixteen; P]; R] {
     let mut sums = [[V::load(&[0.0; LANES]); P]; R];
     for r in 0..R {
         for p in 0..P {
@@ -177,7 +194,10 @@ fn load<V: Vector, const R: usize, const P: usize>(values: &[[Lane; P]; R]) -> [
 }
 
 #[inline(always)]
-fn store<V: Vector, const R: usize, const P: usize>(sums: [[V::Sixteen; P]; R], values: &mut [[Lane; P]; R]) {
+fn store<V: Vector, const R: usize, const P: usize>(
+    sums: [[V::Sixteen; P]; R],
+    values: &mut [[Lane; P]; R],
+) {
     for r in 0..R {
         for p in 0..P {
             V::store(sums[r][p], &mut values[r][p]);

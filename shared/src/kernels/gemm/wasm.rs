@@ -17,7 +17,14 @@ impl Vector for Simd128 {
     fn load(from: &Lane) -> [v128; 4] {
         let from: *const v128 = from.as_ptr().cast();
         // SAFETY: sixteen floats are four loads; wasm's need not be aligned.
-        unsafe { [v128_load(from), v128_load(from.add(1)), v128_load(from.add(2)), v128_load(from.add(3))] }
+        unsafe {
+            [
+                v128_load(from),
+                v128_load(from.add(1)),
+                v128_load(from.add(2)),
+                v128_load(from.add(3)),
+            ]
+        }
     }
 
     #[inline(always)]

@@ -22,7 +22,12 @@ impl Vector for Sse2 {
         let from = from.as_ptr();
         // SAFETY: sixteen floats are four loads, unaligned ones.
         unsafe {
-            [_mm_loadu_ps(from), _mm_loadu_ps(from.add(4)), _mm_loadu_ps(from.add(8)), _mm_loadu_ps(from.add(12))]
+            [
+                _mm_loadu_ps(from),
+                _mm_loadu_ps(from.add(4)),
+                _mm_loadu_ps(from.add(8)),
+                _mm_loadu_ps(from.add(12)),
+            ]
         }
     }
 
@@ -53,7 +58,12 @@ impl Vector for Avx2 {
     #[inline(always)]
     fn load(from: &Lane) -> [__m256; 2] {
         // SAFETY: sixteen floats are two loads, unaligned ones; called only where AVX2 is there.
-        unsafe { [_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from.as_ptr().add(8))] }
+        unsafe {
+            [
+                _mm256_loadu_ps(from.as_ptr()),
+                _mm256_loadu_ps(from.as_ptr().add(8)),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -70,7 +80,10 @@ impl Vector for Avx2 {
         // SAFETY: called only where AVX2 and FMA are there.
         unsafe {
             let x = _mm256_set1_ps(x);
-            [_mm256_fmadd_ps(x, b[0], sum[0]), _mm256_fmadd_ps(x, b[1], sum[1])]
+            [
+                _mm256_fmadd_ps(x, b[0], sum[0]),
+                _mm256_fmadd_ps(x, b[1], sum[1]),
+            ]
         }
     }
 }

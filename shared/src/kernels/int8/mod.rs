@@ -19,7 +19,10 @@ use super::lanes::LANES;
 use super::matrix::MatrixMut;
 #[cfg(target_arch = "aarch64")]
 use neon::Neon as Base;
-#[cfg(not(any(target_arch = "aarch64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+#[cfg(not(any(
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+)))]
 use tile::Plain as Base;
 use tile::multiply;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -29,10 +32,18 @@ use wasm::Simd128 as Base;
 pub const GROUP: usize = 4;
 
 /// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are stored as such.
-#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "relaxed-simd"))))]
+#[cfg(not(all(
+    target_arch = "wasm32",
+    target_feature = "simd128",
+    not(target_feature = "relaxed-simd")
+)))]
 type Code = u8;
 /// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are stored as such.
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(target_feature = "relaxed-simd")))]
+#[cfg(all(
+    target_arch = "wasm32",
+    target_feature = "simd128",
+    not(target_feature = "relaxed-simd")
+))]
 type Code = i16;
 
 /// The highest code of an activation.
@@ -101,14 +112,23 @@ pub fn pack(columns: &[i8], rows: usize) -> (Vec<i8>, Vec<f32>) {
 
 /// Quantises a column of weights and returns its scale: NaN if the column is not finite.
 pub fn quantise_column(column: &[f32], codes: &mut Vec<i8>) -> f32 {
-    let largest =
-        column.iter().fold(0.0f32, |largest, value| if value.is_nan() { f32::NAN } else { largest.max(value.abs()) });
+    let largest = column.iter().fold(0.0f32, |largest, value| {
+        if value.is_nan() {
+            f32::NAN
+        } else {
+            largest.max(value.abs())
+        }
+    });
     if !largest.is_finite() {
         codes.extend(std::iter::repeat_n(0, column.len()));
         return f32::NAN;
     }
     let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };
-    codes.extend(column.iter().map(|value| (value * inverse).round_ties_even().clamp(-127.0, 127.0) as i8));
+    codes.extend(
+        column
+            .iter()
+            .map(|value| (value * inverse).round_ties_even().clamp(-127.0, 127.0) as i8),
+    );
     largest / 127.0
 }
 
@@ -139,9 +159,16 @@ impl Codes {
 #[inline(always)]
 fn quantise<I: InstructionSet>(rows: &[f32], width: usize, to: &mut Codes) {
     let padded = to.groups * GROUP;
-    for (row, codes) in rows.chunks_exact(width).zip(to.codes.chunks_exact_mut(padded)) {
+    for (row, codes) in rows
+        .chunks_exact(width)
+        .zip(to.codes.chunks_exact_mut(padded))
+    {
         let (low, high, finite) = range(row);
-        let step = if finite { (high - low) / LEVELS } else { f32::NAN };
+        let step = if finite {
+            (high - low) / LEVELS
+        } else {
+            f32::NAN
+        };
         // A row of equal values has step 0, and all its codes are 0.
         let inverse = if step > 0.0 { 1.0 / step } else { 0.0 };
         for (code, value) in codes.iter_mut().zip(row) {
@@ -150,7 +177,10 @@ fn quantise<I: InstructionSet>(rows: &[f32], width: usize, to: &mut Codes) {
             *code = (((*value - low) * inverse + ROUND).to_bits() & 0x7f) as Code;
         }
         codes[width..].fill(0);
-        to.rows.push(Row { low: if finite { low } else { f32::NAN }, step });
+        to.rows.push(Row {
+            low: if finite { low } else { f32::NAN },
+            step,
+        });
     }
 }
 
@@ -161,8 +191,16 @@ fn range(row: &[f32]) -> (f32, f32, bool) {
     let (whole, rest) = row.as_chunks::<LANES>();
     for lane in whole {
         for at in 0..LANES {
-            low[at] = if lane[at] < low[at] { lane[at] } else { low[at] };
-            high[at] = if lane[at] > high[at] { lane[at] } else { high[at] };
+            low[at] = if lane[at] < low[at] {
+                lane[at]
+            } else {
+                low[at]
+            };
+            high[at] = if lane[at] > high[at] {
+                lane[at]
+            } else {
+                high[at]
+            };
             // Zero, but NaN for NaN and infinities.
             spoilt[at] += lane[at] * 0.0;
         }
@@ -175,7 +213,11 @@ fn range(row: &[f32]) -> (f32, f32, bool) {
     let (mut lowest, mut highest, mut finite) = (row[0], row[0], true);
     for at in 0..LANES {
         lowest = if low[at] < lowest { low[at] } else { lowest };
-        highest = if high[at] > highest { high[at] } else { highest };
+        highest = if high[at] > highest {
+            high[at]
+        } else {
+            highest
+        };
         finite &= spoilt[at] == 0.0;
     }
     (lowest, highest, finite && (highest - lowest).is_finite())
@@ -190,9 +232,19 @@ fn range(row: &[f32]) -> (f32, f32, bool) {
 /// If the sizes disagree.
 pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     let (m, n) = (a.rows.len(), weights.bias.len());
-    assert!(out.rows() == m && out.cols() == n, "the product is {m} x {n}");
-    assert!(weights.scales.len() == n && weights.sums.len() == n, "expected one scale and one sum for each column");
-    assert_eq!(weights.panels.len(), packed_len(a.groups * GROUP, n), "B has {n} columns");
+    assert!(
+        out.rows() == m && out.cols() == n,
+        "the product is {m} x {n}"
+    );
+    assert!(
+        weights.scales.len() == n && weights.sums.len() == n,
+        "expected one scale and one sum for each column"
+    );
+    assert_eq!(
+        weights.panels.len(),
+        packed_len(a.groups * GROUP, n),
+        "B has {n} columns"
+    );
     dispatch!(
         isa,
         [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
@@ -209,13 +261,25 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
 /// If the sizes disagree or `k` is zero.
 pub fn product(isa: Isa, a: &[f32], columns: &[f32], bias: &[f32], k: usize) -> Vec<f32> {
     let (mut codes, mut scales) = (Vec::new(), Vec::new());
-    columns.chunks_exact(k).for_each(|column| scales.push(quantise_column(column, &mut codes)));
+    columns
+        .chunks_exact(k)
+        .for_each(|column| scales.push(quantise_column(column, &mut codes)));
     let (panels, sums) = pack(&codes, k);
     let mut rows = Codes::default();
     rows.fill(Isa::Base, a, k);
     let mut out = vec![f32::NAN; a.len() / k * bias.len()];
-    let weights = Weights { panels: &panels, scales: &scales, sums: &sums, bias };
-    gemm(isa, &rows, weights, MatrixMut::new(&mut out, a.len() / k, bias.len()));
+    let weights = Weights {
+        panels: &panels,
+        scales: &scales,
+        sums: &sums,
+        bias,
+    };
+    gemm(
+        isa,
+        &rows,
+        weights,
+        MatrixMut::new(&mut out, a.len() / k, bias.len()),
+    );
     out
 }
 
@@ -254,7 +318,10 @@ mod tests {
                     let mut a = vec![1.0; 74];
                     a[at] = bad;
                     let out = product(isa, &a, &[1.0; 37], &[0.0], 37);
-                    assert!(out[0].is_nan() && (out[1] - 37.0).abs() < 1e-3, "{isa:?}: {out:?}");
+                    assert!(
+                        out[0].is_nan() && (out[1] - 37.0).abs() < 1e-3,
+                        "{isa:?}: {out:?}"
+                    );
                 }
             }
             let out = product(isa, &[1e-42, 2e-42], &[1.0, 1.0], &[1.0], 2);

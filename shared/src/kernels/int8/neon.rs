@@ -21,7 +21,12 @@ impl Dot for Neon {
     }
 
     #[inline(always)]
-    fn add(mut sums: [int32x4_t; 8], row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> [int32x4_t; 8] {
+    fn add(
+        mut sums: [int32x4_t; 8],
+        row: &[Code; GROUP],
+        columns: &[i8; LANES * GROUP],
+        _: usize,
+    ) -> [int32x4_t; 8] {
         for (at, sum) in sums.iter_mut().enumerate() {
             // SAFETY: 64 bytes are eight loads of 8; every 64-bit ARM processor has NEON.
             unsafe {
@@ -37,7 +42,12 @@ impl Dot for Neon {
     fn lanes(sums: [int32x4_t; 8], _: usize, to: &mut [i32; LANES]) {
         for at in 0..4 {
             // SAFETY: sixteen integers are four stores; every 64-bit ARM processor has NEON.
-            unsafe { vst1q_s32(to.as_mut_ptr().add(4 * at), vpaddq_s32(sums[2 * at], sums[2 * at + 1])) }
+            unsafe {
+                vst1q_s32(
+                    to.as_mut_ptr().add(4 * at),
+                    vpaddq_s32(sums[2 * at], sums[2 * at + 1]),
+                )
+            }
         }
     }
 }

@@ -22,7 +22,12 @@ pub trait Dot {
     /// Zero sums.
     fn zero() -> Self::Sums;
     /// Adds four products to each sum of a part; codes of activations are at most 127.
-    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], part: usize) -> Self::Sums;
+    fn add(
+        sums: Self::Sums,
+        row: &[Code; GROUP],
+        columns: &[i8; LANES * GROUP],
+        part: usize,
+    ) -> Self::Sums;
     /// Writes the sums of a part to their lanes.
     fn lanes(sums: Self::Sums, part: usize, to: &mut [i32; LANES]);
 }
@@ -41,7 +46,12 @@ impl Dot for Plain {
     }
 
     #[inline(always)]
-    fn add(mut sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
+    fn add(
+        mut sums: Self::Sums,
+        row: &[Code; GROUP],
+        columns: &[i8; LANES * GROUP],
+        _: usize,
+    ) -> Self::Sums {
         for lane in 0..LANES {
             for at in 0..GROUP {
                 sums[lane] += i32::from(row[at]) * i32::from(columns[lane * GROUP + at]);
@@ -60,7 +70,16 @@ impl Dot for Plain {
 #[inline(always)]
 pub fn multiply<D: Dot>(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     let (rows, cols) = (a.rows.len(), out.cols());
-    for_each_tile(&mut Product { a, weights, out, dot: PhantomData::<D> }, rows, cols);
+    for_each_tile(
+        &mut Product {
+            a,
+            weights,
+            out,
+            dot: PhantomData::<D>,
+        },
+        rows,
+        cols,
+    );
 }
 
 struct Product<'a, D> {
@@ -90,8 +109,9 @@ fn tile<D: Dot, const R: usize, const P: usize>(
 ) {
     let size = a.groups * LANES * GROUP;
     let rows: [&[[Code; GROUP]]; R] = std::array::from_fn(|r| &a.row(row + r)[..a.groups]);
-    let panels: [&[[i8; LANES * GROUP]]; P] =
-        std::array::from_fn(|p| &weights.panels[(first + p) * size..][..size].as_chunks().0[..a.groups]);
+    let panels: [&[[i8; LANES * GROUP]]; P] = std::array::from_fn(|p| {
+        &weights.panels[(first + p) * size..][..size].as_chunks().0[..a.groups]
+    });
     let mut lanes = [[[0; LANES]; P]; R];
     for part in 0..D::PARTS {
         let mut sums = [[D::zero(); P]; R];
@@ -119,7 +139,8 @@ fn tile<D: Dot, const R: usize, const P: usize>(
             let (scales, sums) = (&weights.scales[left..right], &weights.sums[left..right]);
             let bias = &weights.bias[left..right];
             for at in 0..to.len() {
-                to[at] = scales[at] * (codes.step * lanes[at] as f32 + codes.low * sums[at]) + bias[at];
+                to[at] =
+                    scales[at] * (codes.step * lanes[at] as f32 + codes.low * sums[at]) + bias[at];
             }
         }
     }

@@ -39,7 +39,11 @@ impl Dot for Simd128 {
     #[inline(always)]
     fn add(sums: v128, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], part: usize) -> v128 {
         // Seven bits, so that every engine gives the same sum.
-        i32x4_relaxed_dot_i8x16_i7x16_add(load(columns, part), i32x4_splat(i32::from_le_bytes(*row)), sums)
+        i32x4_relaxed_dot_i8x16_i7x16_add(
+            load(columns, part),
+            i32x4_splat(i32::from_le_bytes(*row)),
+            sums,
+        )
     }
 
     #[inline(always)]
@@ -62,17 +66,35 @@ impl Dot for Simd128 {
     }
 
     #[inline(always)]
-    fn add(sums: [v128; 2], row: &[Code; GROUP], columns: &[i8; LANES * GROUP], part: usize) -> [v128; 2] {
+    fn add(
+        sums: [v128; 2],
+        row: &[Code; GROUP],
+        columns: &[i8; LANES * GROUP],
+        part: usize,
+    ) -> [v128; 2] {
         let columns = load(columns, part);
         // SAFETY: four numbers of 16 bits are one load of 64; wasm's need not be aligned.
         let row = unsafe { v128_load64_splat(row.as_ptr().cast()) };
-        let (low, high) = (i16x8_extend_low_i8x16(columns), i16x8_extend_high_i8x16(columns));
-        [i32x4_add(sums[0], i32x4_dot_i16x8(low, row)), i32x4_add(sums[1], i32x4_dot_i16x8(high, row))]
+        let (low, high) = (
+            i16x8_extend_low_i8x16(columns),
+            i16x8_extend_high_i8x16(columns),
+        );
+        [
+            i32x4_add(sums[0], i32x4_dot_i16x8(low, row)),
+            i32x4_add(sums[1], i32x4_dot_i16x8(high, row)),
+        ]
     }
 
     #[inline(always)]
     fn lanes(sums: [v128; 2], part: usize, to: &mut [i32; LANES]) {
         let [low, high] = sums;
-        put(i32x4_add(i32x4_shuffle::<0, 2, 4, 6>(low, high), i32x4_shuffle::<1, 3, 5, 7>(low, high)), part, to);
+        put(
+            i32x4_add(
+                i32x4_shuffle::<0, 2, 4, 6>(low, high),
+                i32x4_shuffle::<1, 3, 5, 7>(low, high),
+            ),
+            part,
+            to,
+        );
     }
 }

@@ -39,13 +39,21 @@ impl Dot for Avx2 {
     }
 
     #[inline(always)]
-    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
+    fn add(
+        sums: Self::Sums,
+        row: &[Code; GROUP],
+        columns: &[i8; LANES * GROUP],
+        _: usize,
+    ) -> Self::Sums {
         let columns = halves(columns);
         // SAFETY: called only where AVX2 is there. Two products are at most 2 * 127 * 127, which 16 bits hold.
         unsafe {
             let row = _mm256_set1_epi32(i32::from_le_bytes(*row));
             let ones = _mm256_set1_epi16(1);
-            let pairs = [_mm256_maddubs_epi16(row, columns[0]), _mm256_maddubs_epi16(row, columns[1])];
+            let pairs = [
+                _mm256_maddubs_epi16(row, columns[0]),
+                _mm256_maddubs_epi16(row, columns[1]),
+            ];
             [
                 _mm256_add_epi32(sums[0], _mm256_madd_epi16(pairs[0], ones)),
                 _mm256_add_epi32(sums[1], _mm256_madd_epi16(pairs[1], ones)),
@@ -70,12 +78,20 @@ impl Dot for AvxVnni {
     }
 
     #[inline(always)]
-    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
+    fn add(
+        sums: Self::Sums,
+        row: &[Code; GROUP],
+        columns: &[i8; LANES * GROUP],
+        _: usize,
+    ) -> Self::Sums {
         let columns = halves(columns);
         // SAFETY: called only where AVX-VNNI is there.
         unsafe {
             let row = _mm256_set1_epi32(i32::from_le_bytes(*row));
-            [_mm256_dpbusd_avx_epi32(sums[0], row, columns[0]), _mm256_dpbusd_avx_epi32(sums[1], row, columns[1])]
+            [
+                _mm256_dpbusd_avx_epi32(sums[0], row, columns[0]),
+                _mm256_dpbusd_avx_epi32(sums[1], row, columns[1]),
+            ]
         }
     }
 
@@ -97,7 +113,12 @@ impl Dot for Avx512Vnni {
     }
 
     #[inline(always)]
-    fn add(sums: Self::Sums, row: &[Code; GROUP], columns: &[i8; LANES * GROUP], _: usize) -> Self::Sums {
+    fn add(
+        sums: Self::Sums,
+        row: &[Code; GROUP],
+        columns: &[i8; LANES * GROUP],
+        _: usize,
+    ) -> Self::Sums {
         // SAFETY: called only where AVX-512 VNNI is there; 64 bytes are one load, an unaligned one.
         unsafe {
             let columns = _mm512_loadu_si512(columns.as_ptr().cast());

@@ -36,11 +36,16 @@ fn erf(x: f64) -> f64 {
 }
 
 fn gelu(x: f64) -> f64 {
-    if x == f64::NEG_INFINITY { 0.0 } else { 0.5 * x * (1.0 + erf(x / 2f64.sqrt())) }
+    if x == f64::NEG_INFINITY {
+        0.0
+    } else {
+        0.5 * x * (1.0 + erf(x / 2f64.sqrt()))
+    }
 }
 
 fn gelu_slope(x: f64) -> f64 {
-    0.5 * (1.0 + erf(x / 2f64.sqrt())) + x * (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt()
+    0.5 * (1.0 + erf(x / 2f64.sqrt()))
+        + x * (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt()
 }
 
 fn tanh_inner(x: f64) -> f64 {
@@ -48,7 +53,11 @@ fn tanh_inner(x: f64) -> f64 {
 }
 
 fn gelu_tanh(x: f64) -> f64 {
-    if x == f64::NEG_INFINITY { 0.0 } else { 0.5 * x * (1.0 + tanh_inner(x).tanh()) }
+    if x == f64::NEG_INFINITY {
+        0.0
+    } else {
+        0.5 * x * (1.0 + tanh_inner(x).tanh())
+    }
 }
 
 fn gelu_tanh_slope(x: f64) -> f64 {
@@ -64,7 +73,10 @@ fn near(what: &str, x: f32, found: f32, expected: f64) {
     let expected = expected as f32;
     let same = found == expected || (found.is_nan() && expected.is_nan());
     let close = (found - expected).abs() <= 2e-6 + 2e-6 * expected.abs();
-    assert!(same || close, "{what} of {x}: found {found}, expected {expected}");
+    assert!(
+        same || close,
+        "{what} of {x}: found {found}, expected {expected}"
+    );
 }
 
 /// A row of every value from -12 to 12 in small steps.
@@ -75,15 +87,23 @@ fn ordinary() -> Vec<f32> {
 #[test]
 fn activations_match_f64() {
     type Function = fn(f64) -> f64;
-    let all: [(Activation, Function); 3] =
-        [(Activation::Gelu, gelu), (Activation::GeluTanh, gelu_tanh), (Activation::Relu, relu)];
+    let all: [(Activation, Function); 3] = [
+        (Activation::Gelu, gelu),
+        (Activation::GeluTanh, gelu_tanh),
+        (Activation::Relu, relu),
+    ];
     for isa in supported_sets("rows", Isa::LANES) {
         for (activation, expected) in all {
             for x in [ordinary(), EXTREME.to_vec()] {
                 let mut found = x.clone();
                 activate(isa, activation, &mut found);
                 for (x, found) in x.iter().zip(found) {
-                    near(&format!("{isa:?} {activation:?}"), *x, found, expected(f64::from(*x)));
+                    near(
+                        &format!("{isa:?} {activation:?}"),
+                        *x,
+                        found,
+                        expected(f64::from(*x)),
+                    );
                 }
             }
         }
@@ -99,16 +119,38 @@ fn activation_gradients_match_f64() {
             activate_backward(isa, activation, &x, &mut found);
             found
         };
-        let found = [slopes(Activation::Gelu), slopes(Activation::GeluTanh), slopes(Activation::Relu)];
+        let found = [
+            slopes(Activation::Gelu),
+            slopes(Activation::GeluTanh),
+            slopes(Activation::Relu),
+        ];
         for (at, x) in x.iter().enumerate() {
             near("slope of gelu", *x, found[0][at], gelu_slope(f64::from(*x)));
-            near("slope of gelu by tanh", *x, found[1][at], gelu_tanh_slope(f64::from(*x)));
-            near("slope of relu", *x, found[2][at], if *x > 0.0 { 1.0 } else { 0.0 });
+            near(
+                "slope of gelu by tanh",
+                *x,
+                found[1][at],
+                gelu_tanh_slope(f64::from(*x)),
+            );
+            near(
+                "slope of relu",
+                *x,
+                found[2][at],
+                if *x > 0.0 { 1.0 } else { 0.0 },
+            );
         }
         // Far out the slopes are 0 and 1, and NaN stays NaN.
         let mut far = [1.0; 3];
-        activate_backward(isa, Activation::Gelu, &[f32::NEG_INFINITY, f32::INFINITY, f32::NAN], &mut far);
-        assert!(far[0].abs() < 1e-6 && (far[1] - 1.0).abs() < 1e-6 && far[2].is_nan(), "{isa:?}: {far:?}");
+        activate_backward(
+            isa,
+            Activation::Gelu,
+            &[f32::NEG_INFINITY, f32::INFINITY, f32::NAN],
+            &mut far,
+        );
+        assert!(
+            far[0].abs() < 1e-6 && (far[1] - 1.0).abs() < 1e-6 && far[2].is_nan(),
+            "{isa:?}: {far:?}"
+        );
     }
 }
 
@@ -122,12 +164,18 @@ fn softmax_handles_extreme_rows() {
         };
         // Large values do not overflow, minus infinity takes no share, denormals are equal to zero.
         assert_eq!(run(&[1e30, 1e30]), [0.5, 0.5]);
-        assert_eq!(run(&[f32::NEG_INFINITY, 3.0, f32::NEG_INFINITY]), [0.0, 1.0, 0.0]);
+        assert_eq!(
+            run(&[f32::NEG_INFINITY, 3.0, f32::NEG_INFINITY]),
+            [0.0, 1.0, 0.0]
+        );
         assert_eq!(run(&[1e-42, 0.0]), [0.5, 0.5]);
         for width in [1, 15, 16, 17, 40] {
             let mut row = vec![1.0; width];
             row[width / 2] = f32::NAN;
-            assert!(run(&row).iter().all(|share| share.is_nan()), "{isa:?} {width}");
+            assert!(
+                run(&row).iter().all(|share| share.is_nan()),
+                "{isa:?} {width}"
+            );
         }
     }
 }

@@ -45,7 +45,10 @@ impl BertInput {
     pub fn new(batch: &TokenBatch, device: &Device) -> Self {
         let shape = [batch.batch, batch.seq];
         let numbers = |flags: &[bool]| {
-            let values = flags.iter().map(|flag| f32::from(u8::from(*flag))).collect::<Vec<_>>();
+            let values = flags
+                .iter()
+                .map(|flag| f32::from(u8::from(*flag)))
+                .collect::<Vec<_>>();
             Tensor::from_data(TensorData::new(values, shape), device)
         };
         Self {
@@ -66,8 +69,14 @@ impl Bert {
         let mut weights = Weights::from_bytes(safetensors)?;
         let hidden = config.hidden_size;
         let mut table = |name: &str, rows: usize| -> Result<Embedding> {
-            let weight = weights.take(&format!("embeddings.{name}_embeddings.weight"), [rows, hidden], device)?;
-            Ok(Embedding { weight: Param::from_tensor(weight) })
+            let weight = weights.take(
+                &format!("embeddings.{name}_embeddings.weight"),
+                [rows, hidden],
+                device,
+            )?;
+            Ok(Embedding {
+                weight: Param::from_tensor(weight),
+            })
         };
         let words = table("word", config.vocab_size)?;
         let positions = table("position", config.max_position_embeddings)?;
@@ -77,15 +86,35 @@ impl Bert {
             .map(|at| Layer::take(&mut weights, at, config, device))
             .collect::<Result<_>>()?;
         weights.finish()?;
-        Ok(Self { words, positions, segments, norm, layers, max_positions: config.max_position_embeddings })
+        Ok(Self {
+            words,
+            positions,
+            segments,
+            norm,
+            layers,
+            max_positions: config.max_position_embeddings,
+        })
     }
 
     /// The encoder with a frozen embedding layer, its LayerNorm included.
     #[must_use]
     pub fn freeze_embeddings(self) -> Self {
-        let Self { words, positions, segments, norm, .. } = self;
-        let (words, positions, segments) = (words.no_grad(), positions.no_grad(), segments.no_grad());
-        Self { words, positions, segments, norm: norm.no_grad(), ..self }
+        let Self {
+            words,
+            positions,
+            segments,
+            norm,
+            ..
+        } = self;
+        let (words, positions, segments) =
+            (words.no_grad(), positions.no_grad(), segments.no_grad());
+        Self {
+            words,
+            positions,
+            segments,
+            norm: norm.no_grad(),
+            ..self
+        }
     }
 
     /// The number of layers.
@@ -117,9 +146,15 @@ impl Bert {
     /// `[batch, seq]` -> `[batch, seq, hidden]`
     pub fn embedding_sum(&self, input: &BertInput) -> Tensor<3> {
         let [_, seq] = input.ids.dims();
-        assert!(seq <= self.max_positions, "expected at most {} tokens in a sequence, found {seq}", self.max_positions);
-        let positions = Tensor::<1, Int>::arange(0..seq as i64, &input.ids.device()).unsqueeze::<2>(); // [1, seq]
-        let words = self.words.forward(input.ids.clone()) + self.segments.forward(input.segments.clone());
+        assert!(
+            seq <= self.max_positions,
+            "expected at most {} tokens in a sequence, found {seq}",
+            self.max_positions
+        );
+        let positions =
+            Tensor::<1, Int>::arange(0..seq as i64, &input.ids.device()).unsqueeze::<2>(); // [1, seq]
+        let words =
+            self.words.forward(input.ids.clone()) + self.segments.forward(input.segments.clone());
         words + self.positions.forward(positions)
     }
 
@@ -143,8 +178,17 @@ impl Bert {
     /// # Panics
     /// If the encoder has fewer than `k` layers.
     pub fn hidden_at(&self, input: &BertInput, k: usize, pass: &Pass) -> Tensor<3> {
-        assert!(k <= self.depth(), "expected a layer of at most {}, found {k}", self.depth());
-        self.run(self.embedded(self.embedding_sum(input), pass), &input.mask, 0..k, pass)
+        assert!(
+            k <= self.depth(),
+            "expected a layer of at most {}, found {k}",
+            self.depth()
+        );
+        self.run(
+            self.embedded(self.embedding_sum(input), pass),
+            &input.mask,
+            0..k,
+            pass,
+        )
     }
 
     /// The output of the last layer, from the output of layer `k`.
@@ -154,13 +198,31 @@ impl Bert {
     ///
     /// # Panics
     /// If the encoder has fewer than `k` layers.
-    pub fn forward_from_layer(&self, hidden: Tensor<3>, mask: &Tensor<2>, k: usize, pass: &Pass) -> Tensor<3> {
-        assert!(k <= self.depth(), "expected a layer of at most {}, found {k}", self.depth());
+    pub fn forward_from_layer(
+        &self,
+        hidden: Tensor<3>,
+        mask: &Tensor<2>,
+        k: usize,
+        pass: &Pass,
+    ) -> Tensor<3> {
+        assert!(
+            k <= self.depth(),
+            "expected a layer of at most {}, found {k}",
+            self.depth()
+        );
         self.run(hidden, mask, k..self.depth(), pass)
     }
 
-    fn run(&self, hidden: Tensor<3>, mask: &Tensor<2>, layers: Range<usize>, pass: &Pass) -> Tensor<3> {
+    fn run(
+        &self,
+        hidden: Tensor<3>,
+        mask: &Tensor<2>,
+        layers: Range<usize>,
+        pass: &Pass,
+    ) -> Tensor<3> {
         let padding = Padding::new(mask);
-        layers.fold(hidden, |hidden, at| self.layers[at].forward(hidden, &padding, &pass.of_layer(at)))
+        layers.fold(hidden, |hidden, at| {
+            self.layers[at].forward(hidden, &padding, &pass.of_layer(at))
+        })
     }
 }

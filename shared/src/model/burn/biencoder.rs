@@ -35,13 +35,20 @@ impl Tower {
     pub fn from_bytes(bytes: TowerBytes<'_>, tokens: &Tokens, device: &Device) -> Result<Self> {
         let config = BertConfig::from_bytes(bytes.config)?;
         check_vocabulary(&config, tokens.size())?;
-        let bert = Bert::from_bytes(&config, bytes.weights, device).context(|| "model.safetensors".into())?;
+        let bert = Bert::from_bytes(&config, bytes.weights, device)
+            .context(|| "model.safetensors".into())?;
         let hidden = config.hidden_size;
         let projection = match bytes.projection {
             None => None,
-            Some(file) => Some(projection(file, hidden, device).context(|| "projection.safetensors".into())?),
+            Some(file) => {
+                Some(projection(file, hidden, device).context(|| "projection.safetensors".into())?)
+            }
         };
-        Ok(Self { bert, projection, hidden })
+        Ok(Self {
+            bert,
+            projection,
+            hidden,
+        })
     }
 
     /// The encoder below the pooling.
@@ -51,7 +58,9 @@ impl Tower {
 
     /// Values of an output vector.
     pub fn dim(&self) -> usize {
-        self.projection.as_ref().map_or(self.hidden, |linear| linear.weight.dims()[1])
+        self.projection
+            .as_ref()
+            .map_or(self.hidden, |linear| linear.weight.dims()[1])
     }
 
     /// The tower's weights and its projection, in the form of [`TowerBytes`].
@@ -106,7 +115,12 @@ impl Tower {
     ///
     /// # Shapes
     /// hidden `[batch, seq, hidden]` -> `[batch, seq, dim]`
-    pub fn token_vectors(&self, hidden: Tensor<3>, input: &BertInput, reduction: Reduction) -> TokenVectors {
+    pub fn token_vectors(
+        &self,
+        hidden: Tensor<3>,
+        input: &BertInput,
+        reduction: Reduction,
+    ) -> TokenVectors {
         let [batch, seq, width] = hidden.dims();
         let rows = hidden.reshape([batch * seq, width]);
         let rows = match &self.projection {
@@ -122,7 +136,10 @@ impl Tower {
             Pooling::Mention => &input.own,
             Pooling::Mean | Pooling::Cls => &input.mask,
         };
-        TokenVectors { values: rows.reshape([batch, seq, dim]), mask: mask.clone() }
+        TokenVectors {
+            values: rows.reshape([batch, seq, dim]),
+            mask: mask.clone(),
+        }
     }
 }
 
@@ -140,8 +157,14 @@ impl BiEncoder {
     /// The bi-encoder with frozen embedding layers (T-Biencoder, section 4.3).
     #[must_use]
     pub fn freeze_embeddings(self) -> Self {
-        let freeze = |tower: Tower| Tower { bert: tower.bert.freeze_embeddings(), ..tower };
-        Self { mention: freeze(self.mention), entity: self.entity.map(freeze) }
+        let freeze = |tower: Tower| Tower {
+            bert: tower.bert.freeze_embeddings(),
+            ..tower
+        };
+        Self {
+            mention: freeze(self.mention),
+            entity: self.entity.map(freeze),
+        }
     }
 
     /// The tower of a side.
@@ -158,11 +181,17 @@ impl BiEncoder {
 pub fn pool(hidden: Tensor<3>, input: &BertInput, pooling: Pooling) -> Tensor<2> {
     let [batch, seq, width] = hidden.dims();
     let averaged = match pooling {
-        Pooling::Cls => return hidden.slice([0..batch, 0..1, 0..width]).reshape([batch, width]),
+        Pooling::Cls => {
+            return hidden
+                .slice([0..batch, 0..1, 0..width])
+                .reshape([batch, width]);
+        }
         Pooling::Mean => &input.mask,
         Pooling::Mention => &input.own,
     };
-    let sum = (hidden * averaged.clone().reshape([batch, seq, 1])).sum_dim(1).reshape([batch, width]);
+    let sum = (hidden * averaged.clone().reshape([batch, seq, 1]))
+        .sum_dim(1)
+        .reshape([batch, width]);
     let count = averaged.clone().sum_dim(1).clamp_min(1.0); // [batch, 1]
     sum / count
 }
@@ -172,7 +201,12 @@ pub fn pool(hidden: Tensor<3>, input: &BertInput, pooling: Pooling) -> Tensor<2>
 /// # Shapes
 /// `[batch, dim]` -> `[batch, dim]`
 pub fn unit_length(vectors: Tensor<2>) -> Tensor<2> {
-    let norm = vectors.clone().powi_scalar(2).sum_dim(1).sqrt().clamp_min(1e-12); // [batch, 1]
+    let norm = vectors
+        .clone()
+        .powi_scalar(2)
+        .sum_dim(1)
+        .sqrt()
+        .clamp_min(1e-12); // [batch, 1]
     vectors / norm
 }
 
@@ -180,12 +214,19 @@ fn projection(file: &[u8], hidden: usize, device: &Device) -> Result<Linear> {
     let mut weights = crate::model::weights::Weights::from_bytes(file)?;
     let dim = weights.rows("weight")?;
     if dim == 0 {
-        return Err(Error::artifact("the tensor `weight`: expected at least one row, found none"));
+        return Err(Error::artifact(
+            "the tensor `weight`: expected at least one row, found none",
+        ));
     }
-    let weight = weights.take::<2>("weight", [dim, hidden], device)?.transpose();
+    let weight = weights
+        .take::<2>("weight", [dim, hidden], device)?
+        .transpose();
     let bias = weights.take::<1>("bias", [dim], device)?;
     weights.finish()?;
-    Ok(Linear { weight: Param::from_tensor(weight), bias: Some(Param::from_tensor(bias)) })
+    Ok(Linear {
+        weight: Param::from_tensor(weight),
+        bias: Some(Param::from_tensor(bias)),
+    })
 }
 
 #[cfg(test)]
@@ -203,9 +244,25 @@ mod tests {
         let hidden = Tensor::<3>::from_data([[[1.0, 2.0], [3.0, 6.0], [99.0, 99.0]]], &device);
         let (ids, segments) = (vec![7, 8, 0], vec![0; 3]);
         let (mask, own) = (vec![true, true, false], vec![false, true, false]);
-        let input = BertInput::new(&TokenBatch { batch: 1, seq: 3, ids, segments, mask, own }, &device);
-        assert_eq!(floats(pool(hidden.clone(), &input, Pooling::Mean)), [2.0, 4.0]);
-        assert_eq!(floats(pool(hidden.clone(), &input, Pooling::Mention)), [3.0, 6.0]);
+        let input = BertInput::new(
+            &TokenBatch {
+                batch: 1,
+                seq: 3,
+                ids,
+                segments,
+                mask,
+                own,
+            },
+            &device,
+        );
+        assert_eq!(
+            floats(pool(hidden.clone(), &input, Pooling::Mean)),
+            [2.0, 4.0]
+        );
+        assert_eq!(
+            floats(pool(hidden.clone(), &input, Pooling::Mention)),
+            [3.0, 6.0]
+        );
         assert_eq!(floats(pool(hidden, &input, Pooling::Cls)), [1.0, 2.0]);
     }
 
@@ -222,23 +279,52 @@ mod tests {
         use bytes::Bytes;
         use safetensors::tensor::{Dtype, TensorView};
         let device = Device::flex();
-        let (tokens, reduction) = (tiny(), Reduction { pooling: Pooling::Mean, score: Similarity::Dot });
+        let (tokens, reduction) = (
+            tiny(),
+            Reduction {
+                pooling: Pooling::Mean,
+                score: Similarity::Dot,
+            },
+        );
         let config = include_bytes!("../../../tests/fixtures/tiny/config.json");
-        let weights = Bytes::from_static(include_bytes!("../../../tests/fixtures/tiny/model.safetensors"));
-        let encoded = tokens.name("fever", 32).expect("long enough").expect("letters are left");
+        let weights = Bytes::from_static(include_bytes!(
+            "../../../tests/fixtures/tiny/model.safetensors"
+        ));
+        let encoded = tokens
+            .name("fever", 32)
+            .expect("long enough")
+            .expect("letters are left");
         let batch = tokens.batch(&[&encoded]);
         let vector = |projection: Option<&[u8]>| {
-            let tower = Tower::from_bytes(TowerBytes { config, weights: &weights, projection }, &tokens, &device)?;
-            Ok::<_, Error>((tower.dim(), floats(tower.forward(&batch, reduction, &device))))
+            let tower = Tower::from_bytes(
+                TowerBytes {
+                    config,
+                    weights: &weights,
+                    projection,
+                },
+                &tokens,
+                &device,
+            )?;
+            Ok::<_, Error>((
+                tower.dim(),
+                floats(tower.forward(&batch, reduction, &device)),
+            ))
         };
         // Takes the values 3 and 0 of 32, doubled, and adds 1.
         let mut matrix = vec![0.0f32; 64];
         (matrix[3], matrix[32]) = (2.0, 2.0);
         let file = |width: usize| {
-            let (matrix, bias): (&[u8], &[u8]) = (bytemuck::cast_slice(&matrix), bytemuck::cast_slice(&[1.0f32, 1.0]));
-            let view =
-                |shape: &[usize], bytes| TensorView::new(Dtype::F32, shape.to_vec(), bytes).expect("sizes agree");
-            let tensors = [("weight", view(&[64 / width, width], matrix)), ("bias", view(&[2], bias))];
+            let (matrix, bias): (&[u8], &[u8]) = (
+                bytemuck::cast_slice(&matrix),
+                bytemuck::cast_slice(&[1.0f32, 1.0]),
+            );
+            let view = |shape: &[usize], bytes| {
+                TensorView::new(Dtype::F32, shape.to_vec(), bytes).expect("sizes agree")
+            };
+            let tensors = [
+                ("weight", view(&[64 / width, width], matrix)),
+                ("bias", view(&[2], bias)),
+            ];
             safetensors::serialize(tensors, None).expect("it can be written")
         };
         let (dim, plain) = vector(None).expect("whole");
@@ -247,7 +333,12 @@ mod tests {
         assert_eq!(dim, 2);
         assert!((projected[0] - (2.0 * plain[3] + 1.0)).abs() < 1e-5);
         assert!((projected[1] - (2.0 * plain[0] + 1.0)).abs() < 1e-5);
-        let said = vector(Some(&file(16))).expect_err("another width").to_string();
-        assert!(said.contains("projection.safetensors") && said.contains("`weight`"), "{said}");
+        let said = vector(Some(&file(16)))
+            .expect_err("another width")
+            .to_string();
+        assert!(
+            said.contains("projection.safetensors") && said.contains("`weight`"),
+            "{said}"
+        );
     }
 }

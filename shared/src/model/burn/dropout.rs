@@ -10,7 +10,9 @@ use burn::tensor::{Distribution, Tensor, TensorData};
 ///
 /// On the processor, the seed and a value's position decide. Other devices use their own generator, seeded first.
 pub fn apply_dropout<const D: usize>(values: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
-    let Some(Dropout { rate, seed }) = dropout else { return values };
+    let Some(Dropout { rate, seed }) = dropout else {
+        return values;
+    };
     let (shape, device) = (values.dims(), values.device());
     let factors = if fused::runs_on(&device) {
         let mut factors = vec![1.0; shape.iter().product()];
@@ -18,7 +20,11 @@ pub fn apply_dropout<const D: usize>(values: Tensor<D>, dropout: Option<Dropout>
         Tensor::from_data(TensorData::new(factors, shape), &device)
     } else {
         device.seed(seed);
-        Tensor::random(shape, Distribution::Bernoulli(f64::from(1.0 - rate)), &device) / (1.0 - rate)
+        Tensor::random(
+            shape,
+            Distribution::Bernoulli(f64::from(1.0 - rate)),
+            &device,
+        ) / (1.0 - rate)
     };
     values * factors
 }

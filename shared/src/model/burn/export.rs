@@ -20,10 +20,12 @@ impl Exported {
     pub fn put<const D: usize>(&mut self, name: &str, tensor: Tensor<D>) -> Result<()> {
         let shape = tensor.dims().to_vec();
         let data = tensor.inner().try_into_data();
-        let data =
-            data.map_err(|cause| Error::device(format!("reading `{name}` back")).caused_by(cause.to_string()))?;
+        let data = data.map_err(|cause| {
+            Error::device(format!("reading `{name}` back")).caused_by(cause.to_string())
+        })?;
         let values = data.try_into_vec::<f32>().map_err(|cause| {
-            Error::device(format!("the tensor `{name}`: expected floats")).caused_by(format!("{cause:?}"))
+            Error::device(format!("the tensor `{name}`: expected floats"))
+                .caused_by(format!("{cause:?}"))
         })?;
         self.0.push((name.to_owned(), shape, values));
         Ok(())
@@ -54,9 +56,14 @@ impl Exported {
     /// # Errors
     /// If they cannot be written.
     pub fn into_bytes(self) -> Result<Vec<u8>> {
-        let failed = |cause: safetensors::SafeTensorError| Error::artifact("writing safetensors").caused_by(cause);
+        let failed = |cause: safetensors::SafeTensorError| {
+            Error::artifact("writing safetensors").caused_by(cause)
+        };
         let views = self.0.iter().map(|(name, shape, values)| {
-            Ok((name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytemuck::cast_slice(values))?))
+            Ok((
+                name.as_str(),
+                TensorView::new(Dtype::F32, shape.clone(), bytemuck::cast_slice(values))?,
+            ))
         });
         let views = views.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         safetensors::serialize(views, None).map_err(failed)
@@ -64,7 +71,11 @@ impl Exported {
 }
 
 fn dotted(name: &str, part: &str) -> String {
-    if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") }
+    if name.is_empty() {
+        part.to_owned()
+    } else {
+        format!("{name}.{part}")
+    }
 }
 
 impl Bert {
@@ -74,8 +85,15 @@ impl Bert {
     /// If the tensors cannot be read from the device.
     pub fn to_safetensors(&self) -> Result<Vec<u8>> {
         let mut all = Exported::default();
-        for (name, table) in [("word", &self.words), ("position", &self.positions), ("token_type", &self.segments)] {
-            all.put(&format!("embeddings.{name}_embeddings.weight"), table.weight.val())?;
+        for (name, table) in [
+            ("word", &self.words),
+            ("position", &self.positions),
+            ("token_type", &self.segments),
+        ] {
+            all.put(
+                &format!("embeddings.{name}_embeddings.weight"),
+                table.weight.val(),
+            )?;
         }
         all.norm("embeddings.LayerNorm", &self.norm)?;
         for (at, layer) in self.layers.iter().enumerate() {

@@ -71,7 +71,10 @@ pub trait FusedLayer: Backend {
 
 /// Whether a device runs the operation.
 pub fn runs_on(device: &Device) -> bool {
-    matches!(device.clone().without_autodiff().as_dispatch(), DispatchDevice::Flex(_))
+    matches!(
+        device.clone().without_autodiff().as_dispatch(),
+        DispatchDevice::Flex(_)
+    )
 }
 
 /// Runs the layer as one operation. Call it only if [`runs_on`] is true.
@@ -89,14 +92,24 @@ pub fn layer(
     let biases = biases.map(Tensor::into_dispatch);
     let [[a, b], [c, d]] = norms.map(|norm| norm.map(Tensor::into_dispatch));
     let [q, k, v, o, w, n] = biases;
-    let params = LayerTensors::from_list([query, key, value, attended, wide, narrow, q, k, v, o, w, n, a, b, c, d]);
-    Tensor::from_dispatch(<Dispatch as FusedLayer>::encoder_layer(hidden.into_dispatch(), params, call))
+    let params = LayerTensors::from_list([
+        query, key, value, attended, wide, narrow, q, k, v, o, w, n, a, b, c, d,
+    ]);
+    Tensor::from_dispatch(<Dispatch as FusedLayer>::encoder_layer(
+        hidden.into_dispatch(),
+        params,
+        call,
+    ))
 }
 
 type Primitive = FloatTensor<Flex>;
 
 fn contiguous(tensor: &Primitive) -> Primitive {
-    if tensor.as_slice::<f32>().is_some() { tensor.clone() } else { tensor.to_contiguous() }
+    if tensor.as_slice::<f32>().is_some() {
+        tensor.clone()
+    } else {
+        tensor.to_contiguous()
+    }
 }
 
 /// A view of a matrix; `storage` begins with the tensor's storage.
@@ -104,7 +117,13 @@ fn matrix(tensor: &Primitive) -> Matrix<'_> {
     let layout = tensor.layout();
     let (rows, cols) = (layout.shape()[0], layout.shape()[1]);
     let stride = |at: usize| usize::try_from(layout.strides()[at]).unwrap_or_default();
-    Matrix::strided(&tensor.storage::<f32>()[layout.start_offset()..], rows, cols, stride(0), stride(1))
+    Matrix::strided(
+        &tensor.storage::<f32>()[layout.start_offset()..],
+        rows,
+        cols,
+        stride(0),
+        stride(1),
+    )
 }
 
 /// Parameters in a readable layout: weights with contiguous rows or columns, all others contiguous.
@@ -115,10 +134,18 @@ impl Held {
     fn new(params: LayerTensors<Flex>) -> Self {
         let readable = |(at, tensor): (usize, Primitive)| {
             let strides = tensor.layout().strides();
-            let plain = at < LINEARS && strides.contains(&1) && strides.iter().all(|stride| *stride > 0);
+            let plain =
+                at < LINEARS && strides.contains(&1) && strides.iter().all(|stride| *stride > 0);
             if plain { tensor } else { contiguous(&tensor) }
         };
-        Self(params.into_list().into_iter().enumerate().map(readable).collect())
+        Self(
+            params
+                .into_list()
+                .into_iter()
+                .enumerate()
+                .map(readable)
+                .collect(),
+        )
     }
 
     fn params(&self) -> Params<'_> {
@@ -126,7 +153,9 @@ impl Held {
         Params {
             weights: std::array::from_fn(|at| matrix(&self.0[at])),
             biases: std::array::from_fn(|at| vector(LINEARS + at)),
-            norms: std::array::from_fn(|norm| std::array::from_fn(|part| vector(2 * LINEARS + 2 * norm + part))),
+            norms: std::array::from_fn(|norm| {
+                std::array::from_fn(|part| vector(2 * LINEARS + 2 * norm + part))
+            }),
         }
     }
 }
@@ -134,7 +163,9 @@ impl Held {
 /// Rows of real tokens, without the padding.
 fn compact(padded: &[f32], call: &Call) -> Vec<f32> {
     let width = padded.len() / (call.seq * call.lengths.len()).max(1);
-    let rows = padded.chunks_exact((call.seq * width).max(1)).zip(&call.lengths);
+    let rows = padded
+        .chunks_exact((call.seq * width).max(1))
+        .zip(&call.lengths);
     let mut all = Vec::with_capacity(call.lengths.iter().sum::<usize>() * width);
     rows.for_each(|(sequence, length)| all.extend_from_slice(&sequence[..length * width]));
     all
@@ -149,7 +180,10 @@ fn padded(rows: Vec<f32>, call: &Call) -> Primitive {
     } else {
         let mut all = vec![0.0; batch * call.seq * width];
         let mut left = &rows[..];
-        for (sequence, length) in all.chunks_exact_mut((call.seq * width).max(1)).zip(&call.lengths) {
+        for (sequence, length) in all
+            .chunks_exact_mut((call.seq * width).max(1))
+            .zip(&call.lengths)
+        {
             let (mine, rest) = left.split_at(length * width);
             sequence[..mine.len()].copy_from_slice(mine);
             left = rest;
@@ -201,8 +235,18 @@ mod gradient {
     impl Backward<Flex, { PARAMS + 1 }> for LayerBackward {
         type State = State;
 
-        fn backward(self, ops: Ops<State, { PARAMS + 1 }>, grads: &mut Gradients, _: &mut Checkpointer) {
-            let State { held, call, hidden, saved } = ops.state;
+        fn backward(
+            self,
+            ops: Ops<State, { PARAMS + 1 }>,
+            grads: &mut Gradients,
+            _: &mut Checkpointer,
+        ) {
+            let State {
+                held,
+                call,
+                hidden,
+                saved,
+            } = ops.state;
             let out = contiguous(&grads.consume::<Flex>(&ops.node));
             let mut grad = compact(out.as_slice::<f32>().unwrap_or_default(), &call);
             let saved = saved.unwrap_or_else(|| {
@@ -212,12 +256,24 @@ mod gradient {
             let [input, parents @ ..] = ops.parents;
             let wanted = parents.iter().any(Option::is_some);
             let (x, saved) = &*saved;
-            let found = train::backward(&held.params(), &call.options, &call.lengths, x, saved, &mut grad, wanted);
+            let found = train::backward(
+                &held.params(),
+                &call.options,
+                &call.lengths,
+                x,
+                saved,
+                &mut grad,
+                wanted,
+            );
             if let Some(node) = input {
                 grads.register::<Flex>(node.id, padded(grad, &call));
             }
             let Some(found) = found else { return };
-            let all = found.weights.into_iter().chain(found.biases).chain(found.norms.into_iter().flatten());
+            let all = found
+                .weights
+                .into_iter()
+                .chain(found.biases)
+                .chain(found.norms.into_iter().flatten());
             for ((parent, values), param) in parents.into_iter().zip(all).zip(&held.0) {
                 if let Some(node) = parent {
                     let shape: Vec<usize> = param.layout().shape().iter().copied().collect();
@@ -228,16 +284,36 @@ mod gradient {
     }
 
     impl<C: CheckpointStrategy> FusedLayer for Autodiff<Flex, C> {
-        fn encoder_layer(hidden: FloatTensor<Self>, params: LayerTensors<Self>, call: Call) -> FloatTensor<Self> {
+        fn encoder_layer(
+            hidden: FloatTensor<Self>,
+            params: LayerTensors<Self>,
+            call: Call,
+        ) -> FloatTensor<Self> {
             let params = params.into_list();
-            let nodes = std::array::from_fn(|at| if at == 0 { hidden.node() } else { params[at - 1].node() });
+            let nodes = std::array::from_fn(|at| {
+                if at == 0 {
+                    hidden.node()
+                } else {
+                    params[at - 1].node()
+                }
+            });
             let hidden = hidden.into_primitive();
-            let held = Held::new(LayerTensors::from_list(params.map(|param| param.into_primitive())));
+            let held = Held::new(LayerTensors::from_list(
+                params.map(|param| param.into_primitive()),
+            ));
             let (out, x, saved) = run(&hidden, &held, &call);
             match LayerBackward.prepare::<C>(nodes).compute_bound().stateful() {
                 OpsKind::Tracked(prep) => {
                     let saved = (!call.recompute).then(|| Arc::new((x, saved)));
-                    prep.finish(State { held, call, hidden, saved }, out)
+                    prep.finish(
+                        State {
+                            held,
+                            call,
+                            hidden,
+                            saved,
+                        },
+                        out,
+                    )
                 }
                 OpsKind::UnTracked(prep) => prep.finish(out),
             }

@@ -33,11 +33,16 @@ impl Padding {
             let length = |row: &[f32]| row.iter().take_while(|real| **real != 0.0).count();
             let rows = values.chunks_exact(seq.max(1));
             // Burn's operations handle a mask with a gap and a sequence without tokens.
-            if rows.clone().all(|row| length(row) > 0 && row[length(row)..].iter().all(|real| *real == 0.0)) {
+            if rows
+                .clone()
+                .all(|row| length(row) > 0 && row[length(row)..].iter().all(|real| *real == 0.0))
+            {
                 return Self::Lengths(rows.map(length).collect());
             }
         }
-        Self::Mask(Box::new(mask.clone().equal_elem(0.0).reshape([batch, 1, 1, seq])))
+        Self::Mask(Box::new(
+            mask.clone().equal_elem(0.0).reshape([batch, 1, 1, seq]),
+        ))
     }
 }
 
@@ -62,7 +67,14 @@ pub struct Layer {
 impl Layer {
     /// The linear parts and the LayerNorms, in the order of [`crate::model::layer`].
     pub(super) fn parts(&self) -> ([&Linear; LINEARS], [&LayerNorm; 2]) {
-        let linears = [&self.query, &self.key, &self.value, &self.attended, &self.wide, &self.narrow];
+        let linears = [
+            &self.query,
+            &self.key,
+            &self.value,
+            &self.attended,
+            &self.wide,
+            &self.narrow,
+        ];
         (linears, [&self.attended_norm, &self.norm])
     }
 
@@ -70,13 +82,36 @@ impl Layer {
     ///
     /// # Errors
     /// If a tensor is missing or has another shape.
-    pub fn take(weights: &mut Weights<'_>, at: usize, config: &BertConfig, device: &Device) -> Result<Self> {
+    pub fn take(
+        weights: &mut Weights<'_>,
+        at: usize,
+        config: &BertConfig,
+        device: &Device,
+    ) -> Result<Self> {
         let [query, key, value, attended, wide, narrow] =
-            take_linears(at, config, |name, [inputs, outputs]| linear(weights, name, inputs, outputs, device))?;
-        let [attended_norm, norm] = take_norms(at, |name| layer_norm(weights, name, config, device))?;
-        let (heads, activation, epsilon) =
-            (config.num_attention_heads, config.hidden_act, config.layer_norm_eps as f32);
-        Ok(Self { query, key, value, attended, attended_norm, wide, narrow, norm, heads, activation, epsilon })
+            take_linears(at, config, |name, [inputs, outputs]| {
+                linear(weights, name, inputs, outputs, device)
+            })?;
+        let [attended_norm, norm] =
+            take_norms(at, |name| layer_norm(weights, name, config, device))?;
+        let (heads, activation, epsilon) = (
+            config.num_attention_heads,
+            config.hidden_act,
+            config.layer_norm_eps as f32,
+        );
+        Ok(Self {
+            query,
+            key,
+            value,
+            attended,
+            attended_norm,
+            wide,
+            narrow,
+            norm,
+            heads,
+            activation,
+            epsilon,
+        })
     }
 
     /// # Shapes
@@ -90,21 +125,48 @@ impl Layer {
 
     /// The layer as one operation, forward and backward.
     fn fused(&self, hidden: Tensor<3>, lengths: &[usize], pass: &Pass) -> Tensor<3> {
-        let linears = [&self.query, &self.key, &self.value, &self.attended, &self.wide, &self.narrow];
+        let linears = [
+            &self.query,
+            &self.key,
+            &self.value,
+            &self.attended,
+            &self.wide,
+            &self.narrow,
+        ];
         let (device, seq) = (hidden.device(), hidden.dims()[1]);
         let bias = |linear: &Linear| match &linear.bias {
             Some(bias) => bias.val(),
             None => Tensor::zeros([linear.weight.dims()[1]], &device),
         };
         let norm = |norm: &LayerNorm| {
-            let beta = norm.beta.as_ref().map_or_else(|| norm.gamma.val().zeros_like(), |beta| beta.val());
+            let beta = norm
+                .beta
+                .as_ref()
+                .map_or_else(|| norm.gamma.val().zeros_like(), |beta| beta.val());
             [norm.gamma.val(), beta]
         };
         let norms = [norm(&self.attended_norm), norm(&self.norm)];
         let (heads, activation, epsilon) = (self.heads, self.activation, self.epsilon);
-        let options = LayerOptions { heads, activation, epsilon, dropout: pass.dropout, precision: pass.precision };
-        let call = Call { lengths: lengths.to_vec(), seq, options, recompute: pass.recompute };
-        fused::layer(hidden, linears.map(|linear| linear.weight.val()), linears.map(bias), norms, call)
+        let options = LayerOptions {
+            heads,
+            activation,
+            epsilon,
+            dropout: pass.dropout,
+            precision: pass.precision,
+        };
+        let call = Call {
+            lengths: lengths.to_vec(),
+            seq,
+            options,
+            recompute: pass.recompute,
+        };
+        fused::layer(
+            hidden,
+            linears.map(|linear| linear.weight.val()),
+            linears.map(bias),
+            norms,
+            call,
+        )
     }
 
     /// The layer composed of Burn's operations.
@@ -114,7 +176,10 @@ impl Layer {
     fn composed(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>, pass: &Pass) -> Tensor<3> {
         let of = |site: u64| pass.dropout.map(|dropout| dropout.part(site));
         let through = |linear: &Linear, x: Tensor<3>| through(linear, x, pass.precision);
-        let attended = through(&self.attended, self.attend(hidden.clone(), padding, of(1), &through));
+        let attended = through(
+            &self.attended,
+            self.attend(hidden.clone(), padding, of(1), &through),
+        );
         let attended = apply_dropout(attended, of(2));
         let hidden = self.attended_norm.forward(hidden + attended);
         let wide = through(&self.wide, hidden.clone()); // [batch, seq, intermediate]
@@ -123,7 +188,8 @@ impl Layer {
             Activation::GeluTanh => activation::gelu_approximate(wide),
             Activation::Relu => activation::relu(wide),
         };
-        self.norm.forward(hidden + apply_dropout(through(&self.narrow, wide), of(3)))
+        self.norm
+            .forward(hidden + apply_dropout(through(&self.narrow, wide), of(3)))
     }
 
     fn attend(
@@ -136,14 +202,23 @@ impl Layer {
         let [batch, seq, width] = hidden.dims();
         let split = |linear: &Linear| {
             let all = through(linear, hidden.clone());
-            all.reshape([batch, seq, self.heads, width / self.heads]).swap_dims(1, 2) // [batch, heads, seq, head]
+            all.reshape([batch, seq, self.heads, width / self.heads])
+                .swap_dims(1, 2) // [batch, heads, seq, head]
         };
         let padding = padding.clone().expand([batch, self.heads, seq, seq]);
         let [query, key, value] = [&self.query, &self.key, &self.value].map(split);
         let mixed = match dropout {
-            None => attention(query, key, value, Some(padding), None, AttentionModuleOptions::default()),
+            None => attention(
+                query,
+                key,
+                value,
+                Some(padding),
+                None,
+                AttentionModuleOptions::default(),
+            ),
             Some(_) => {
-                let scores = query.matmul(key.swap_dims(2, 3)) / ((width / self.heads) as f32).sqrt();
+                let scores =
+                    query.matmul(key.swap_dims(2, 3)) / ((width / self.heads) as f32).sqrt();
                 let probabilities = activation::softmax(scores.mask_fill(padding, f32::MIN), 3);
                 apply_dropout(probabilities, dropout).matmul(value)
             }
@@ -157,8 +232,13 @@ impl Layer {
 /// # Shapes
 /// `[batch, seq, in]` -> `[batch, seq, out]`
 fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
-    let Some(dtype) = dtype(precision) else { return linear.forward(x) };
-    let product = x.cast(dtype).matmul(linear.weight.val().cast(dtype).unsqueeze()).cast(FloatDType::F32);
+    let Some(dtype) = dtype(precision) else {
+        return linear.forward(x);
+    };
+    let product = x
+        .cast(dtype)
+        .matmul(linear.weight.val().cast(dtype).unsqueeze())
+        .cast(FloatDType::F32);
     match &linear.bias {
         Some(bias) => product + bias.val().unsqueeze(),
         None => product,
@@ -166,18 +246,41 @@ fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
 }
 
 /// A linear layer. PyTorch stores weights as `[out, in]`, Burn as `[in, out]`.
-pub fn linear(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize, device: &Device) -> Result<Linear> {
-    let weight = weights.take::<2>(&format!("{name}.weight"), [d_out, d_in], device)?.transpose();
+pub fn linear(
+    weights: &mut Weights<'_>,
+    name: &str,
+    d_in: usize,
+    d_out: usize,
+    device: &Device,
+) -> Result<Linear> {
+    let weight = weights
+        .take::<2>(&format!("{name}.weight"), [d_out, d_in], device)?
+        .transpose();
     let bias = weights.take::<1>(&format!("{name}.bias"), [d_out], device)?;
-    Ok(Linear { weight: Param::from_tensor(weight), bias: Some(Param::from_tensor(bias)) })
+    Ok(Linear {
+        weight: Param::from_tensor(weight),
+        bias: Some(Param::from_tensor(bias)),
+    })
 }
 
 /// A layer normalisation with the model's ε.
-pub fn layer_norm(weights: &mut Weights<'_>, name: &str, config: &BertConfig, device: &Device) -> Result<LayerNorm> {
+pub fn layer_norm(
+    weights: &mut Weights<'_>,
+    name: &str,
+    config: &BertConfig,
+    device: &Device,
+) -> Result<LayerNorm> {
     let size = config.hidden_size;
-    let mut norm = LayerNormConfig::new(size).with_epsilon(config.layer_norm_eps).init(device);
-    norm.gamma = Param::from_tensor(weights.take::<1>(&format!("{name}.weight"), [size], device)?);
-    norm.beta = Some(Param::from_tensor(weights.take::<1>(&format!("{name}.bias"), [size], device)?));
+    let mut norm = LayerNormConfig::new(size)
+        .with_epsilon(config.layer_norm_eps)
+        .init(device);
+    norm.gamma =
+        Param::from_tensor(weights.take::<1>(&format!("{name}.weight"), [size], device)?);
+    norm.beta = Some(Param::from_tensor(weights.take::<1>(
+        &format!("{name}.bias"),
+        [size],
+        device,
+    )?));
     Ok(norm)
 }
 
@@ -202,7 +305,10 @@ mod tests {
         };
         let norm = |name, norm: &LayerNorm| {
             let beta = norm.beta.as_ref().expect("there is one").val();
-            [(name, floats(norm.gamma.val().grad(grads).expect(name))), ("beta", floats(beta.grad(grads).expect(name)))]
+            [
+                (name, floats(norm.gamma.val().grad(grads).expect(name))),
+                ("beta", floats(beta.grad(grads).expect(name))),
+            ]
         };
         let linears = [
             linear("query", &layer.query),
@@ -212,8 +318,15 @@ mod tests {
             linear("wide", &layer.wide),
             linear("narrow", &layer.narrow),
         ];
-        let norms = [norm("attended_norm", &layer.attended_norm), norm("norm", &layer.norm)];
-        linears.into_iter().flatten().chain(norms.into_iter().flatten()).collect()
+        let norms = [
+            norm("attended_norm", &layer.attended_norm),
+            norm("norm", &layer.norm),
+        ];
+        linears
+            .into_iter()
+            .flatten()
+            .chain(norms.into_iter().flatten())
+            .collect()
     }
 
     #[test]
@@ -245,14 +358,22 @@ mod tests {
             let x = Tensor::<3>::from_data(x.clone().into_data(), &device).require_grad();
             let out = layer.forward(x.clone(), padding, &Pass::default()) * real.clone();
             let grads = (out.clone() * factors.clone()).sum().backward();
-            (floats(out), floats(x.grad(&grads).expect("asked for")), gradients(&layer, &grads))
+            (
+                floats(out),
+                floats(x.grad(&grads).expect("asked for")),
+                gradients(&layer, &grads),
+            )
         };
-        let ((out, input, params), (expected, expected_input, expected_params)) = (run(&fused), run(&composed));
+        let ((out, input, params), (expected, expected_input, expected_params)) =
+            (run(&fused), run(&composed));
         let near = |what: &str, found: &[f32], expected: &[f32]| {
             assert_eq!(found.len(), expected.len(), "{what}");
             for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
                 let off = (found - expected).abs();
-                assert!(off <= 2e-5 * expected.abs().max(1.0), "{what} {at}: {found}, composed {expected}");
+                assert!(
+                    off <= 2e-5 * expected.abs().max(1.0),
+                    "{what} {at}: {found}, composed {expected}"
+                );
             }
         };
         near("output", &out, &expected);

@@ -36,6 +36,9 @@ pub(super) fn dtype(precision: Precision) -> Option<FloatDType> {
 impl Pass {
     /// The options of layer `at`, which has its own dropout seed.
     pub(super) fn of_layer(self, at: usize) -> Self {
-        Self { dropout: self.dropout.map(|dropout| dropout.part(at as u64 + 1)), ..self }
+        Self {
+            dropout: self.dropout.map(|dropout| dropout.part(at as u64 + 1)),
+            ..self
+        }
     }
 }

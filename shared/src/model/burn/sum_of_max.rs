@@ -19,7 +19,10 @@ impl TokenVectors {
     pub fn single(vectors: Tensor<2>) -> Self {
         let [batch, dim] = vectors.dims();
         let mask = Tensor::ones([batch, 1], &vectors.device());
-        Self { values: vectors.reshape([batch, 1, dim]), mask }
+        Self {
+            values: vectors.reshape([batch, 1, dim]),
+            mask,
+        }
     }
 
     /// Selects inputs; an input may repeat.
@@ -27,13 +30,19 @@ impl TokenVectors {
     /// # Shapes
     /// rows `[n]` -> `[n, seq, dim]`
     pub fn select(&self, rows: Tensor<1, Int>) -> Self {
-        Self { values: self.values.clone().select(0, rows.clone()), mask: self.mask.clone().select(0, rows) }
+        Self {
+            values: self.values.clone().select(0, rows.clone()),
+            mask: self.mask.clone().select(0, rows),
+        }
     }
 
     /// The vectors without gradients.
     #[must_use]
     pub fn detach(self) -> Self {
-        Self { values: self.values.detach(), mask: self.mask }
+        Self {
+            values: self.values.detach(),
+            mask: self.mask,
+        }
     }
 }
 
@@ -70,10 +79,15 @@ pub fn sum_of_max_by_row(mentions: &TokenVectors, entities: &TokenVectors) -> Te
         let products = mentions.values.clone() * entities.values.clone();
         return products.reshape([pairs, dim]).sum_dim(1).reshape([pairs]);
     }
-    let products = mentions.values.clone().matmul(entities.values.clone().swap_dims(1, 2)); // [pairs, t, u]
+    let products = mentions
+        .values
+        .clone()
+        .matmul(entities.values.clone().swap_dims(1, 2)); // [pairs, t, u]
     let padding = (entities.mask.clone() - 1.0) * OUT;
     let nearest = (products + padding.reshape([pairs, 1, u])).max_dim(2); // [pairs, t, 1]
-    (nearest.reshape([pairs, t]) * mentions.mask.clone()).sum_dim(1).reshape([pairs])
+    (nearest.reshape([pairs, t]) * mentions.mask.clone())
+        .sum_dim(1)
+        .reshape([pairs])
 }
 
 #[cfg(test)]
@@ -96,22 +110,35 @@ mod tests {
             values.extend(std::iter::repeat_n(1e3, 2 * (longest - row.len())));
             mask.extend((0..longest).map(|at| f32::from(u8::from(at < row.len()))));
         }
-        let vectors = Tensor::<1>::from_floats(&values[..], &device).reshape([rows.len(), longest, 2]);
+        let vectors =
+            Tensor::<1>::from_floats(&values[..], &device).reshape([rows.len(), longest, 2]);
         let mask = Tensor::<1>::from_floats(&mask[..], &device).reshape([rows.len(), longest]);
-        TokenVectors { values: vectors, mask }
+        TokenVectors {
+            values: vectors,
+            mask,
+        }
     }
 
     fn by_loops(mention: &[[f32; 2]], entity: &[[f32; 2]]) -> f32 {
-        let nearest = |t: &[f32; 2]| entity.iter().map(|u| t[0] * u[0] + t[1] * u[1]).fold(f32::MIN, f32::max);
+        let nearest = |t: &[f32; 2]| {
+            entity
+                .iter()
+                .map(|u| t[0] * u[0] + t[1] * u[1])
+                .fold(f32::MIN, f32::max)
+        };
         mention.iter().map(nearest).sum()
     }
 
     #[test]
     fn single_tokens_give_the_dot_product() {
         let device = Device::flex();
-        let mentions = TokenVectors::single(Tensor::from_floats([[1.0, 2.0], [0.0, -1.0]], &device));
+        let mentions =
+            TokenVectors::single(Tensor::from_floats([[1.0, 2.0], [0.0, -1.0]], &device));
         let entities = TokenVectors::single(Tensor::from_floats([[3.0, 1.0], [1.0, 1.0]], &device));
-        assert_eq!(floats(sum_of_max(&mentions, &entities)), [5.0, 3.0, -1.0, -1.0]);
+        assert_eq!(
+            floats(sum_of_max(&mentions, &entities)),
+            [5.0, 3.0, -1.0, -1.0]
+        );
         assert_eq!(floats(sum_of_max_by_row(&mentions, &entities)), [5.0, -1.0]);
         let twice = entities.select(Tensor::from_ints([1, 1], &device));
         assert_eq!(floats(sum_of_max_by_row(&mentions, &twice)), [3.0, -1.0]);

@@ -38,7 +38,8 @@ impl<'a> Heads<'a> {
     /// Queries (0), keys (1) or values (2) of a head: `[seq, head]`.
     pub fn part(&self, which: usize, head: usize) -> Matrix<'a> {
         let width = self.width();
-        self.qkv.part(0, self.qkv.rows, (which * self.count + head) * width, width)
+        self.qkv
+            .part(0, self.qkv.rows, (which * self.count + head) * width, width)
     }
 
     /// 1 / √d
@@ -50,11 +51,23 @@ impl<'a> Heads<'a> {
     ///
     /// # Shapes
     /// probabilities `[seq, seq]`
-    pub fn probabilities(&self, isa: Isa, head: usize, keys: &mut Vec<f32>, probabilities: &mut [f32]) {
+    pub fn probabilities(
+        &self,
+        isa: Isa,
+        head: usize,
+        keys: &mut Vec<f32>,
+        probabilities: &mut [f32],
+    ) {
         let seq = self.qkv.rows;
         let keys = sized(keys, packed_len(self.width(), seq));
         pack(self.part(1, head).transposed(), keys);
-        gemm(isa, self.part(0, head), keys, Start::Zero, MatrixMut::new(probabilities, seq, seq));
+        gemm(
+            isa,
+            self.part(0, head),
+            keys,
+            Start::Zero,
+            MatrixMut::new(probabilities, seq, seq),
+        );
         softmax(isa, self.scale(), seq, probabilities);
     }
 
@@ -74,14 +87,24 @@ impl<'a> Heads<'a> {
         }
         for_each(parts, |(first, scratch, mut out)| {
             for head in first..first + out.cols() / width {
-                let Scratch { keys, values, probabilities } = &mut *scratch;
+                let Scratch {
+                    keys,
+                    values,
+                    probabilities,
+                } = &mut *scratch;
                 let probabilities = sized(probabilities, seq * seq);
                 self.probabilities(isa, head, keys, probabilities);
                 let values = sized(values, packed_len(seq, width));
                 pack(self.part(2, head), values);
                 let (mine, rest) = out.split_cols(width);
                 out = rest;
-                gemm(isa, Matrix::new(probabilities, seq, seq), values, Start::Zero, mine);
+                gemm(
+                    isa,
+                    Matrix::new(probabilities, seq, seq),
+                    values,
+                    Start::Zero,
+                    mine,
+                );
             }
         });
     }

@@ -22,7 +22,11 @@ pub struct NormWeights {
 impl NormWeights {
     /// A view for the kernels.
     pub fn view(&self) -> Norm<'_> {
-        Norm { gamma: &self.gamma, beta: &self.beta, epsilon: self.epsilon }
+        Norm {
+            gamma: &self.gamma,
+            beta: &self.beta,
+            epsilon: self.epsilon,
+        }
     }
 }
 
@@ -66,8 +70,18 @@ pub struct Scratch {
 impl Layer {
     /// See [`Linear::round`].
     pub fn round(&mut self) {
-        let Self { query, key, value, attention_output, intermediate, output, .. } = self;
-        [query, key, value, attention_output, intermediate, output].into_iter().for_each(Linear::round);
+        let Self {
+            query,
+            key,
+            value,
+            attention_output,
+            intermediate,
+            output,
+            ..
+        } = self;
+        [query, key, value, attention_output, intermediate, output]
+            .into_iter()
+            .for_each(Linear::round);
     }
 
     /// Runs the layer in place, on `team` threads.
@@ -77,30 +91,65 @@ impl Layer {
     pub fn forward(&self, isa: Isa, team: usize, lengths: &[usize], scratch: &mut Scratch) {
         let rows: usize = lengths.iter().sum();
         let width = self.attention_output.outputs();
-        let Scratch { hidden, qkv, mixed, intermediate, heads, codes } = scratch;
+        let Scratch {
+            hidden,
+            qkv,
+            mixed,
+            intermediate,
+            heads,
+            codes,
+        } = scratch;
         let hidden = sized(hidden, rows * width);
         heads.resize_with(team.max(heads.len()), Default::default);
 
         let qkv = sized(qkv, rows * 3 * width);
-        linear::forward([&self.query, &self.key, &self.value], isa, team, hidden, qkv, None, codes);
+        linear::forward(
+            [&self.query, &self.key, &self.value],
+            isa,
+            team,
+            hidden,
+            qkv,
+            None,
+            codes,
+        );
         let mixed = sized(mixed, rows * width);
         let (mut left, mut first) = (MatrixMut::new(mixed, rows, width), 0);
         for seq in lengths {
             let (mine, rest) = left.split_rows(*seq);
             left = rest;
             let qkv = Matrix::new(qkv, rows, 3 * width).part(first, *seq, 0, 3 * width);
-            Heads { qkv, count: self.heads }.forward(isa, &mut heads[..team], mine);
+            Heads {
+                qkv,
+                count: self.heads,
+            }
+            .forward(isa, &mut heads[..team], mine);
             first += seq;
         }
 
         // The queries, keys and values are no longer needed. Their buffer takes the outputs of the linear layers.
         let given = &mut qkv[..rows * width];
-        linear::forward([&self.attention_output], isa, team, mixed, given, None, codes);
+        linear::forward(
+            [&self.attention_output],
+            isa,
+            team,
+            mixed,
+            given,
+            None,
+            codes,
+        );
         add(hidden, given);
         layer_norm(isa, self.attention_norm.view(), width, hidden);
 
         let intermediate = sized(intermediate, rows * self.intermediate.outputs());
-        linear::forward([&self.intermediate], isa, team, hidden, intermediate, Some(self.activation), codes);
+        linear::forward(
+            [&self.intermediate],
+            isa,
+            team,
+            hidden,
+            intermediate,
+            Some(self.activation),
+            codes,
+        );
         linear::forward([&self.output], isa, team, intermediate, given, None, codes);
         add(hidden, given);
         layer_norm(isa, self.norm.view(), width, hidden);

@@ -23,9 +23,17 @@ pub struct Linear {
 
 #[derive(Clone, Debug)]
 enum Values {
-    F32 { panels: Vec<f32> },
-    Bf16 { panels: Panels },
-    Int8 { panels: Numbers<i8>, scales: Vec<f32>, sums: Vec<f32> },
+    F32 {
+        panels: Vec<f32>,
+    },
+    Bf16 {
+        panels: Panels,
+    },
+    Int8 {
+        panels: Numbers<i8>,
+        scales: Vec<f32>,
+        sums: Vec<f32>,
+    },
 }
 
 /// Some columns of a layer's output.
@@ -40,18 +48,34 @@ impl Linear {
     ///
     /// # Errors
     /// If one is missing or has another shape or type.
-    pub fn take(weights: &mut Weights<'_>, name: &str, inputs: usize, outputs: usize) -> Result<Self> {
+    pub fn take(
+        weights: &mut Weights<'_>,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Self> {
         let weight = format!("{name}.weight");
         let values = if weights.is_quantised(&weight) {
             let taken = weights.quantised_linear(&weight, outputs, inputs)?;
-            Values::Int8 { panels: taken.codes, scales: taken.scales, sums: taken.sums }
+            Values::Int8 {
+                panels: taken.codes,
+                scales: taken.scales,
+                sums: taken.sums,
+            }
         } else {
             let values = weights.numbers(&weight, &[outputs, inputs])?;
             let mut panels = vec![0.0; gemm::packed_len(inputs, outputs)];
-            gemm::pack(Matrix::new(values.get(), outputs, inputs).transposed(), &mut panels);
+            gemm::pack(
+                Matrix::new(values.get(), outputs, inputs).transposed(),
+                &mut panels,
+            );
             Values::F32 { panels }
         };
-        Ok(Self { weights: values, bias: weights.floats(&format!("{name}.bias"), &[outputs])?, inputs })
+        Ok(Self {
+            weights: values,
+            bias: weights.floats(&format!("{name}.bias"), &[outputs])?,
+            inputs,
+        })
     }
 
     /// Rounds f32 weights to bfloat16. Inputs are then rounded, too.
@@ -60,7 +84,10 @@ impl Linear {
             let outputs = self.outputs();
             let mut weight = Buffer::new(self.inputs * outputs);
             gemm::unpack(panels, MatrixMut::new(&mut weight, self.inputs, outputs));
-            let [panels] = super::train::pack_all(Precision::Bf16, [Matrix::new(&weight, self.inputs, outputs)]);
+            let [panels] = super::train::pack_all(
+                Precision::Bf16,
+                [Matrix::new(&weight, self.inputs, outputs)],
+            );
             self.weights = Values::Bf16 { panels };
         }
     }
@@ -71,20 +98,45 @@ impl Linear {
     }
 
     /// The columns from `first` on, as many as `out` has.
-    fn columns(&self, isa: Isa, input: &Input<'_>, codes: &Codes, first: usize, out: MatrixMut<'_>) {
+    fn columns(
+        &self,
+        isa: Isa,
+        input: &Input<'_>,
+        codes: &Codes,
+        first: usize,
+        out: MatrixMut<'_>,
+    ) {
         let range = first..first + out.cols();
         let bias = &self.bias[range.clone()];
         match &self.weights {
             Values::F32 { panels } => {
-                let panels = &panels[first * self.inputs..][..gemm::packed_len(self.inputs, range.len())];
+                let panels =
+                    &panels[first * self.inputs..][..gemm::packed_len(self.inputs, range.len())];
                 gemm::gemm(isa, input.x(), panels, Start::Bias(bias), out);
             }
-            Values::Bf16 { panels } => panels.multiply_columns(input, first, Start::Bias(bias), out),
-            Values::Int8 { panels, scales, sums } => {
+            Values::Bf16 { panels } => {
+                panels.multiply_columns(input, first, Start::Bias(bias), out)
+            }
+            Values::Int8 {
+                panels,
+                scales,
+                sums,
+            } => {
                 let inputs = self.inputs.next_multiple_of(int8::GROUP);
-                let panels = &panels.get()[first * inputs..][..int8::packed_len(inputs, range.len())];
+                let panels =
+                    &panels.get()[first * inputs..][..int8::packed_len(inputs, range.len())];
                 let (scales, sums) = (&scales[range.clone()], &sums[range]);
-                int8::gemm(isa, codes, int8::Weights { panels, scales, sums, bias }, out);
+                int8::gemm(
+                    isa,
+                    codes,
+                    int8::Weights {
+                        panels,
+                        scales,
+                        sums,
+                        bias,
+                    },
+                    out,
+                );
             }
         }
     }
@@ -108,15 +160,34 @@ pub fn forward<const N: usize>(
     codes: &mut Codes,
 ) {
     let inputs = linears[0].inputs;
-    assert!(linears.iter().all(|linear| linear.inputs == inputs), "layers of one input");
+    assert!(
+        linears.iter().all(|linear| linear.inputs == inputs),
+        "layers of one input"
+    );
     let (rows, team) = (x.len() / inputs, team.max(1));
-    if linears.iter().any(|linear| matches!(linear.weights, Values::Int8 { .. })) {
+    if linears
+        .iter()
+        .any(|linear| matches!(linear.weights, Values::Int8 { .. }))
+    {
         codes.fill(isa, x, inputs);
     }
-    let rounded = linears.iter().any(|linear| matches!(linear.weights, Values::Bf16 { .. }));
-    let input = Input::new(if rounded { Precision::Bf16 } else { Precision::F32 }, Matrix::new(x, rows, inputs));
+    let rounded = linears
+        .iter()
+        .any(|linear| matches!(linear.weights, Values::Bf16 { .. }));
+    let input = Input::new(
+        if rounded {
+            Precision::Bf16
+        } else {
+            Precision::F32
+        },
+        Matrix::new(x, rows, inputs),
+    );
     let mut shares: Vec<Vec<Part<'_>>> = (0..team).map(|_| Vec::with_capacity(N)).collect();
-    let mut left = MatrixMut::new(out, rows, linears.iter().map(|linear| linear.outputs()).sum());
+    let mut left = MatrixMut::new(
+        out,
+        rows,
+        linears.iter().map(|linear| linear.outputs()).sum(),
+    );
     for linear in linears {
         let outputs = linear.outputs();
         let step = if rounded { bf16::STEP } else { LANES };
@@ -129,7 +200,8 @@ pub fn forward<const N: usize>(
     }
     for_each(shares, |share| {
         for mut part in share {
-            part.linear.columns(isa, &input, codes, part.first, part.out.borrow());
+            part.linear
+                .columns(isa, &input, codes, part.first, part.out.borrow());
             if let Some(activation) = activation {
                 (0..rows).for_each(|row| activate(isa, activation, part.out.row(row)));
             }

@@ -17,7 +17,12 @@ impl Encoder {
     pub fn from_weights(config: &BertConfig, weights: &mut Weights<'_>) -> Result<Self> {
         let hidden = config.hidden_size;
         let mut table = |name: &str, rows: usize| {
-            Table::take(weights, &format!("embeddings.{name}_embeddings.weight"), rows, hidden)
+            Table::take(
+                weights,
+                &format!("embeddings.{name}_embeddings.weight"),
+                rows,
+                hidden,
+            )
         };
         let words = table("word", config.vocab_size)?;
         let positions = table("position", config.max_position_embeddings)?;
@@ -27,7 +32,9 @@ impl Encoder {
         let mut layers = Vec::new();
         for at in 0..config.num_hidden_layers {
             let [query, key, value, attention_output, intermediate, output] =
-                take_linears(at, config, |name, [inputs, outputs]| Linear::take(weights, name, inputs, outputs))?;
+                take_linears(at, config, |name, [inputs, outputs]| {
+                    Linear::take(weights, name, inputs, outputs)
+                })?;
             let [attention_norm, norm] = take_norms(at, |name| self::norm(weights, name, config))?;
             let (heads, activation) = (config.num_attention_heads, config.hidden_act);
             layers.push(Layer {
@@ -43,7 +50,15 @@ impl Encoder {
                 activation,
             });
         }
-        Ok(Self { words, positions, segments, norm, layers, hidden, idle: Mutex::default() })
+        Ok(Self {
+            words,
+            positions,
+            segments,
+            norm,
+            layers,
+            hidden,
+            idle: Mutex::default(),
+        })
     }
 }
 
@@ -51,5 +66,9 @@ fn norm(weights: &mut Weights<'_>, name: &str, config: &BertConfig) -> Result<No
     let size = config.hidden_size;
     let gamma = weights.floats(&format!("{name}.weight"), &[size])?;
     let beta = weights.floats(&format!("{name}.bias"), &[size])?;
-    Ok(NormWeights { gamma, beta, epsilon: config.layer_norm_eps as f32 })
+    Ok(NormWeights {
+        gamma,
+        beta,
+        epsilon: config.layer_norm_eps as f32,
+    })
 }

@@ -75,34 +75,53 @@ impl Encoder {
     ) -> Vec<R> {
         let threads = kernels::threads();
         let team = (threads / sequences.len().max(1)).max(1);
-        let groups = groups(&sequences.iter().map(|sequence| sequence.ids.len()).collect::<Vec<_>>(), threads);
+        let groups = groups(
+            &sequences
+                .iter()
+                .map(|sequence| sequence.ids.len())
+                .collect::<Vec<_>>(),
+            threads,
+        );
         let mut found: Vec<Vec<R>> = groups.iter().map(|_| Vec::new()).collect();
-        for_each(groups.into_iter().zip(&mut found).collect(), |(group, found)| {
-            let mut scratch = self.idle.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default();
-            let sequences = &sequences[group];
-            self.group(Isa::best(), team, sequences, &mut scratch);
-            let mut first = 0;
-            for sequence in sequences {
-                let end = first + sequence.ids.len() * self.hidden;
-                found.push(take(sequence, &scratch.hidden[first..end]));
-                first = end;
-            }
-            if let Ok(mut idle) = self.idle.lock() {
-                idle.push(scratch);
-            }
-        });
+        for_each(
+            groups.into_iter().zip(&mut found).collect(),
+            |(group, found)| {
+                let mut scratch = self
+                    .idle
+                    .lock()
+                    .ok()
+                    .and_then(|mut idle| idle.pop())
+                    .unwrap_or_default();
+                let sequences = &sequences[group];
+                self.group(Isa::best(), team, sequences, &mut scratch);
+                let mut first = 0;
+                for sequence in sequences {
+                    let end = first + sequence.ids.len() * self.hidden;
+                    found.push(take(sequence, &scratch.hidden[first..end]));
+                    first = end;
+                }
+                if let Ok(mut idle) = self.idle.lock() {
+                    idle.push(scratch);
+                }
+            },
+        );
         found.into_iter().flatten().collect()
     }
 
     /// Fills `scratch.hidden`.
     fn group(&self, isa: Isa, team: usize, sequences: &[Sequence<'_>], scratch: &mut Scratch) {
-        let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
+        let lengths: Vec<usize> = sequences
+            .iter()
+            .map(|sequence| sequence.ids.len())
+            .collect();
         let (width, most) = (self.hidden, self.positions.rows());
         if let Some(seq) = lengths.iter().find(|seq| **seq > most) {
             panic!("expected at most {most} tokens in a sequence, found {seq}");
         }
         let hidden = attention::sized(&mut scratch.hidden, lengths.iter().sum::<usize>() * width);
-        let tokens = sequences.iter().flat_map(|sequence| sequence.ids.iter().zip(sequence.segments).enumerate());
+        let tokens = sequences
+            .iter()
+            .flat_map(|sequence| sequence.ids.iter().zip(sequence.segments).enumerate());
         for ((position, (word, segment)), row) in tokens.zip(hidden.chunks_exact_mut(width)) {
             row.fill(0.0);
             self.words.add(*word as usize, row);
@@ -110,7 +129,9 @@ impl Encoder {
             self.positions.add(position, row);
         }
         layer_norm(isa, self.norm.view(), width, hidden);
-        self.layers.iter().for_each(|layer| layer.forward(isa, team, &lengths, scratch));
+        self.layers
+            .iter()
+            .for_each(|layer| layer.forward(isa, team, &lengths, scratch));
     }
 }
 

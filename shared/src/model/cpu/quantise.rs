@@ -17,25 +17,43 @@ struct Tensors(Vec<(String, Dtype, Vec<usize>, Vec<u8>)>);
 
 impl Tensors {
     fn floats(&mut self, name: String, shape: &[usize], values: &[f32]) {
-        self.0.push((name, Dtype::F32, shape.to_vec(), bytemuck::cast_slice(values).to_vec()));
+        self.0.push((
+            name,
+            Dtype::F32,
+            shape.to_vec(),
+            bytemuck::cast_slice(values).to_vec(),
+        ));
     }
 
     fn codes(&mut self, name: String, shape: &[usize], codes: &[i8]) {
-        self.0.push((name, Dtype::I8, shape.to_vec(), bytemuck::cast_slice(codes).to_vec()));
+        self.0.push((
+            name,
+            Dtype::I8,
+            shape.to_vec(),
+            bytemuck::cast_slice(codes).to_vec(),
+        ));
     }
 
     /// The file, panels first and each aligned to a cache line. The writer of the `safetensors` crate aligns less.
     fn file(mut self) -> Result<Vec<u8>> {
-        self.0.sort_by_key(|(_, dtype, shape, _)| match (dtype, shape.len()) {
-            (Dtype::I8, 4) => 0,
-            (Dtype::I8, _) => 2,
-            _ => 1,
-        });
+        self.0
+            .sort_by_key(|(_, dtype, shape, _)| match (dtype, shape.len()) {
+                (Dtype::I8, 4) => 0,
+                (Dtype::I8, _) => 2,
+                _ => 1,
+            });
         let (mut table, mut end) = (BTreeMap::new(), 0);
         for (name, dtype, shape, bytes) in &self.0 {
             let data_offsets = (end, end + bytes.len());
             end = data_offsets.1;
-            table.insert(name, TensorInfo { dtype: *dtype, shape: shape.clone(), data_offsets });
+            table.insert(
+                name,
+                TensorInfo {
+                    dtype: *dtype,
+                    shape: shape.clone(),
+                    data_offsets,
+                },
+            );
         }
         let mut header = serde_json::to_vec(&table)
             .map_err(|cause| Error::artifact("writing quantised weights").caused_by(cause))?;
@@ -43,7 +61,9 @@ impl Tensors {
         let mut file = Vec::with_capacity(8 + header.len() + end);
         file.extend_from_slice(&(header.len() as u64).to_le_bytes());
         file.extend_from_slice(&header);
-        self.0.iter().for_each(|(.., bytes)| file.extend_from_slice(bytes));
+        self.0
+            .iter()
+            .for_each(|(.., bytes)| file.extend_from_slice(bytes));
         Ok(file)
     }
 }
@@ -61,7 +81,13 @@ pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
         ("position", config.max_position_embeddings),
         ("token_type", config.type_vocab_size),
     ] {
-        table(&mut weights, &mut tensors, format!("embeddings.{name}_embeddings.weight"), rows, hidden)?;
+        table(
+            &mut weights,
+            &mut tensors,
+            format!("embeddings.{name}_embeddings.weight"),
+            rows,
+            hidden,
+        )?;
     }
     norm(&mut weights, &mut tensors, "embeddings.LayerNorm", hidden)?;
     for at in 0..config.num_hidden_layers {
@@ -73,10 +99,21 @@ pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
             ("intermediate.dense", hidden, inner),
             ("output.dense", inner, hidden),
         ] {
-            linear(&mut weights, &mut tensors, &format!("encoder.layer.{at}.{name}"), inputs, outputs)?;
+            linear(
+                &mut weights,
+                &mut tensors,
+                &format!("encoder.layer.{at}.{name}"),
+                inputs,
+                outputs,
+            )?;
         }
         for name in ["attention.output.LayerNorm", "output.LayerNorm"] {
-            norm(&mut weights, &mut tensors, &format!("encoder.layer.{at}.{name}"), hidden)?;
+            norm(
+                &mut weights,
+                &mut tensors,
+                &format!("encoder.layer.{at}.{name}"),
+                hidden,
+            )?;
         }
     }
     weights.finish()?;
@@ -91,21 +128,37 @@ pub fn is_quantised(safetensors: &[u8]) -> Result<bool> {
     Ok(Weights::from_bytes(safetensors)?.is_quantised("embeddings.word_embeddings.weight"))
 }
 
-fn table(weights: &mut Weights<'_>, to: &mut Tensors, name: String, rows: usize, width: usize) -> Result<()> {
+fn table(
+    weights: &mut Weights<'_>,
+    to: &mut Tensors,
+    name: String,
+    rows: usize,
+    width: usize,
+) -> Result<()> {
     let (codes, scales) = by_rows(&weights.floats(&name, &[rows, width])?, width);
     to.floats(format!("{name}_scale"), &[rows], &scales);
     to.codes(name, &[rows, width], &codes);
     Ok(())
 }
 
-fn linear(weights: &mut Weights<'_>, to: &mut Tensors, name: &str, inputs: usize, outputs: usize) -> Result<()> {
+fn linear(
+    weights: &mut Weights<'_>,
+    to: &mut Tensors,
+    name: &str,
+    inputs: usize,
+    outputs: usize,
+) -> Result<()> {
     let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
     let (codes, scales) = by_rows(&weights.floats(&weight, &[outputs, inputs])?, inputs);
     let (panels, sums) = pack(&codes, inputs);
     to.floats(format!("{weight}_scale"), &[outputs], &scales);
     to.floats(format!("{weight}_sum"), &[outputs], &sums);
     to.codes(weight, &Weights::packed_shape(outputs, inputs), &panels);
-    to.floats(bias.clone(), &[outputs], &weights.floats(&bias, &[outputs])?);
+    to.floats(
+        bias.clone(),
+        &[outputs],
+        &weights.floats(&bias, &[outputs])?,
+    );
     Ok(())
 }
 
@@ -120,7 +173,10 @@ fn norm(weights: &mut Weights<'_>, to: &mut Tensors, name: &str, size: usize) ->
 
 fn by_rows(values: &[f32], width: usize) -> (Vec<i8>, Vec<f32>) {
     let mut codes = Vec::with_capacity(values.len());
-    let scales = values.chunks_exact(width).map(|row| quantise_column(row, &mut codes)).collect();
+    let scales = values
+        .chunks_exact(width)
+        .map(|row| quantise_column(row, &mut codes))
+        .collect();
     (codes, scales)
 }
 
@@ -141,7 +197,9 @@ mod tests {
     }
 
     fn quantised() -> Bytes {
-        quantise(&config(), &Bytes::from_static(FLOATS)).expect("whole").into()
+        quantise(&config(), &Bytes::from_static(FLOATS))
+            .expect("whole")
+            .into()
     }
 
     /// The floats that codes stand for, under the names and shapes of the float file.
@@ -161,7 +219,10 @@ mod tests {
         let device = Device::flex();
         let bert = Bert::from_bytes(&config(), weights, &device).expect("whole");
         let batch = TokenBatch::full(5, vec![2, 9, 7, 300, 3]);
-        bert.forward(&BertInput::new(&batch, &device), &Pass::default()).into_data().try_to_vec().expect("floats")
+        bert.forward(&BertInput::new(&batch, &device), &Pass::default())
+            .into_data()
+            .try_to_vec()
+            .expect("floats")
     }
 
     #[test]
@@ -178,7 +239,10 @@ mod tests {
         let start = file.as_ptr() as usize;
         for (name, view) in SafeTensors::deserialize(&file).expect("whole").tensors() {
             let at = view.data().as_ptr() as usize - start;
-            assert!(view.shape().len() != 4 || at.is_multiple_of(ALIGN), "{name} begins at {at}");
+            assert!(
+                view.shape().len() != 4 || at.is_multiple_of(ALIGN),
+                "{name} begins at {at}"
+            );
         }
     }
 
@@ -202,19 +266,44 @@ mod tests {
             (format!("{query}_sum"), remove, "is missing"),
             (format!("{words}_scale"), remove, "is missing"),
             (query.to_owned(), turned, "[2, 8, 16, 4]"),
-            (query.to_owned(), bytes, "expected shape [32, 32], found [2, 8, 16, 4]"),
-            (format!("{query}_scale"), short, "expected shape [32], found [31]"),
-            (format!("{query}_sum"), short, "expected shape [32], found [31]"),
-            (format!("{words}_scale"), short, "expected shape [401], found [400]"),
+            (
+                query.to_owned(),
+                bytes,
+                "expected shape [32, 32], found [2, 8, 16, 4]",
+            ),
+            (
+                format!("{query}_scale"),
+                short,
+                "expected shape [32], found [31]",
+            ),
+            (
+                format!("{query}_sum"),
+                short,
+                "expected shape [32], found [31]",
+            ),
+            (
+                format!("{words}_scale"),
+                short,
+                "expected shape [401], found [400]",
+            ),
             (query.to_owned(), flat, query),
         ] {
             let file = quantised();
             let read = SafeTensors::deserialize(&file).expect("whole");
             let mut tensors = Tensors::default();
             for (name, view) in read.tensors() {
-                tensors.0.push((name, view.dtype(), view.shape().to_vec(), view.data().to_vec()));
+                tensors.0.push((
+                    name,
+                    view.dtype(),
+                    view.shape().to_vec(),
+                    view.data().to_vec(),
+                ));
             }
-            let at = tensors.0.iter().position(|(found, ..)| *found == name).expect("there");
+            let at = tensors
+                .0
+                .iter()
+                .position(|(found, ..)| *found == name)
+                .expect("there");
             change(&mut tensors.0, at);
             let file = Bytes::from(tensors.file().expect("it can be written"));
             let on_cpu = Weights::within(&file).and_then(|mut weights| {
@@ -224,7 +313,10 @@ mod tests {
             let by_burn = Bert::from_bytes(&config(), &file, &Device::flex()).map(drop);
             for outcome in [on_cpu, by_burn] {
                 let error = outcome.expect_err(&name).to_string();
-                assert!(error.contains(&name) && error.contains(said), "{name}: {error}");
+                assert!(
+                    error.contains(&name) && error.contains(said),
+                    "{name}: {error}"
+                );
             }
         }
     }

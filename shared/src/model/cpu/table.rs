@@ -15,7 +15,10 @@ pub struct Table {
 #[derive(Clone, Debug)]
 enum Values {
     F32(Numbers<f32>),
-    Int8 { codes: Numbers<i8>, scales: Vec<f32> },
+    Int8 {
+        codes: Numbers<i8>,
+        scales: Vec<f32>,
+    },
 }
 
 impl Table {
@@ -26,11 +29,18 @@ impl Table {
     pub fn take(weights: &mut Weights<'_>, name: &str, rows: usize, width: usize) -> Result<Self> {
         let values = if weights.is_quantised(name) {
             let taken = weights.quantised_table(name, rows, width)?;
-            Values::Int8 { codes: taken.codes, scales: taken.scales }
+            Values::Int8 {
+                codes: taken.codes,
+                scales: taken.scales,
+            }
         } else {
             Values::F32(weights.numbers(name, &[rows, width])?)
         };
-        Ok(Self { values, rows, width })
+        Ok(Self {
+            values,
+            rows,
+            width,
+        })
     }
 
     /// The number of rows.
@@ -47,11 +57,15 @@ impl Table {
         let range = row * self.width..(row + 1) * self.width;
         match &self.values {
             Values::F32(values) => {
-                to.iter_mut().zip(&values.get()[range]).for_each(|(to, value)| *to += value);
+                to.iter_mut()
+                    .zip(&values.get()[range])
+                    .for_each(|(to, value)| *to += value);
             }
             Values::Int8 { codes, scales } => {
                 let scale = scales[row];
-                to.iter_mut().zip(&codes.get()[range]).for_each(|(to, code)| *to += scale * f32::from(*code));
+                to.iter_mut()
+                    .zip(&codes.get()[range])
+                    .for_each(|(to, code)| *to += scale * f32::from(*code));
             }
         }
     }

@@ -41,9 +41,14 @@ impl Tower {
         let tower: Self = read().context(|| "model.safetensors".into())?;
         let projection = match bytes.projection {
             None => None,
-            Some(file) => Some(projection(file, config.hidden_size).context(|| "projection.safetensors".into())?),
+            Some(file) => Some(
+                projection(file, config.hidden_size).context(|| "projection.safetensors".into())?,
+            ),
         };
-        Ok(Self { projection, ..tower })
+        Ok(Self {
+            projection,
+            ..tower
+        })
     }
 
     /// Takes an encoder without a projection.
@@ -51,7 +56,10 @@ impl Tower {
     /// # Errors
     /// If a tensor is missing or of another shape.
     pub fn from_weights(config: &BertConfig, weights: &mut Weights<'_>) -> Result<Self> {
-        Ok(Self { encoder: Encoder::from_weights(config, weights)?, projection: None })
+        Ok(Self {
+            encoder: Encoder::from_weights(config, weights)?,
+            projection: None,
+        })
     }
 
     /// See [`Encoder::round`].
@@ -66,7 +74,9 @@ impl Tower {
 
     /// Values of an output vector.
     pub fn dim(&self) -> usize {
-        self.projection.as_ref().map_or(self.encoder.hidden(), |projection| projection.bias.len())
+        self.projection
+            .as_ref()
+            .map_or(self.encoder.hidden(), |projection| projection.bias.len())
     }
 
     /// Encodes and pools sequences.
@@ -77,7 +87,11 @@ impl Tower {
     /// # Panics
     /// As [`Encoder::forward`].
     pub fn forward(&self, sequences: &[Sequence<'_>], reduction: Reduction) -> Vec<f32> {
-        self.encoder.forward(sequences, |sequence, rows| self.reduce(sequence, rows, reduction)).concat()
+        self.encoder
+            .forward(sequences, |sequence, rows| {
+                self.reduce(sequence, rows, reduction)
+            })
+            .concat()
     }
 
     /// The vector of each sequence, then those of all its tokens: projected if the tower has a projection, of unit length for
@@ -102,7 +116,10 @@ impl Tower {
     /// # Shapes
     /// `[seq, hidden]` -> `[dim]`
     fn reduce(&self, sequence: &Sequence<'_>, rows: &[f32], reduction: Reduction) -> Vec<f32> {
-        self.finish(pool(sequence, rows, self.encoder.hidden(), reduction.pooling), reduction.score)
+        self.finish(
+            pool(sequence, rows, self.encoder.hidden(), reduction.pooling),
+            reduction.score,
+        )
     }
 
     /// # Shapes
@@ -122,7 +139,8 @@ impl Tower {
 impl Projection {
     fn forward(&self, vector: &[f32]) -> Vec<f32> {
         let rows = self.weight.chunks_exact(vector.len()).zip(&self.bias);
-        rows.map(|(row, bias)| row.iter().zip(vector).map(|(a, b)| a * b).sum::<f32>() + bias).collect()
+        rows.map(|(row, bias)| row.iter().zip(vector).map(|(a, b)| a * b).sum::<f32>() + bias)
+            .collect()
     }
 }
 
@@ -136,9 +154,14 @@ fn pool(sequence: &Sequence<'_>, rows: &[f32], hidden: usize, pooling: Pooling) 
     };
     let mut pooled = vec![0.0; hidden];
     for row in rows[averaged.start * hidden..averaged.end * hidden].chunks_exact(hidden) {
-        pooled.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        pooled
+            .iter_mut()
+            .zip(row)
+            .for_each(|(sum, value)| *sum += value);
     }
-    pooled.iter_mut().for_each(|sum| *sum /= averaged.len().max(1) as f32);
+    pooled
+        .iter_mut()
+        .for_each(|sum| *sum /= averaged.len().max(1) as f32);
     pooled
 }
 
@@ -154,7 +177,9 @@ fn projection(file: &[u8], hidden: usize) -> Result<Projection> {
     let mut weights = Weights::from_bytes(file)?;
     let dim = weights.rows("weight")?;
     if dim == 0 {
-        return Err(Error::artifact("the tensor `weight`: expected at least one row, found none"));
+        return Err(Error::artifact(
+            "the tensor `weight`: expected at least one row, found none",
+        ));
     }
     let weight = weights.floats("weight", &[dim, hidden])?;
     let bias = weights.floats("bias", &[dim])?;
@@ -169,7 +194,11 @@ mod tests {
     #[test]
     fn pooling_matches_hand_computed_values() {
         let rows = [1.0, 2.0, 3.0, 6.0];
-        let sequence = Sequence { ids: &[7, 8], segments: &[0, 0], own: &(1..2) };
+        let sequence = Sequence {
+            ids: &[7, 8],
+            segments: &[0, 0],
+            own: &(1..2),
+        };
         assert_eq!(pool(&sequence, &rows, 2, Pooling::Mean), [2.0, 4.0]);
         assert_eq!(pool(&sequence, &rows, 2, Pooling::Mention), [3.0, 6.0]);
         assert_eq!(pool(&sequence, &rows, 2, Pooling::Cls), [1.0, 2.0]);
@@ -187,7 +216,10 @@ mod tests {
 
     #[test]
     fn projection_matches_hand_computed_values() {
-        let projection = Projection { weight: vec![1.0, 2.0, 0.0, -1.0], bias: vec![0.5, 1.0] };
+        let projection = Projection {
+            weight: vec![1.0, 2.0, 0.0, -1.0],
+            bias: vec![0.5, 1.0],
+        };
         assert_eq!(projection.forward(&[3.0, 4.0]), [11.5, -3.0]);
     }
 }

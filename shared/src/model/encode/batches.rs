@@ -19,14 +19,20 @@ pub struct BatchSize {
 
 impl Default for BatchSize {
     fn default() -> Self {
-        Self { rows: 64, tokens: 4096 }
+        Self {
+            rows: 64,
+            tokens: 4096,
+        }
     }
 }
 
 impl BatchSize {
     /// A limit on tokens alone, for long encoding runs.
     pub const fn of_tokens(tokens: usize) -> Self {
-        Self { rows: usize::MAX, tokens }
+        Self {
+            rows: usize::MAX,
+            tokens,
+        }
     }
 
     /// Groups sequences of nearly equal lengths, the longest first. A batch has positions in `rows`.
@@ -101,7 +107,15 @@ impl<'a> Iterator for Steps<'a> {
         let rows: Vec<&'a Encoded> = batches.iter().flatten().map(|at| self.rows[*at]).collect();
         let (encoder, scorer) = (self.encoder, self.scorer);
         let vectors = encoder.start(scorer, self.side, &rows);
-        Some(vectors.map(|vectors| Step { vectors, part: StepPart { encoder, scorer, rows, batches } }))
+        Some(vectors.map(|vectors| Step {
+            vectors,
+            part: StepPart {
+                encoder,
+                scorer,
+                rows,
+                batches,
+            },
+        }))
     }
 }
 
@@ -117,7 +131,13 @@ impl Encoder {
         rows: &'a [&'a Encoded],
         batches: &'a [Vec<usize>],
     ) -> Steps<'a> {
-        Steps { encoder: self, scorer, side, rows, waiting: batches }
+        Steps {
+            encoder: self,
+            scorer,
+            side,
+            rows,
+            waiting: batches,
+        }
     }
 
     /// Encodes batches of positions in `rows` and calls `take` with the vectors of each step, in order. A GPU computes the next

@@ -20,7 +20,10 @@ impl Encodings {
     /// Zeros for a number of sequences.
     pub fn zeros(scorer: Scorer, sequences: usize, dim: usize) -> Self {
         let tokens = (scorer == Scorer::SumOfMax).then(|| vec![Vec::new(); sequences]);
-        Self { pooled: vec![0.0; sequences * dim], tokens }
+        Self {
+            pooled: vec![0.0; sequences * dim],
+            tokens,
+        }
     }
 
     /// Writes the vectors of some sequences to their positions.
@@ -33,7 +36,10 @@ impl Encodings {
             self.pooled[at * dim..][..dim].copy_from_slice(vector);
         }
         if let (Some(all), Some(some)) = (&mut self.tokens, some.tokens) {
-            places.iter().zip(some).for_each(|(at, tokens)| all[*at] = tokens);
+            places
+                .iter()
+                .zip(some)
+                .for_each(|(at, tokens)| all[*at] = tokens);
         }
     }
 }
@@ -48,12 +54,18 @@ impl Encoder {
     /// If the number of values does not match the rows.
     pub(super) fn unpack(&self, scorer: Scorer, rows: &[&Encoded], values: Vec<f32>) -> Encodings {
         if scorer == Scorer::Dual {
-            return Encodings { pooled: values, tokens: None };
+            return Encodings {
+                pooled: values,
+                tokens: None,
+            };
         }
         let longest = rows.iter().map(|row| row.ids.len()).max().unwrap_or(0);
         let padded = values.len() == rows.len() * (1 + longest) * self.dim;
         let dim = self.dim;
-        let (mut pooled, mut tokens) = (Vec::with_capacity(rows.len() * dim), Vec::with_capacity(rows.len()));
+        let (mut pooled, mut tokens) = (
+            Vec::with_capacity(rows.len() * dim),
+            Vec::with_capacity(rows.len()),
+        );
         let mut rest = &values[..];
         for row in rows {
             let length = if padded { longest } else { row.ids.len() };
@@ -63,8 +75,16 @@ impl Encoder {
             tokens.push(mine[(1 + compared.start) * dim..(1 + compared.end) * dim].to_vec());
             rest = others;
         }
-        assert!(rest.is_empty(), "{} values too many for {} rows", rest.len(), rows.len());
-        Encodings { pooled, tokens: Some(tokens) }
+        assert!(
+            rest.is_empty(),
+            "{} values too many for {} rows",
+            rest.len(),
+            rows.len()
+        );
+        Encodings {
+            pooled,
+            tokens: Some(tokens),
+        }
     }
 
     /// The tokens of a sequence that Sum-of-Max compares: those that the pooling reads. With mention pooling these are the
@@ -103,6 +123,9 @@ impl Encoder {
     /// # Errors
     /// As [`Encoder::encode_batches`].
     pub fn encode_tokens(&self, side: Side, rows: &[&Encoded]) -> Result<Vec<Vec<f32>>> {
-        Ok(self.encode_for(Scorer::SumOfMax, side, rows)?.tokens.unwrap_or_default())
+        Ok(self
+            .encode_for(Scorer::SumOfMax, side, rows)?
+            .tokens
+            .unwrap_or_default())
     }
 }

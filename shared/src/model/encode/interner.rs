@@ -18,7 +18,10 @@ impl SequenceInterner {
     pub fn into_sequences(self) -> Vec<Encoded> {
         let mut sequences: Vec<(Encoded, usize)> = self.0.into_iter().collect();
         sequences.sort_unstable_by_key(|(_, at)| *at);
-        sequences.into_iter().map(|(sequence, _)| sequence).collect()
+        sequences
+            .into_iter()
+            .map(|(sequence, _)| sequence)
+            .collect()
     }
 }
 
@@ -31,8 +34,14 @@ mod tests {
     fn equal_sequences_share_the_number_of_the_first() {
         let sequence = |id: u32| Encoded::whole(vec![id], Cut::default());
         let mut interner = SequenceInterner::default();
-        let numbers: Vec<usize> = [9, 4, 9, 7, 4].into_iter().map(|id| interner.intern(sequence(id))).collect();
+        let numbers: Vec<usize> = [9, 4, 9, 7, 4]
+            .into_iter()
+            .map(|id| interner.intern(sequence(id)))
+            .collect();
         assert_eq!(numbers, [0, 1, 0, 2, 1]);
-        assert_eq!(interner.into_sequences(), [sequence(9), sequence(4), sequence(7)]);
+        assert_eq!(
+            interner.into_sequences(),
+            [sequence(9), sequence(4), sequence(7)]
+        );
     }
 }

@@ -34,8 +34,16 @@ pub struct Encoder {
 
 /// The engine with its towers.
 enum Engine {
-    Cpu { mention: Box<cpu::Tower>, entity: Option<Box<cpu::Tower>> },
-    Burn { towers: Box<BiEncoder>, device: Device, pad: u32, pass: Pass },
+    Cpu {
+        mention: Box<cpu::Tower>,
+        entity: Option<Box<cpu::Tower>>,
+    },
+    Burn {
+        towers: Box<BiEncoder>,
+        device: Device,
+        pad: u32,
+        pass: Pass,
+    },
 }
 
 /// The vectors of a batch, `[rows, dim]`: in memory, or on a device, from which the caller reads them.
@@ -56,7 +64,10 @@ struct Limits {
 impl Limits {
     fn of(tower: TowerBytes<'_>) -> Result<Self> {
         let config = BertConfig::from_bytes(tower.config)?;
-        Ok(Self { vocabulary: config.vocab_size, positions: config.max_position_embeddings })
+        Ok(Self {
+            vocabulary: config.vocab_size,
+            positions: config.max_position_embeddings,
+        })
     }
 }
 
@@ -73,21 +84,52 @@ impl Encoder {
         device: &Device,
     ) -> Result<Self> {
         let of_entity = || "the entity tower".to_owned();
-        let limits = [Limits::of(mention)?, entity.map_or(Ok(mention), Ok).and_then(Limits::of).context(of_entity)?];
+        let limits = [
+            Limits::of(mention)?,
+            entity
+                .map_or(Ok(mention), Ok)
+                .and_then(Limits::of)
+                .context(of_entity)?,
+        ];
         let (engine, dim) = if *device == Device::flex() {
             let read = |tower| cpu::Tower::from_bytes(tower, tokens);
-            let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
+            let (mention, entity) = (
+                read(mention)?,
+                entity.map(read).transpose().context(of_entity)?,
+            );
             let dim = mention.dim();
             same_dim(dim, entity.as_ref().map_or(dim, cpu::Tower::dim))?;
-            (Engine::Cpu { mention: Box::new(mention), entity: entity.map(Box::new) }, dim)
+            (
+                Engine::Cpu {
+                    mention: Box::new(mention),
+                    entity: entity.map(Box::new),
+                },
+                dim,
+            )
         } else {
             let read = |tower| Tower::from_bytes(tower, tokens, device);
-            let (mention, entity) = (read(mention)?, entity.map(read).transpose().context(of_entity)?);
+            let (mention, entity) = (
+                read(mention)?,
+                entity.map(read).transpose().context(of_entity)?,
+            );
             let dim = mention.dim();
             let towers = Box::new(BiEncoder::new(mention, entity)?);
-            (Engine::Burn { towers, device: device.clone(), pad: tokens.pad(), pass: Pass::default() }, dim)
+            (
+                Engine::Burn {
+                    towers,
+                    device: device.clone(),
+                    pad: tokens.pad(),
+                    pass: Pass::default(),
+                },
+                dim,
+            )
         };
-        Ok(Self { engine, reduction, dim, limits })
+        Ok(Self {
+            engine,
+            reduction,
+            dim,
+            limits,
+        })
     }
 
     /// The encoder with linear layers in this number format, if the device supports it ([`multiplies_in`]): several times
@@ -95,10 +137,16 @@ impl Encoder {
     #[must_use]
     pub fn in_precision(mut self, precision: Precision) -> Self {
         match &mut self.engine {
-            Engine::Cpu { mention, entity } if precision == Precision::Bf16 && precision.is_supported() => {
-                std::iter::once(mention).chain(entity).for_each(|tower| tower.round());
+            Engine::Cpu { mention, entity }
+                if precision == Precision::Bf16 && precision.is_supported() =>
+            {
+                std::iter::once(mention)
+                    .chain(entity)
+                    .for_each(|tower| tower.round());
             }
-            Engine::Burn { device, pass, .. } if multiplies_in(precision, device) => pass.precision = precision,
+            Engine::Burn { device, pass, .. } if multiplies_in(precision, device) => {
+                pass.precision = precision
+            }
             _ => {}
         }
         self
@@ -118,7 +166,11 @@ impl Encoder {
     /// padding, lengths in a batch are nearly equal. On the processor, batches are in the order given.
     pub fn batches(&self, lengths: &[usize]) -> Vec<Vec<usize>> {
         if let Engine::Burn { .. } = self.engine {
-            return by_length(lengths, BatchSize::default().rows, BatchSize::default().tokens);
+            return by_length(
+                lengths,
+                BatchSize::default().rows,
+                BatchSize::default().tokens,
+            );
         }
         let (mut batches, mut tokens): (Vec<Vec<usize>>, usize) = (Vec::new(), 0);
         for (at, length) in lengths.iter().enumerate() {
@@ -136,7 +188,10 @@ impl Encoder {
 
     /// Whether a tower can read these rows.
     fn check(&self, side: Side, rows: &[&Encoded]) -> Result<()> {
-        let Limits { vocabulary, positions } = self.limits[side as usize];
+        let Limits {
+            vocabulary,
+            positions,
+        } = self.limits[side as usize];
         for row in rows {
             if row.ids.len() > positions {
                 let found = row.ids.len();
@@ -166,15 +221,24 @@ impl Encoder {
                     Side::Mention => mention,
                     Side::Entity => entity.as_ref().unwrap_or(mention),
                 };
-                let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
+                let segments: Vec<Vec<u32>> =
+                    rows.iter().map(|row| row.segments().collect()).collect();
                 let sequences = sequences(rows, &segments);
                 Vectors::Here(match scorer {
                     Scorer::Dual => tower.forward(&sequences, self.reduction),
                     Scorer::SumOfMax => tower.forward_all(&sequences, self.reduction).concat(),
                 })
             }
-            Engine::Burn { towers, device, pad, pass } => {
-                let (tower, input) = (towers.tower(side), BertInput::new(&TokenBatch::padded(rows, *pad), device));
+            Engine::Burn {
+                towers,
+                device,
+                pad,
+                pass,
+            } => {
+                let (tower, input) = (
+                    towers.tower(side),
+                    BertInput::new(&TokenBatch::padded(rows, *pad), device),
+                );
                 Vectors::OnDevice(Box::new(match scorer {
                     Scorer::Dual => tower.forward_pass(&input, self.reduction, pass),
                     Scorer::SumOfMax => {
@@ -192,7 +256,12 @@ impl Encoder {
 
 fn sequences<'a>(rows: &[&'a Encoded], segments: &'a [Vec<u32>]) -> Vec<Sequence<'a>> {
     let rows = rows.iter().zip(segments);
-    rows.map(|(row, segments)| Sequence { ids: &row.ids, segments, own: &row.own }).collect()
+    rows.map(|(row, segments)| Sequence {
+        ids: &row.ids,
+        segments,
+        own: &row.own,
+    })
+    .collect()
 }
 
 impl Vectors {
@@ -213,7 +282,9 @@ impl Vectors {
 /// # Errors
 /// If they are not 32-bit floats.
 pub fn floats<E: std::fmt::Display>(read: std::result::Result<TensorData, E>) -> Result<Vec<f32>> {
-    let data = read.map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
-    data.try_into_vec::<f32>()
-        .map_err(|cause| Error::device("expected 32-bit floats from the device").caused_by(format!("{cause:?}")))
+    let data =
+        read.map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
+    data.try_into_vec::<f32>().map_err(|cause| {
+        Error::device("expected 32-bit floats from the device").caused_by(format!("{cause:?}"))
+    })
 }

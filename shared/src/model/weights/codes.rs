@@ -36,8 +36,16 @@ impl QuantisedLinear {
         let mut values = Vec::with_capacity(self.scales.len() * inputs);
         for (output, scale) in self.scales.iter().enumerate() {
             let panel = &self.codes.get()[output / LANES * size..][..size];
-            let groups = panel.chunks_exact(int8::GROUP).skip(output % LANES).step_by(LANES);
-            values.extend(groups.flatten().take(inputs).map(|code| f32::from(*code) * scale));
+            let groups = panel
+                .chunks_exact(int8::GROUP)
+                .skip(output % LANES)
+                .step_by(LANES);
+            values.extend(
+                groups
+                    .flatten()
+                    .take(inputs)
+                    .map(|code| f32::from(*code) * scale),
+            );
         }
         values
     }
@@ -50,32 +58,52 @@ impl QuantisedTable {
     /// -> `[rows, width]`
     pub fn values(&self, width: usize) -> Vec<f32> {
         let rows = self.codes.get().chunks_exact(width).zip(&self.scales);
-        rows.flat_map(|(codes, scale)| codes.iter().map(move |code| f32::from(*code) * scale)).collect()
+        rows.flat_map(|(codes, scale)| codes.iter().map(move |code| f32::from(*code) * scale))
+            .collect()
     }
 }
 
 impl Weights<'_> {
     /// The shape of a linear layer's codes.
     pub fn packed_shape(outputs: usize, inputs: usize) -> [usize; 4] {
-        [outputs.div_ceil(LANES), inputs.div_ceil(int8::GROUP), LANES, int8::GROUP]
+        [
+            outputs.div_ceil(LANES),
+            inputs.div_ceil(int8::GROUP),
+            LANES,
+            int8::GROUP,
+        ]
     }
 
     /// Takes a quantised linear layer.
     ///
     /// # Errors
     /// If a tensor is missing or has another shape or type.
-    pub fn quantised_linear(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<QuantisedLinear> {
+    pub fn quantised_linear(
+        &mut self,
+        name: &str,
+        outputs: usize,
+        inputs: usize,
+    ) -> Result<QuantisedLinear> {
         let codes = self.bytes(name, &Self::packed_shape(outputs, inputs))?;
         let scales = self.floats(&format!("{name}_scale"), &[outputs])?;
         let sums = self.floats(&format!("{name}_sum"), &[outputs])?;
-        Ok(QuantisedLinear { codes, scales, sums })
+        Ok(QuantisedLinear {
+            codes,
+            scales,
+            sums,
+        })
     }
 
     /// Takes a quantised table.
     ///
     /// # Errors
     /// If a tensor is missing or has another shape or type.
-    pub fn quantised_table(&mut self, name: &str, rows: usize, width: usize) -> Result<QuantisedTable> {
+    pub fn quantised_table(
+        &mut self,
+        name: &str,
+        rows: usize,
+        width: usize,
+    ) -> Result<QuantisedTable> {
         let codes = self.bytes(name, &[rows, width])?;
         let scales = self.floats(&format!("{name}_scale"), &[rows])?;
         Ok(QuantisedTable { codes, scales })
@@ -85,7 +113,9 @@ impl Weights<'_> {
         let view = self.shaped(name, shape)?;
         match view.dtype() {
             Dtype::I8 => Ok(Numbers::new(self.lying(&view))),
-            other => Err(Error::artifact(format!("the tensor `{name}`: expected I8, found {other:?}"))),
+            other => Err(Error::artifact(format!(
+                "the tensor `{name}`: expected I8, found {other:?}"
+            ))),
         }
     }
 }

@@ -22,14 +22,24 @@ pub enum Strictness {
 
 /// The number of words at the end of `words` that form the long form; `None` if none do.
 pub fn fitting(text: &str, short: Span, words: &[Span], strictness: Strictness) -> Option<usize> {
-    let letters: Vec<char> = text[short.start..short.end].chars().filter(|c| c.is_alphanumeric()).map(lower).collect();
+    let letters: Vec<char> = text[short.start..short.end]
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .map(lower)
+        .collect();
     // Schwartz and Hearst's limit on the length of a long form.
     let most = (letters.len() + 5).min(2 * letters.len()).min(words.len());
     let words = &words[words.len() - most..];
-    let words: Vec<String> = words.iter().map(|word| text[word.start..word.end].chars().map(lower).collect()).collect();
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| text[word.start..word.end].chars().map(lower).collect())
+        .collect();
     let short_form: String = letters.iter().collect();
     // The long form starts after an earlier occurrence of the short form.
-    let first = words.iter().rposition(|word| *word == short_form).map_or(0, |at| at + 1);
+    let first = words
+        .iter()
+        .rposition(|word| *word == short_form)
+        .map_or(0, |at| at + 1);
     let strict = !matches!(strictness, Strictness::Loose | Strictness::Whole);
     let most_initials = most_initials(&letters, &words, strict);
     let last = words.last()?;
@@ -40,7 +50,9 @@ pub fn fitting(text: &str, short: Span, words: &[Span], strictness: Strictness) 
             return None;
         }
         let has_initials = match strictness {
-            Strictness::MostlyInitials => letters.len() > 2 && initials > 1 && initials + 1 >= letters.len(),
+            Strictness::MostlyInitials => {
+                letters.len() > 2 && initials > 1 && initials + 1 >= letters.len()
+            }
             Strictness::Initials => letters.len() > 2 && initials == letters.len(),
             Strictness::Whole => at == 0,
             Strictness::Loose | Strictness::Strict => true,
@@ -50,7 +62,9 @@ pub fn fitting(text: &str, short: Span, words: &[Span], strictness: Strictness) 
         // More characters at the starts of words are better, and so are fewer words.
         (has_initials && may_start).then_some((2 * initials as isize - count as isize, at))
     });
-    scored.max_by_key(|(score, at)| (*score, *at)).map(|(_, at)| words.len() - at)
+    scored
+        .max_by_key(|(score, at)| (*score, *at))
+        .map(|(_, at)| words.len() - at)
 }
 
 /// Whether a short form without brackets may abbreviate a single word, e.g. "nps" of
@@ -76,13 +90,20 @@ fn most_initials(letters: &[char], words: &[String], strict: bool) -> Vec<Option
             let mut chars = word.chars();
             if chars.next() == Some(letters[from]) {
                 // Further characters are matched greedily; any prefix of them may be taken.
-                let inside = letters[from + 1..].iter().take_while(|letter| chars.any(|c| c == **letter)).count();
+                let inside = letters[from + 1..]
+                    .iter()
+                    .take_while(|letter| chars.any(|c| c == **letter))
+                    .count();
                 let taken = from + 1..=from + 1 + inside;
                 let ends = at + 1 == end && taken.contains(&count);
                 let continued = taken.filter_map(|next| following[at + 1][next]).max();
                 taking[at][from] = continued.max(ends.then_some(0usize)).map(|rest| rest + 1);
             }
-            let skipped = if !strict || is_skipped(word) { following[at + 1][from] } else { None };
+            let skipped = if !strict || is_skipped(word) {
+                following[at + 1][from]
+            } else {
+                None
+            };
             following[at][from] = skipped.max(taking[at][from]);
         }
     }

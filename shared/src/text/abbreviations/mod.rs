@@ -61,13 +61,21 @@ pub struct Definition {
 impl<'a> Abbreviations<'a> {
     /// Finds the definitions of a text, in linear time.
     pub fn of(text: &'a str) -> Self {
-        let lists = ["(i)", "(ii)", "(iii)"].iter().any(|mark| text.contains(mark));
-        let mut found = Self { text, lists, ..Self::default() };
+        let lists = ["(i)", "(ii)", "(iii)"]
+            .iter()
+            .any(|mark| text.contains(mark));
+        let mut found = Self {
+            text,
+            lists,
+            ..Self::default()
+        };
         let words = words(text);
         for at in 1..words.len() {
             match separator(text, &words[at - 1..=at]) {
                 Some(Separator::Bracket) => found.add_bracketed(&words, at),
-                Some(Separator::Blank) if !text[..words[at].start].ends_with('-') => found.add_bare(&words, at),
+                Some(Separator::Blank) if !text[..words[at].start].ends_with('-') => {
+                    found.add_bare(&words, at)
+                }
                 _ => {}
             }
         }
@@ -79,7 +87,9 @@ impl<'a> Abbreviations<'a> {
     fn add_bracketed(&mut self, words: &[Span], at: usize) {
         let start = words[at].start;
         let inside = &self.text[start..];
-        let Some(end) = inside.find([')', ']', ';', ',', '(', '[']) else { return };
+        let Some(end) = inside.find([')', ']', ';', ',', '(', '[']) else {
+            return;
+        };
         let short = Span::new(start, start + inside[..end].trim_end().len());
         let before = window(self.text, words, at, &BREAKS[1..]);
         if self.is_marker(short) {
@@ -89,7 +99,11 @@ impl<'a> Abbreviations<'a> {
             // "(apo)" and "(glu)" are mostly abbreviations; "(renal)" and "(cysts)" are mostly
             // words.
             let is_word = is_ordinary(text) || is_pronounceable(text) && text.chars().count() > 3;
-            let strictness = if is_word { Strictness::Initials } else { Strictness::Loose };
+            let strictness = if is_word {
+                Strictness::Initials
+            } else {
+                Strictness::Loose
+            };
             self.define(short, &words[before], strictness, true);
         } else if inside[end..].starts_with([')', ']']) {
             // "SGA (small for gestational age)": the long form is in the bracket.
@@ -97,8 +111,14 @@ impl<'a> Abbreviations<'a> {
             let outside = unit(self.text, words, at - 1);
             if last > at + 1 && last - at <= WINDOW && self.is_short(outside) {
                 let long = Span::new(start, words[last - 1].end);
-                if fitting(self.text, outside, &words[at..last], Strictness::Whole) == Some(last - at) {
-                    self.add(Definition { short: outside, long, bracketed: true });
+                if fitting(self.text, outside, &words[at..last], Strictness::Whole)
+                    == Some(last - at)
+                {
+                    self.add(Definition {
+                        short: outside,
+                        long,
+                        bracketed: true,
+                    });
                 }
             }
         }
@@ -111,7 +131,8 @@ impl<'a> Abbreviations<'a> {
         let count = text.chars().filter(|c| c.is_alphanumeric()).count();
         let hyphenated = text.contains('-') && !text.contains(|c: char| c.is_numeric());
         let lower = text.to_lowercase();
-        if !BARE.contains(&count) || hyphenated || !self.is_short(short) || is_function_word(&lower) {
+        if !BARE.contains(&count) || hyphenated || !self.is_short(short) || is_function_word(&lower)
+        {
             return;
         }
         let before = window(self.text, words, at, &BREAKS);
@@ -145,14 +166,20 @@ impl<'a> Abbreviations<'a> {
 
     /// Adds a definition if the words before the short form match it, with or without a plural "s".
     fn define(&mut self, short: Span, before: &[Span], strictness: Strictness, bracketed: bool) {
-        let singular = self.text[short.start..short.end].ends_with('s').then(|| Span::new(short.start, short.end - 1));
+        let singular = self.text[short.start..short.end]
+            .ends_with('s')
+            .then(|| Span::new(short.start, short.end - 1));
         for short in std::iter::once(short).chain(singular) {
             if self.is_short(short)
                 && let Some(count) = fitting(self.text, short, before, strictness)
             {
                 let start = token_start(self.text, before[before.len() - count].start);
                 let long = Span::new(start, before[before.len() - 1].end);
-                return self.add(Definition { short, long, bracketed });
+                return self.add(Definition {
+                    short,
+                    long,
+                    bracketed,
+                });
             }
         }
     }
@@ -164,13 +191,20 @@ impl<'a> Abbreviations<'a> {
         }
         let source = self.text;
         let text = |span: Span| &source[span.start..span.end];
-        let before = self.definitions.entry(text(short).to_lowercase()).or_default();
+        let before = self
+            .definitions
+            .entry(text(short).to_lowercase())
+            .or_default();
         // Repeated definitions are stored once.
-        let repeated =
-            before.last().is_some_and(|last| (text(last.short), text(last.long)) == (text(short), text(long)));
+        let repeated = before
+            .last()
+            .is_some_and(|last| (text(last.short), text(last.long)) == (text(short), text(long)));
         if !repeated {
             before.push(definition);
-            self.by_spelling.entry(text(short)).or_default().push(definition);
+            self.by_spelling
+                .entry(text(short))
+                .or_default()
+                .push(definition);
         }
     }
 
@@ -189,22 +223,35 @@ impl<'a> Abbreviations<'a> {
     /// definitions are searched by halving.
     fn definition_of(&self, short: &str, place: Span) -> Option<Definition> {
         let spelled = is_ordinary(short);
-        let form = if spelled { short.to_owned() } else { short.to_lowercase() };
-        let forms = [form.strip_suffix('s').map(str::to_owned), Some(format!("{form}s"))];
-        std::iter::once(form).chain(forms.into_iter().flatten()).find_map(|form| {
-            let definitions = match spelled {
-                true if singular(&form) != singular(short) => None,
-                true => self.by_spelling.get(form.as_str()),
-                false => self.definitions.get(&form),
-            }?;
-            let split = definitions.partition_point(|found| {
-                #[cfg(test)]
-                tests::COMPARISONS.set(tests::COMPARISONS.get() + 1);
-                found.short.start <= place.start
-            });
-            let nearest = split.checked_sub(1).map_or_else(|| definitions.first(), |last| definitions.get(last));
-            nearest.copied().filter(|found| !found.long.overlaps(&place))
-        })
+        let form = if spelled {
+            short.to_owned()
+        } else {
+            short.to_lowercase()
+        };
+        let forms = [
+            form.strip_suffix('s').map(str::to_owned),
+            Some(format!("{form}s")),
+        ];
+        std::iter::once(form)
+            .chain(forms.into_iter().flatten())
+            .find_map(|form| {
+                let definitions = match spelled {
+                    true if singular(&form) != singular(short) => None,
+                    true => self.by_spelling.get(form.as_str()),
+                    false => self.definitions.get(&form),
+                }?;
+                let split = definitions.partition_point(|found| {
+                    #[cfg(test)]
+                    tests::COMPARISONS.set(tests::COMPARISONS.get() + 1);
+                    found.short.start <= place.start
+                });
+                let nearest = split
+                    .checked_sub(1)
+                    .map_or_else(|| definitions.first(), |last| definitions.get(last));
+                nearest
+                    .copied()
+                    .filter(|found| !found.long.overlaps(&place))
+            })
     }
 
     /// Expands the short forms in a span; `None` if it has none.
@@ -231,8 +278,10 @@ impl<'a> Abbreviations<'a> {
             return uses;
         }
         let text = &self.text[span.start..span.end];
-        let words: Vec<Span> =
-            words(text).iter().map(|word| Span::new(span.start + word.start, span.start + word.end)).collect();
+        let words: Vec<Span> = words(text)
+            .iter()
+            .map(|word| Span::new(span.start + word.start, span.start + word.end))
+            .collect();
         let mut at = 0;
         while at < words.len() {
             let whole = Span::new(words[at].start, unit_end(self.text, &words, at));
@@ -240,7 +289,10 @@ impl<'a> Abbreviations<'a> {
                 let short = &self.text[place.start..place.end];
                 Some((place, self.definition_of(short, place)?.long))
             };
-            match long_form(whole).filter(|_| whole.end <= span.end).or_else(|| long_form(words[at])) {
+            match long_form(whole)
+                .filter(|_| whole.end <= span.end)
+                .or_else(|| long_form(words[at]))
+            {
                 // The span may contain the definition itself, which is not expanded.
                 Some((short, long)) if !long.overlaps(&span) => {
                     uses.push((short, long));
@@ -310,12 +362,18 @@ impl<'a> Reader<'a> {
     pub fn mention_in(&mut self, text: &'a str, pieces: &[Span]) -> Result<Mention<'a>> {
         let mut mention = Mention::cut_pieces(text, pieces)?;
         if self.expand {
-            let found = self.last.take().filter(|last| std::ptr::eq(last.text, text));
+            let found = self
+                .last
+                .take()
+                .filter(|last| std::ptr::eq(last.text, text));
             let found = found.unwrap_or_else(|| Arc::new(Abbreviations::of(text)));
-            let expanded: Vec<Option<String>> = pieces.iter().map(|piece| found.expand(*piece)).collect();
+            let expanded: Vec<Option<String>> =
+                pieces.iter().map(|piece| found.expand(*piece)).collect();
             if expanded.iter().any(Option::is_some) {
                 let texts = expanded.iter().zip(pieces);
-                let texts = texts.map(|(text_of, piece)| text_of.as_deref().unwrap_or(&text[piece.start..piece.end]));
+                let texts = texts.map(|(text_of, piece)| {
+                    text_of.as_deref().unwrap_or(&text[piece.start..piece.end])
+                });
                 mention.text = Cow::Owned(texts.collect::<Vec<_>>().join(" "));
             }
             self.last = Some(found);
@@ -390,7 +448,11 @@ fn token_start(text: &str, word: usize) -> usize {
         return word;
     }
     // "anti-X" and "non-X" have another meaning than "X".
-    if NEGATING.iter().any(|prefix| ends_with_word(&text[..word], prefix)) || text[..word].ends_with("--") {
+    if NEGATING
+        .iter()
+        .any(|prefix| ends_with_word(&text[..word], prefix))
+        || text[..word].ends_with("--")
+    {
         return word;
     }
     // Matched brackets belong to the token; an unmatched opening bracket ends it.
@@ -413,14 +475,23 @@ fn token_start(text: &str, word: usize) -> usize {
 
 /// Whether a text ends with a whole word, in any case.
 fn ends_with_word(text: &str, word: &str) -> bool {
-    let Some(at) = text.len().checked_sub(word.len()).filter(|at| text.is_char_boundary(*at)) else { return false };
+    let Some(at) = text
+        .len()
+        .checked_sub(word.len())
+        .filter(|at| text.is_char_boundary(*at))
+    else {
+        return false;
+    };
     text[at..].eq_ignore_ascii_case(word) && !text[..at].ends_with(char::is_alphanumeric)
 }
 
 /// The end of a word with the parts that hyphens join to it on the right.
 fn unit_end(text: &str, words: &[Span], at: usize) -> usize {
     let mut last = at;
-    while last + 1 < words.len() && &text[words[last].end..words[last + 1].start] == "-" && last - at < WINDOW {
+    while last + 1 < words.len()
+        && &text[words[last].end..words[last + 1].start] == "-"
+        && last - at < WINDOW
+    {
         last += 1;
     }
     words[last].end
@@ -429,7 +500,8 @@ fn unit_end(text: &str, words: &[Span], at: usize) -> usize {
 /// A word with the parts that hyphens join to it on the left.
 fn unit(text: &str, words: &[Span], at: usize) -> Span {
     let mut first = at;
-    while first > 0 && &text[words[first - 1].end..words[first].start] == "-" && at - first < WINDOW {
+    while first > 0 && &text[words[first - 1].end..words[first].start] == "-" && at - first < WINDOW
+    {
         first -= 1;
     }
     Span::new(words[first].start, words[at].end)

@@ -29,17 +29,49 @@ fn check_none(cases: &[(&str, &str)]) {
 #[test]
 fn bracketed_definitions_are_found() {
     check(&[
-        ("Infants small for gestational age (SGA) and others. SGA", "SGA", "small for gestational age"),
-        ("patients with multiple myeloma (MM)", "MM", "multiple myeloma"),
-        ("a tail suspension test (TST)", "TST", "tail suspension test"),
-        ("the extracellular matrix [ECM] was", "ECM", "extracellular matrix"),
-        ("cancer stem cells (CSCs); a CSC", "CSC", "cancer stem cells"),
+        (
+            "Infants small for gestational age (SGA) and others. SGA",
+            "SGA",
+            "small for gestational age",
+        ),
+        (
+            "patients with multiple myeloma (MM)",
+            "MM",
+            "multiple myeloma",
+        ),
+        (
+            "a tail suspension test (TST)",
+            "TST",
+            "tail suspension test",
+        ),
+        (
+            "the extracellular matrix [ECM] was",
+            "ECM",
+            "extracellular matrix",
+        ),
+        (
+            "cancer stem cells (CSCs); a CSC",
+            "CSC",
+            "cancer stem cells",
+        ),
         ("a cancer stem cell (CSC); CSCs", "CSCs", "cancer stem cell"),
         ("interleukin-10 (IL-10, 5 ng)", "IL-10", "interleukin-10"),
         ("HCV (hepatitis C virus) is", "HCV", "hepatitis C virus"),
-        ("électro-encéphalographie (ÉEG)", "ÉEG", "électro-encéphalographie"),
-        ("congestive heart failure (CHF). No chf", "chf", "congestive heart failure"),
-        ("first Mitral Stenosis (MS), then Multiple Sclerosis (MS) and MS", "MS", "Multiple Sclerosis"),
+        (
+            "électro-encéphalographie (ÉEG)",
+            "ÉEG",
+            "électro-encéphalographie",
+        ),
+        (
+            "congestive heart failure (CHF). No chf",
+            "chf",
+            "congestive heart failure",
+        ),
+        (
+            "first Mitral Stenosis (MS), then Multiple Sclerosis (MS) and MS",
+            "MS",
+            "Multiple Sclerosis",
+        ),
     ]);
     check_none(&[
         ("it fell (see below)", "see"),
@@ -54,12 +86,24 @@ fn bracketed_definitions_are_found() {
 #[test]
 fn definitions_without_brackets_are_found() {
     check(&[
-        ("born small for gestational age sga . sga", "sga", "small for gestational age"),
+        (
+            "born small for gestational age sga . sga",
+            "sga",
+            "small for gestational age",
+        ),
         ("the skeletal muscle skm of", "skm", "skeletal muscle"),
         ("oral lichen planus olp", "olp", "oral lichen planus"),
         ("pegylated nanoparticles nps", "nps", "nanoparticles"),
-        ("sudden arrhythmic death syndrome sads", "sads", "sudden arrhythmic death syndrome"),
-        ("bovine herpesvirus 1 bhv-1 in cattle", "bhv-1", "bovine herpesvirus 1"),
+        (
+            "sudden arrhythmic death syndrome sads",
+            "sads",
+            "sudden arrhythmic death syndrome",
+        ),
+        (
+            "bovine herpesvirus 1 bhv-1 in cattle",
+            "bhv-1",
+            "bovine herpesvirus 1",
+        ),
         ("ribonucleic acids rnas", "rnas", "ribonucleic acids"),
     ]);
     check_none(&[
@@ -85,13 +129,28 @@ fn english_words_are_not_short_forms() {
         ("of the immunologic systems is", "is"),
         ("PALPABLE DORSALIS PEDIS PULSES", "PEDIS"),
         ("the test was over two weeks", "two"),
-        ("bleeding and rejection in experimental (renal) grafts", "renal"),
+        (
+            "bleeding and rejection in experimental (renal) grafts",
+            "renal",
+        ),
         ("stenoses of the tested (stents)", "stents"),
     ]);
     check(&[
-        ("the mean arterial pressure map fell", "map", "mean arterial pressure"),
-        ("the interquartile range iqr was", "iqr", "interquartile range"),
-        ("urinary tract infections utis and", "utis", "urinary tract infections"),
+        (
+            "the mean arterial pressure map fell",
+            "map",
+            "mean arterial pressure",
+        ),
+        (
+            "the interquartile range iqr was",
+            "iqr",
+            "interquartile range",
+        ),
+        (
+            "urinary tract infections utis and",
+            "utis",
+            "urinary tract infections",
+        ),
         ("apolipoprotein (apo) and apo", "apo", "apolipoprotein"),
     ]);
 }
@@ -109,16 +168,48 @@ fn list_markers_and_references_define_nothing() {
 #[test]
 fn long_form_starts_at_a_token() {
     check(&[
-        ("tissue type plasminogen activator (tPA). tPA", "tPA", "tissue type plasminogen activator"),
-        ("tissue-type plasminogen activator (tPA). tPA", "tPA", "tissue-type plasminogen activator"),
+        (
+            "tissue type plasminogen activator (tPA). tPA",
+            "tPA",
+            "tissue type plasminogen activator",
+        ),
+        (
+            "tissue-type plasminogen activator (tPA). tPA",
+            "tPA",
+            "tissue-type plasminogen activator",
+        ),
         ("type 2 diabetes (T2D), T2D", "T2D", "type 2 diabetes"),
-        ("with 2,6-diaminopurine (DAP), DAP", "DAP", "2,6-diaminopurine"),
-        ("alpha-1-antitrypsin deficiency (ATD), ATD", "ATD", "alpha-1-antitrypsin deficiency"),
-        ("(-)-[125I]-cyanopindolol (CYP), CYP", "CYP", "(-)-[125I]-cyanopindolol"),
-        ("(the N-nitrosodimethylamine (NDMA), NDMA", "NDMA", "N-nitrosodimethylamine"),
+        (
+            "with 2,6-diaminopurine (DAP), DAP",
+            "DAP",
+            "2,6-diaminopurine",
+        ),
+        (
+            "alpha-1-antitrypsin deficiency (ATD), ATD",
+            "ATD",
+            "alpha-1-antitrypsin deficiency",
+        ),
+        (
+            "(-)-[125I]-cyanopindolol (CYP), CYP",
+            "CYP",
+            "(-)-[125I]-cyanopindolol",
+        ),
+        (
+            "(the N-nitrosodimethylamine (NDMA), NDMA",
+            "NDMA",
+            "N-nitrosodimethylamine",
+        ),
         // A negating prefix is not part of the long form.
-        ("anti-human immunodeficiency virus (HIV), HIV", "HIV", "human immunodeficiency virus"),
-        ("non-high-density lipoprotein (HDL), HDL", "HDL", "high-density lipoprotein"),
+        (
+            "anti-human immunodeficiency virus (HIV), HIV",
+            "HIV",
+            "human immunodeficiency virus",
+        ),
+        (
+            "non-high-density lipoprotein (HDL), HDL",
+            "HDL",
+            "high-density lipoprotein",
+        ),
     ]);
 }
 
@@ -128,10 +219,20 @@ fn definitions_are_in_text_order() {
     let found: Vec<(&str, &str, bool)> = Abbreviations::of(text)
         .definitions()
         .map(|found| {
-            (&text[found.short.start..found.short.end], &text[found.long.start..found.long.end], found.bracketed)
+            (
+                &text[found.short.start..found.short.end],
+                &text[found.long.start..found.long.end],
+                found.bracketed,
+            )
         })
         .collect();
-    assert_eq!(found, [("SGA", "Small for gestational age", true), ("skm", "skeletal muscle", false)]);
+    assert_eq!(
+        found,
+        [
+            ("SGA", "Small for gestational age", true),
+            ("skm", "skeletal muscle", false)
+        ]
+    );
 }
 
 #[test]
@@ -140,27 +241,39 @@ fn reader_expands_abbreviations_in_mentions() {
     let mut reader = Reader::new(true);
     let mut expand = |piece: &str| {
         let at = text.rfind(piece).expect("the text has it");
-        reader.mention(text, Span::new(at, at + piece.len())).expect("it fits").text.into_owned()
+        reader
+            .mention(text, Span::new(at, at + piece.len()))
+            .expect("it fits")
+            .text
+            .into_owned()
     };
     assert_eq!(expand("SGA infants"), "small for gestational age infants");
     assert_eq!(expand("non-SGA"), "non-small for gestational age");
     assert_eq!(expand("liposome-based NPs"), "liposome-based Nanoparticles");
     // The definition itself is not expanded.
-    assert_eq!(expand("small for gestational age (SGA) infants"), "small for gestational age (SGA) infants");
+    assert_eq!(
+        expand("small for gestational age (SGA) infants"),
+        "small for gestational age (SGA) infants"
+    );
     assert_eq!(expand("ones"), "ones");
     let at = |piece: &str| {
         let start = text.rfind(piece).expect("the text has it");
         Span::new(start, start + piece.len())
     };
-    let parts = [at("SGA infants, non"), at("ones")].map(|span| Span::new(span.start, span.start + 4));
+    let parts =
+        [at("SGA infants, non"), at("ones")].map(|span| Span::new(span.start, span.start + 4));
     let discontinuous = reader.mention_in(text, &parts).expect("it fits");
     assert_eq!(discontinuous.text, "small for gestational age  ones");
     assert_eq!(discontinuous.right, ", liposome-based NPs.");
-    let plain = Reader::new(false).mention(text, Span::new(15, 18)).expect("it fits");
+    let plain = Reader::new(false)
+        .mention(text, Span::new(15, 18))
+        .expect("it fits");
     assert_eq!(plain.text, "NPs");
     assert_eq!(plain.left, "Nanoparticles (");
-    let all: Vec<(&str, &str)> =
-        Abbreviations::of(text).all().map(|(span, long)| (&text[span.start..span.end], long)).collect();
+    let all: Vec<(&str, &str)> = Abbreviations::of(text)
+        .all()
+        .map(|(span, long)| (&text[span.start..span.end], long))
+        .collect();
     let nps = ("NPs", "Nanoparticles");
     let sga = ("SGA", "small for gestational age");
     assert_eq!(all, [nps, sga, sga, sga, nps]);
@@ -186,7 +299,10 @@ fn time_is_linear_in_the_text() {
         let text = unit.repeat((1 << 20) / unit.len());
         let found = Abbreviations::of(&text);
         assert!(
-            found.all().count() <= text.len() && found.expand(Span::new(0, unit.len())).is_none_or(|it| !it.is_empty())
+            found.all().count() <= text.len()
+                && found
+                    .expand(Span::new(0, unit.len()))
+                    .is_none_or(|it| !it.is_empty())
         );
     }
 }
@@ -211,11 +327,26 @@ fn search_of_definitions_is_logarithmic_in_their_number() {
 #[test]
 fn english_words_match_the_spelling_of_a_short_form() {
     check(&[
-        ("acute lymphoblastic leukemia (ALL). ALLs", "ALLs", "acute lymphoblastic leukemia"),
-        ("acute lymphoblastic leukemias (ALLs). ALL", "ALL", "acute lymphoblastic leukemias"),
-        ("the mean arterial pressure map fell. maps", "maps", "mean arterial pressure"),
+        (
+            "acute lymphoblastic leukemia (ALL). ALLs",
+            "ALLs",
+            "acute lymphoblastic leukemia",
+        ),
+        (
+            "acute lymphoblastic leukemias (ALLs). ALL",
+            "ALL",
+            "acute lymphoblastic leukemias",
+        ),
+        (
+            "the mean arterial pressure map fell. maps",
+            "maps",
+            "mean arterial pressure",
+        ),
     ]);
-    check_none(&[("acute lymphoblastic leukemia (ALL). alls", "alls"), ("anti smooth antigen (asa). assa", "assa")]);
+    check_none(&[
+        ("acute lymphoblastic leukemia (ALL). alls", "alls"),
+        ("anti smooth antigen (asa). assa", "assa"),
+    ]);
 }
 
 proptest! {

@@ -38,7 +38,11 @@ struct Node {
 /// # Errors
 /// If the bytes are not an automaton of this version, are truncated or damaged.
 pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
-    let wrong = |what: &str| Error::artifact(format!("expected an automaton of version {VERSION}, found {what}"));
+    let wrong = |what: &str| {
+        Error::artifact(format!(
+            "expected an automaton of version {VERSION}, found {what}"
+        ))
+    };
     if bytes.len() < HEAD + TAIL {
         return Err(wrong(&format!("{} bytes", bytes.len())));
     }
@@ -48,13 +52,20 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     }
     // A lookup adds one output per node.
     if (bytes.len() as u64).checked_mul(most.max(1)).is_none() {
-        return Err(wrong(&format!("{} bytes, with outputs up to {most}", bytes.len())));
+        return Err(wrong(&format!(
+            "{} bytes, with outputs up to {most}",
+            bytes.len()
+        )));
     }
     let end = bytes.len() - TAIL;
     let root = number(bytes.get(end + 8..end + 16).unwrap_or_default());
     if root == 0 {
         // No key, or only the empty one.
-        return if end == HEAD { Ok(()) } else { Err(wrong("nodes without a root")) };
+        return if end == HEAD {
+            Ok(())
+        } else {
+            Err(wrong("nodes without a root"))
+        };
     }
     if end == HEAD || root != end as u64 - 1 {
         return Err(wrong("a root that is not its last node"));
@@ -63,10 +74,13 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     let mut targets = Addresses::new(end);
     let mut at = end - 1;
     loop {
-        let node =
-            read(bytes, at, &mut targets).ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
+        let node = read(bytes, at, &mut targets)
+            .ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
         if node.output > most {
-            return Err(wrong(&format!("an output of {} at byte {at}, expected at most {most}", node.output)));
+            return Err(wrong(&format!(
+                "an output of {} at byte {at}, expected at most {most}",
+                node.output
+            )));
         }
         nodes.set(at);
         if node.first == HEAD {
@@ -82,7 +96,9 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
 
 /// Reads the node at an address; `None` if it is invalid. Its targets are added to `targets`.
 fn read(bytes: &[u8], at: usize, targets: &mut Addresses) -> Option<Node> {
-    let mut back = Backwards { bytes: bytes.get(HEAD..=at)? };
+    let mut back = Backwards {
+        bytes: bytes.get(HEAD..=at)?,
+    };
     let state = back.byte()?;
     if state >= 0b1000_0000 {
         if state & 0b0011_1111 == 0 {
@@ -121,7 +137,10 @@ fn read(bytes: &[u8], at: usize, targets: &mut Addresses) -> Option<Node> {
         add_targets(first, distances, size, targets)?;
     }
     let all = outputs.chunks_exact(output_size.max(1)).chain([own]);
-    Some(Node { first, output: all.map(number).max().unwrap_or(0) })
+    Some(Node {
+        first,
+        output: all.map(number).max().unwrap_or(0),
+    })
 }
 
 /// Adds the addresses at these distances from the first byte of a node to `targets`; `None` if one
@@ -130,7 +149,11 @@ fn add_targets(first: usize, distances: &[u8], size: usize, targets: &mut Addres
     if size == 0 {
         return None;
     }
-    for distance in distances.chunks_exact(size).map(number).filter(|distance| *distance != 0) {
+    for distance in distances
+        .chunks_exact(size)
+        .map(number)
+        .filter(|distance| *distance != 0)
+    {
         let target = first.checked_sub(usize::try_from(distance).ok()?);
         targets.set(target.filter(|target| *target >= HEAD)?);
     }
@@ -146,7 +169,10 @@ fn sizes(byte: u8) -> Option<(usize, usize)> {
 
 /// Reads a little-endian number of at most 8 bytes.
 fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// Bytes that are read from the end.
@@ -160,7 +186,9 @@ impl<'b> Backwards<'b> {
     }
 
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
-        let (rest, taken) = self.bytes.split_at_checked(self.bytes.len().checked_sub(count)?)?;
+        let (rest, taken) = self
+            .bytes
+            .split_at_checked(self.bytes.len().checked_sub(count)?)?;
         self.bytes = rest;
         Some(taken)
     }
@@ -186,7 +214,10 @@ impl Addresses {
     }
 
     fn is_within(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(own, other)| own & !other == 0)
+        self.0
+            .iter()
+            .zip(&other.0)
+            .all(|(own, other)| own & !other == 0)
     }
 }
 
@@ -200,12 +231,16 @@ mod tests {
 
     fn automaton(keys: &BTreeMap<Vec<u8>, u64>) -> Vec<u8> {
         let mut builder = Builder::memory();
-        keys.iter().for_each(|(key, value)| builder.insert(key, *value).expect("in order"));
+        keys.iter()
+            .for_each(|(key, value)| builder.insert(key, *value).expect("in order"));
         builder.into_inner().expect("in memory")
     }
 
     fn keys() -> impl Strategy<Value = BTreeMap<Vec<u8>, u64>> {
-        let key = prop_oneof!["[a-c]{0,6}".prop_map(String::into_bytes), prop::collection::vec(any::<u8>(), 0..3),];
+        let key = prop_oneof![
+            "[a-c]{0,6}".prop_map(String::into_bytes),
+            prop::collection::vec(any::<u8>(), 0..3),
+        ];
         prop::collection::btree_map(key, 0u64..70_000, 0..80)
     }
 
@@ -216,7 +251,9 @@ mod tests {
             let mut node = fst.root();
             let mut sum = 0u64;
             for byte in &text[from..] {
-                let Some(at) = node.find_input(*byte) else { break };
+                let Some(at) = node.find_input(*byte) else {
+                    break;
+                };
                 let transition = node.transition(at);
                 sum += transition.out.value();
                 node = fst.node(transition.addr);
@@ -233,20 +270,33 @@ mod tests {
 
     #[test]
     fn automata_of_the_crate_are_valid() {
-        let many: BTreeMap<Vec<u8>, u64> = (0..=255u8).map(|byte| (vec![byte], u64::from(byte))).collect();
+        let many: BTreeMap<Vec<u8>, u64> = (0..=255u8)
+            .map(|byte| (vec![byte], u64::from(byte)))
+            .collect();
         let some = (0..40u8).map(|byte| (vec![byte, b'x'], 7)).collect();
-        for keys in [BTreeMap::new(), BTreeMap::from([(vec![], 0)]), BTreeMap::from([(vec![], 5)]), many, some] {
+        for keys in [
+            BTreeMap::new(),
+            BTreeMap::from([(vec![], 0)]),
+            BTreeMap::from([(vec![], 5)]),
+            many,
+            some,
+        ] {
             check(&automaton(&keys), 255).expect("whole");
         }
         let keys = BTreeMap::from([(b"fever".to_vec(), 300)]);
         check(&automaton(&keys), 300).expect("whole");
-        let message = check(&automaton(&keys), 299).expect_err("an output is too large").to_string();
+        let message = check(&automaton(&keys), 299)
+            .expect_err("an output is too large")
+            .to_string();
         assert!(message.contains("an output of 300"), "{message}");
     }
 
     #[test]
     fn truncated_and_other_bytes_are_errors() {
-        let whole = automaton(&BTreeMap::from([(b"chest pain".to_vec(), 1), (b"chest wall".to_vec(), 2)]));
+        let whole = automaton(&BTreeMap::from([
+            (b"chest pain".to_vec(), 1),
+            (b"chest wall".to_vec(), 2),
+        ]));
         for length in 0..whole.len() {
             assert!(check(&whole[..length], 9).is_err(), "cut at {length}");
         }

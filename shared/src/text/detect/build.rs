@@ -15,7 +15,9 @@ const ABBREVIATION: usize = 5;
 const MIN_DERIVED: usize = 7;
 
 /// Encodes a dictionary.
-pub(super) fn build<'a>(concepts: impl Iterator<Item = (ConceptId, &'a Concept)>) -> Result<Vec<u8>> {
+pub(super) fn build<'a>(
+    concepts: impl Iterator<Item = (ConceptId, &'a Concept)>,
+) -> Result<Vec<u8>> {
     let mut builder = Builder::new();
     for (id, concept) in concepts {
         for name in concept.names() {
@@ -63,7 +65,11 @@ impl Parsed {
             tokens.push(token);
         }
         let mut parsed = Self { tokens, keys };
-        while parsed.tokens.last().is_some_and(|last| last.kind == Kind::Mark && parsed.key(last).starts_with(STOPS)) {
+        while parsed
+            .tokens
+            .last()
+            .is_some_and(|last| last.kind == Kind::Mark && parsed.key(last).starts_with(STOPS))
+        {
             parsed.tokens.pop();
         }
         Some(parsed)
@@ -75,7 +81,11 @@ impl Parsed {
 
     /// Writes the normalised name from tokens, each with an ending. With `joined`, hyphens are left
     /// out.
-    fn write<'t>(&self, tokens: impl Iterator<Item = (&'t Token, &'static str)>, joined: bool) -> String {
+    fn write<'t>(
+        &self,
+        tokens: impl Iterator<Item = (&'t Token, &'static str)>,
+        joined: bool,
+    ) -> String {
         let mut written = String::new();
         let mut before = Kind::Mark;
         for (token, ending) in tokens {
@@ -107,26 +117,49 @@ impl Parsed {
         }
         let capitals = upper.count_ones() as usize;
         let all_capitals = capitals == letters && chars <= ABBREVIATION && self.tokens.len() == 1;
-        let few_letters = letters <= 3 && (capitals > 1 || capitals == 1 && (letters <= 2 || upper & 1 == 0));
+        let few_letters =
+            letters <= 3 && (capitals > 1 || capitals == 1 && (letters <= 2 || upper & 1 == 0));
         (capitals > 0 && (all_capitals || few_letters)).then_some(upper as u32)
     }
 }
 
 impl Builder {
     fn new() -> Self {
-        Self { names: vec![], lower: HashSet::new(), known: HashSet::new(), longest: 0, lists: Words::new() }
+        Self {
+            names: vec![],
+            lower: HashSet::new(),
+            known: HashSet::new(),
+            longest: 0,
+            lists: Words::new(),
+        }
     }
 
     fn add_name(&mut self, id: ConceptId, name: &str) {
         self.add_words(name, false);
-        let Some(parsed) = Parsed::new(name) else { return };
+        let Some(parsed) = Parsed::new(name) else {
+            return;
+        };
         self.longest = self.longest.max(parsed.tokens.len());
         let stated = parsed.write(parsed.tokens.iter().map(|token| (token, "")), false);
         if !stated.is_empty() {
-            self.names.push((stated, id, Form { stated: true, abbreviation: parsed.abbreviation() }));
+            self.names.push((
+                stated,
+                id,
+                Form {
+                    stated: true,
+                    abbreviation: parsed.abbreviation(),
+                },
+            ));
         }
         for derived in derive(&parsed) {
-            self.names.push((derived, id, Form { stated: false, abbreviation: None }));
+            self.names.push((
+                derived,
+                id,
+                Form {
+                    stated: false,
+                    abbreviation: None,
+                },
+            ));
         }
     }
 
@@ -134,7 +167,10 @@ impl Builder {
         let mut reader = Tokens::new(text, MAX_WORD, Source::Name);
         let mut key = String::new();
         while let Some(token) = reader.next(&mut key) {
-            if token.kind == Kind::Word && key.len() > 1 && key.bytes().all(|b| b.is_ascii_lowercase()) {
+            if token.kind == Kind::Word
+                && key.len() > 1
+                && key.bytes().all(|b| b.is_ascii_lowercase())
+            {
                 if definition && token.upper == 0 && !self.lower.contains(&key) {
                     self.lower.insert(key.clone());
                 }
@@ -170,13 +206,21 @@ impl Builder {
             .into_iter()
             .map(|(name, concept, form)| {
                 let rule = self.rule(&name, form);
-                (name, Posting { concept, stated: form.stated, rule })
+                (
+                    name,
+                    Posting {
+                        concept,
+                        stated: form.stated,
+                        rule,
+                    },
+                )
             })
             .collect();
         entries.sort_unstable();
         entries.dedup();
 
-        let failed = |cause: fst::Error| Error::artifact("building the automaton of names").caused_by(cause);
+        let failed =
+            |cause: fst::Error| Error::artifact("building the automaton of names").caused_by(cause);
         let mut map = fst::MapBuilder::memory();
         let mut postings = Vec::new();
         let mut group = Vec::new();
@@ -187,20 +231,32 @@ impl Builder {
             if group.iter().any(|posting| posting.stated) {
                 group.retain(|posting| posting.stated);
             }
-            let Some((name, _)) = same.first() else { continue };
+            let Some((name, _)) = same.first() else {
+                continue;
+            };
             map.insert(name, postings.len() as u64).map_err(failed)?;
             posting::write(&group, &mut postings);
         }
         let names = map.into_inner().map_err(failed)?;
 
-        let ordinary = self.lists.ordinary.iter().chain(&self.lists.stopped).filter(|word| !word.contains(' '));
+        let ordinary = self
+            .lists
+            .ordinary
+            .iter()
+            .chain(&self.lists.stopped)
+            .filter(|word| !word.contains(' '));
         self.known.extend(ordinary.map(|word| (*word).to_owned()));
         let mut known: Vec<String> = self.known.into_iter().collect();
         known.sort_unstable();
         let words = fst::Set::from_iter(known).map_err(failed)?;
-        let fields = Fields { longest_name: self.longest };
-        let sections: [(&str, &[u8]); 3] =
-            [("names", &names), ("postings", &postings), ("words", words.as_fst().as_bytes())];
+        let fields = Fields {
+            longest_name: self.longest,
+        };
+        let sections: [(&str, &[u8]); 3] = [
+            ("names", &names),
+            ("postings", &postings),
+            ("words", words.as_fst().as_bytes()),
+        ];
         container::write(FORMAT, &fields, &sections)
     }
 }
@@ -211,11 +267,25 @@ fn derive(name: &Parsed) -> Vec<String> {
     let mut derived = Vec::new();
     let tokens = &name.tokens;
     if tokens.iter().any(|token| token.possessive) {
-        derived.push(name.write(tokens.iter().map(|token| (token, if token.possessive { "s" } else { "" })), false));
+        derived.push(
+            name.write(
+                tokens
+                    .iter()
+                    .map(|token| (token, if token.possessive { "s" } else { "" })),
+                false,
+            ),
+        );
     }
     let alphabetic = |token: &Token| name.key(token).chars().all(char::is_alphabetic);
-    let hyphens = tokens.iter().filter(|token| token.gap == Gap::Hyphen).count();
-    if hyphens == 1 && tokens.iter().all(|token| token.kind == Kind::Word && alphabetic(token)) {
+    let hyphens = tokens
+        .iter()
+        .filter(|token| token.gap == Gap::Hyphen)
+        .count();
+    if hyphens == 1
+        && tokens
+            .iter()
+            .all(|token| token.kind == Kind::Word && alphabetic(token))
+    {
         derived.push(name.write(tokens.iter().map(|token| (token, "")), true));
     }
     derived.retain(|form| form.len() >= MIN_DERIVED);

@@ -24,8 +24,16 @@ const MAX_SHARED_BEFORE: usize = 2;
 const MAX_SHARED_AFTER: usize = 4;
 
 /// Last words that are not shared with a disease: "pain and anxiety disorder" is no pain disorder.
-const UNSHARED: &[&str] =
-    &["attack", "attacks", "disorder", "disorders", "reaction", "reactions", "syndrome", "syndromes"];
+const UNSHARED: &[&str] = &[
+    "attack",
+    "attacks",
+    "disorder",
+    "disorders",
+    "reaction",
+    "reactions",
+    "syndrome",
+    "syndromes",
+];
 /// Pairs that are separate mentions although a joint name exists: "pulse and blood pressure".
 const SEPARATE: &[(&str, &str)] = &[("pulse", "pressure")];
 
@@ -42,16 +50,22 @@ pub(super) fn before_shared_head(
     mention_start: impl Fn(usize) -> Option<usize>,
 ) -> Vec<Pieces> {
     let mut mentions = Vec::new();
-    let Some(mut left_end) = conjunct_end(scan, first) else { return mentions };
-    let first_conjunct =
-        (first + 1..=last).find_map(|head| conjunct(dictionary, scan, left_end, (head, last), &mention_start));
-    let Some(mut part) = first_conjunct else { return mentions };
+    let Some(mut left_end) = conjunct_end(scan, first) else {
+        return mentions;
+    };
+    let first_conjunct = (first + 1..=last)
+        .find_map(|head| conjunct(dictionary, scan, left_end, (head, last), &mention_start));
+    let Some(mut part) = first_conjunct else {
+        return mentions;
+    };
     loop {
         let Conjunct { words, head } = part;
         left_end = words.0;
         mentions.push(vec![extent(scan, words), extent(scan, head)]);
         let before = list_item_end(scan, left_end).filter(|_| mentions.len() < MAX_PARTS);
-        let Some(further) = before.and_then(|end| conjunct(dictionary, scan, end, head, &mention_start)) else {
+        let Some(further) =
+            before.and_then(|end| conjunct(dictionary, scan, end, head, &mention_start))
+        else {
             return mentions;
         };
         part = further;
@@ -94,23 +108,36 @@ fn conjunct(
         let unshared = UNSHARED.contains(&head_key.as_str()) && dictionary.has_mention(own_text);
         let separate = count == 1 && SEPARATE.contains(&(own_key.as_str(), head_key.as_str()));
         // "Smoking and smoking cessation" repeats a word.
-        let before = head.0.checked_sub(count).map(|start| extent(scan, (start, head.0 - 1)));
-        let before = before.and_then(|before| before.of(text).ok()).map(normalise_name);
+        let before = head
+            .0
+            .checked_sub(count)
+            .map(|start| extent(scan, (start, head.0 - 1)));
+        let before = before
+            .and_then(|before| before.of(text).ok())
+            .map(normalise_name);
         let repeated = before.is_some_and(|before| before == normalise_name(own_text));
-        let is_name =
-            !unshared && !separate && !repeated && dictionary.has_mention(&format!("{own_text} {shared_text}"));
+        let is_name = !unshared
+            && !separate
+            && !repeated
+            && dictionary.has_mention(&format!("{own_text} {shared_text}"));
         is_name.then_some(Conjunct { words, head })
     })
 }
 
 /// The mentions of designators that share the words around them, and one past their last token. The
 /// last designator is the token `at`.
-pub(super) fn around_designators(dictionary: &Dictionary, scan: &mut Scan, at: usize) -> Option<(Vec<Pieces>, usize)> {
+pub(super) fn around_designators(
+    dictionary: &Dictionary,
+    scan: &mut Scan,
+    at: usize,
+) -> Option<(Vec<Pieces>, usize)> {
     let kind = designator(scan, at)?;
     let mut items = vec![at];
     let mut end = conjunct_end(scan, at)?;
     loop {
-        let item = end.checked_sub(1).filter(|item| designator(scan, *item) == Some(kind))?;
+        let item = end
+            .checked_sub(1)
+            .filter(|item| designator(scan, *item) == Some(kind))?;
         items.push(item);
         match list_item_end(scan, item) {
             Some(before) if items.len() < MAX_PARTS => end = before,
@@ -125,12 +152,21 @@ pub(super) fn around_designators(dictionary: &Dictionary, scan: &mut Scan, at: u
             continue;
         }
         for before in (1..=MAX_SHARED_BEFORE).rev() {
-            let Some(start) = first.checked_sub(before).filter(|start| is_run(scan, (*start, first))) else { continue };
+            let Some(start) = first
+                .checked_sub(before)
+                .filter(|start| is_run(scan, (*start, first)))
+            else {
+                continue;
+            };
             let head = (start, first - 1);
             let fragments = |scan: &mut Scan, item: usize| {
                 let shared = extent(scan, head);
                 let own = extent(scan, (item, item));
-                let mut pieces = if item == first { vec![Span::new(shared.start, own.end)] } else { vec![shared, own] };
+                let mut pieces = if item == first {
+                    vec![Span::new(shared.start, own.end)]
+                } else {
+                    vec![shared, own]
+                };
                 if after > 0 {
                     let end = extent(scan, tail);
                     match pieces.last_mut().filter(|_| item == at) {
@@ -138,8 +174,13 @@ pub(super) fn around_designators(dictionary: &Dictionary, scan: &mut Scan, at: u
                         None => pieces.push(end),
                     }
                 }
-                let words: Option<Vec<&str>> = pieces.iter().map(|piece| piece.of(scan.text()).ok()).collect();
-                words.filter(|words| dictionary.has_mention(&words.join(" "))).map(|_| pieces)
+                let words: Option<Vec<&str>> = pieces
+                    .iter()
+                    .map(|piece| piece.of(scan.text()).ok())
+                    .collect();
+                words
+                    .filter(|words| dictionary.has_mention(&words.join(" ")))
+                    .map(|_| pieces)
             };
             if fragments(scan, first).is_none() || fragments(scan, at).is_none() {
                 continue;
@@ -159,13 +200,15 @@ fn conjunct_end(scan: &mut Scan, at: usize) -> Option<usize> {
         let joined = matches!(key(scan, before).as_deref(), Some("and" | "or"));
         return (!joined).then_some(at);
     }
-    if !matches!(key(scan, before)?.as_str(), "and" | "or" | "&") || scan.token(before)?.gap.parts() {
+    if !matches!(key(scan, before)?.as_str(), "and" | "or" | "&") || scan.token(before)?.gap.parts()
+    {
         return None;
     }
     let mut end = before;
     if let Some(earlier) = end.checked_sub(1) {
         let conjunction = scan.token(end)?;
-        let and_or = key(scan, earlier).as_deref() == Some("and") && has_slash(scan, end, &conjunction);
+        let and_or =
+            key(scan, earlier).as_deref() == Some("and") && has_slash(scan, end, &conjunction);
         if and_or || key(scan, earlier).as_deref() == Some(",") {
             end = earlier;
         }
@@ -185,7 +228,9 @@ fn list_item_end(scan: &mut Scan, at: usize) -> Option<usize> {
 
 /// Whether only a slash is between a token and its predecessor.
 fn has_slash(scan: &mut Scan, at: usize, token: &Token) -> bool {
-    let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else { return false };
+    let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else {
+        return false;
+    };
     let between = scan.text().get(before.end..token.start).unwrap_or_default();
     between.trim() == "/" && before.kind == Kind::Word
 }
@@ -193,7 +238,9 @@ fn has_slash(scan: &mut Scan, at: usize, token: &Token) -> bool {
 /// Whether a token range has only words, separated by blanks or hyphens.
 fn is_run(scan: &mut Scan, (first, last): (usize, usize)) -> bool {
     (first..=last).all(|at| {
-        let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word) else { return false };
+        let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word) else {
+            return false;
+        };
         let joined = !token.gap.parts() && token.gap != Gap::Glued && !has_slash(scan, at, &token);
         (at == first || joined) && !matches!(scan.key(&token), "and" | "or")
     })
@@ -220,15 +267,21 @@ enum Designator {
 
 /// The series of the token, if it is a designator.
 fn designator(scan: &mut Scan, at: usize) -> Option<Designator> {
-    let token = scan.token(at).filter(|token| token.kind == Kind::Word && token.gap != Gap::Glued)?;
+    let token = scan
+        .token(at)
+        .filter(|token| token.kind == Kind::Word && token.gap != Gap::Glued)?;
     let key = scan.key(&token);
     let capital = token.upper & 1 == 1;
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     match key {
         "alpha" | "beta" | "gamma" | "delta" | "epsilon" => Some(Designator::Greek),
         _ if key.len() > 5 || !key.is_ascii() => None,
-        _ if digits(key) || digits(&key[..key.len() - 1]) && key.len() > 1 => Some(Designator::Number),
-        _ if capital && (digits(&key[1..]) || key.bytes().all(|b| matches!(b, b'i' | b'v' | b'x'))) => {
+        _ if digits(key) || digits(&key[..key.len() - 1]) && key.len() > 1 => {
+            Some(Designator::Number)
+        }
+        _ if capital
+            && (digits(&key[1..]) || key.bytes().all(|b| matches!(b, b'i' | b'v' | b'x'))) =>
+        {
             Some(Designator::Letter)
         }
         _ => None,
@@ -240,7 +293,9 @@ impl Dictionary {
     fn has_mention(&self, text: &str) -> bool {
         let mut scan = Scan::new(self, text, Source::Name);
         let names = scan.names_at(0);
-        names.iter().any(|found| scan.token(found.last + 1).is_none() && scan.accepts(0, *found))
+        names
+            .iter()
+            .any(|found| scan.token(found.last + 1).is_none() && scan.accepts(0, *found))
     }
 }
 
@@ -293,34 +348,83 @@ mod tests {
     }
 
     fn detect(text: &str, overlapping: bool) -> Vec<Detected> {
-        names().detect(text, &DetectOptions { overlapping, ..DetectOptions::default() })
+        names().detect(
+            text,
+            &DetectOptions {
+                overlapping,
+                ..DetectOptions::default()
+            },
+        )
     }
 
     fn found(text: &str) -> Vec<String> {
-        let text_of = |mention: &Detected| text_of(text, mention.pieces()).expect("valid fragments").into_owned();
+        let text_of = |mention: &Detected| {
+            text_of(text, mention.pieces())
+                .expect("valid fragments")
+                .into_owned()
+        };
         detect(text, false).iter().map(text_of).collect()
     }
 
     #[test]
     fn last_words_are_shared() {
-        assert_eq!(found("breast and ovarian cancer"), ["breast cancer", "ovarian cancer"]);
-        assert_eq!(found("Breast or ovarian cancers"), ["Breast cancers", "ovarian cancers"]);
-        assert_eq!(found("breast and/or ovarian cancer"), ["breast cancer", "ovarian cancer"]);
-        assert_eq!(found("breast, ovarian, and colon cancer"), ["breast cancer", "ovarian cancer", "colon cancer"]);
-        assert_eq!(found("breast/ovarian/colon cancer"), ["breast cancer", "ovarian cancer", "colon cancer"]);
-        assert_eq!(found("upper and lower limb weakness"), ["upper limb weakness", "lower limb weakness"]);
-        assert_eq!(found("carotid/vertebral artery"), ["carotid artery", "vertebral artery"]);
-        assert_eq!(found("type 1 and type 2 diabetes"), ["type 1 diabetes", "type 2 diabetes"]);
-        assert_eq!(found("breast\nand ovarian cancer"), ["breast cancer", "ovarian cancer"]);
+        assert_eq!(
+            found("breast and ovarian cancer"),
+            ["breast cancer", "ovarian cancer"]
+        );
+        assert_eq!(
+            found("Breast or ovarian cancers"),
+            ["Breast cancers", "ovarian cancers"]
+        );
+        assert_eq!(
+            found("breast and/or ovarian cancer"),
+            ["breast cancer", "ovarian cancer"]
+        );
+        assert_eq!(
+            found("breast, ovarian, and colon cancer"),
+            ["breast cancer", "ovarian cancer", "colon cancer"]
+        );
+        assert_eq!(
+            found("breast/ovarian/colon cancer"),
+            ["breast cancer", "ovarian cancer", "colon cancer"]
+        );
+        assert_eq!(
+            found("upper and lower limb weakness"),
+            ["upper limb weakness", "lower limb weakness"]
+        );
+        assert_eq!(
+            found("carotid/vertebral artery"),
+            ["carotid artery", "vertebral artery"]
+        );
+        assert_eq!(
+            found("type 1 and type 2 diabetes"),
+            ["type 1 diabetes", "type 2 diabetes"]
+        );
+        assert_eq!(
+            found("breast\nand ovarian cancer"),
+            ["breast cancer", "ovarian cancer"]
+        );
     }
 
     #[test]
     fn designators_share_the_words_around_them() {
         // Both mentions have the same span; the one with the shorter first fragment comes first.
-        assert_eq!(found("type 1 and 2 diabetes"), ["type 2 diabetes", "type 1 diabetes"]);
-        assert_eq!(found("type 1/2 diabetes, diabetes"), ["type 2 diabetes", "type 1 diabetes", "diabetes"]);
-        assert_eq!(found("Hepatitis A, B and C negative"), ["Hepatitis A", "Hepatitis B", "Hepatitis C"]);
-        assert_eq!(found("hepatitis B and C virus"), ["hepatitis C virus", "hepatitis B virus"]);
+        assert_eq!(
+            found("type 1 and 2 diabetes"),
+            ["type 2 diabetes", "type 1 diabetes"]
+        );
+        assert_eq!(
+            found("type 1/2 diabetes, diabetes"),
+            ["type 2 diabetes", "type 1 diabetes", "diabetes"]
+        );
+        assert_eq!(
+            found("Hepatitis A, B and C negative"),
+            ["Hepatitis A", "Hepatitis B", "Hepatitis C"]
+        );
+        assert_eq!(
+            found("hepatitis B and C virus"),
+            ["hepatitis C virus", "hepatitis B virus"]
+        );
         assert_eq!(found("factor V or VIII"), ["factor V", "factor VIII"]);
     }
 
@@ -328,12 +432,22 @@ mod tests {
     fn fragments_exclude_text_that_is_not_shared() {
         let text = "no breast and ovarian cancer";
         let mentions = detect(text, false);
-        let pieces: Vec<(usize, usize)> = mentions[0].pieces().iter().map(|piece| (piece.start, piece.end)).collect();
+        let pieces: Vec<(usize, usize)> = mentions[0]
+            .pieces()
+            .iter()
+            .map(|piece| (piece.start, piece.end))
+            .collect();
         assert_eq!(pieces, [(3, 9), (22, 28)]);
         assert!(mentions[1].fragments.is_empty());
         // Adjacent fragments are merged.
         let pieces = detect("type 1 and 2 diabetes", false).remove(1).fragments;
-        assert_eq!(pieces.iter().map(|piece| (piece.start, piece.end)).collect::<Vec<_>>(), [(0, 6), (13, 21)]);
+        assert_eq!(
+            pieces
+                .iter()
+                .map(|piece| (piece.start, piece.end))
+                .collect::<Vec<_>>(),
+            [(0, 6), (13, 21)]
+        );
     }
 
     #[test]
@@ -343,10 +457,16 @@ mod tests {
             ("heart failure and pain", &["heart failure", "pain"]),
             ("breast, ovarian cancer", &["breast", "ovarian cancer"]),
             ("breast. Ovarian cancer", &["breast", "Ovarian cancer"]),
-            ("breast and\n\novarian cancer", &["breast", "ovarian cancer"]),
+            (
+                "breast and\n\novarian cancer",
+                &["breast", "ovarian cancer"],
+            ),
             ("breast and   ovarian cancer", &["breast", "ovarian cancer"]),
             ("skin and ovarian cancer", &["ovarian cancer"]),
-            ("left breast and ovarian cancer", &["left breast", "ovarian cancer"]),
+            (
+                "left breast and ovarian cancer",
+                &["left breast", "ovarian cancer"],
+            ),
             ("pain and anxiety disorder", &["pain", "anxiety disorder"]),
             ("pulse and blood pressure", &["pulse", "blood pressure"]),
             ("breast and breast cancer", &["breast", "breast cancer"]),
@@ -364,7 +484,11 @@ mod tests {
         let text = "breast and ovarian cancer";
         let texts: Vec<_> = detect(text, true)
             .iter()
-            .map(|mention| text_of(text, mention.pieces()).expect("valid fragments").into_owned())
+            .map(|mention| {
+                text_of(text, mention.pieces())
+                    .expect("valid fragments")
+                    .into_owned()
+            })
             .collect();
         assert_eq!(texts, ["breast", "breast cancer", "ovarian cancer"]);
     }

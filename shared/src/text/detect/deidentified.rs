@@ -28,16 +28,35 @@ const PLACEHOLDERS: &[&str] = &[
 
 /// Words that may accompany those.
 const FILLERS: &[&str] = &[
-    "a", "and", "at", "code", "first", "for", "full", "in", "initial", "known", "last", "maiden", "middle", "no",
-    "num", "number", "of", "or", "plate", "pt", "s", "serial", "the", "to", "un", "unit", "unknown", "us",
+    "a", "and", "at", "code", "first", "for", "full", "in", "initial", "known", "last", "maiden",
+    "middle", "no", "num", "number", "of", "or", "plate", "pt", "s", "serial", "the", "to", "un",
+    "unit", "unknown", "us",
 ];
 
 /// Placeholders and elements that contain the name of a person.
-const IDENTITIES: &[&str] =
-    &["doctor", "firstname", "fullname", "hospital", "lastname", "name", "patient", "per", "person", "phi", "surname"];
+const IDENTITIES: &[&str] = &[
+    "doctor",
+    "firstname",
+    "fullname",
+    "hospital",
+    "lastname",
+    "name",
+    "patient",
+    "per",
+    "person",
+    "phi",
+    "surname",
+];
 
 /// Words that replace a name without delimiters.
-const OVERWRITTEN: &[&str] = &["firstname", "fname", "lastname", "lname", "redacted", "stitle"];
+const OVERWRITTEN: &[&str] = &[
+    "firstname",
+    "fname",
+    "lastname",
+    "lname",
+    "redacted",
+    "stitle",
+];
 
 /// Whether a normalised word replaces a name: "xxxxxx", "redacted".
 pub(super) fn is_placeholder_word(word: &str) -> bool {
@@ -82,28 +101,39 @@ fn delimited(rest: &str, open: &str, close: &str) -> Option<usize> {
     let inside = head(rest, MAX_TAG).strip_prefix(open)?;
     let length = inside.find(close)?;
     let inside = &inside[..length];
-    (!inside.contains(open) && inside.matches('\n').count() < 2).then_some(open.len() + length + close.len())
+    (!inside.contains(open) && inside.matches('\n').count() < 2)
+        .then_some(open.len() + length + close.len())
 }
 
 /// A placeholder in single or repeated brackets.
 fn bracketed(rest: &str, open: char, close: char) -> Option<usize> {
     let depth = rest.chars().take(3).take_while(|c| *c == open).count();
     let inside = head(&rest[depth..], MAX_INSIDE);
-    let length = inside.find([open, close, '\n']).filter(|length| inside[*length..].starts_with(close))?;
+    let length = inside
+        .find([open, close, '\n'])
+        .filter(|length| inside[*length..].starts_with(close))?;
     let closed = inside[length..].chars().take_while(|c| *c == close).count();
     let inside = &inside[..length];
-    (closed >= depth && (is_placeholder(inside) || names_somebody(inside))).then_some(depth + length + depth)
+    (closed >= depth && (is_placeholder(inside) || names_somebody(inside)))
+        .then_some(depth + length + depth)
 }
 
 /// A placeholder between equal delimiters: `@NAME@`, `**NAME**`, `@@@Smith@@@`. Also
 /// `**NAME[Smith]`, the format of De-ID.
 fn fenced(rest: &str, sign: char) -> Option<usize> {
-    let depth = head(rest, MAX_INSIDE).chars().take_while(|c| *c == sign).count();
+    let depth = head(rest, MAX_INSIDE)
+        .chars()
+        .take_while(|c| *c == sign)
+        .count();
     let inside = head(&rest[depth..], MAX_INSIDE);
     if sign == '*' && depth == 2 {
-        let word = inside.find(|c: char| !c.is_ascii_uppercase() && c != '-').unwrap_or(inside.len());
+        let word = inside
+            .find(|c: char| !c.is_ascii_uppercase() && c != '-')
+            .unwrap_or(inside.len());
         if is_placeholder(&inside[..word]) {
-            let value = inside[word..].strip_prefix('[').and_then(|value| value.find([']', '\n']));
+            let value = inside[word..]
+                .strip_prefix('[')
+                .and_then(|value| value.find([']', '\n']));
             let value = value.filter(|length| inside[word + 1 + length..].starts_with(']'));
             if let Some(length) = value {
                 return Some(depth + word + length + 2);
@@ -113,12 +143,15 @@ fn fenced(rest: &str, sign: char) -> Option<usize> {
             }
         }
     }
-    let length = inside.find([sign, '\n']).filter(|length| inside[*length..].starts_with(sign))?;
+    let length = inside
+        .find([sign, '\n'])
+        .filter(|length| inside[*length..].starts_with(sign))?;
     let closed = inside[length..].chars().take_while(|c| *c == sign).count();
     let inside = &inside[..length];
     let tight = !inside.is_empty() && inside.trim() == inside;
     let unambiguous = depth >= 2 && matches!(sign, '@' | '%' | '$');
-    (closed >= depth && tight && (unambiguous || is_placeholder(inside))).then_some(depth + length + depth)
+    (closed >= depth && tight && (unambiguous || is_placeholder(inside)))
+        .then_some(depth + length + depth)
 }
 
 /// An HTML or XML tag. An element for a person includes its content.
@@ -127,14 +160,22 @@ fn tag(rest: &str) -> Option<usize> {
         return head(rest, MAX_TAG).find("-->").map(|at| at + 3);
     }
     let window = head(rest, MAX_TAG);
-    let inside = window[1..].strip_prefix(['/', '!', '?']).unwrap_or(&window[1..]);
+    let inside = window[1..]
+        .strip_prefix(['/', '!', '?'])
+        .unwrap_or(&window[1..]);
     let start = window.len() - inside.len();
-    let name_length = inside.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, ':' | '-' | '_' | '.'))?;
+    let name_length =
+        inside.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, ':' | '-' | '_' | '.'))?;
     let name = &inside[..name_length];
-    let length = inside.find(['<', '>']).filter(|length| inside[*length..].starts_with('>'))?;
+    let length = inside
+        .find(['<', '>'])
+        .filter(|length| inside[*length..].starts_with('>'))?;
     let attributes = &inside[name_length..length];
     let is_tag = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && (attributes.is_empty() || attributes == "/" || attributes.trim() == "/" || attributes.contains('='));
+        && (attributes.is_empty()
+            || attributes == "/"
+            || attributes.trim() == "/"
+            || attributes.contains('='));
     if !is_tag {
         return None;
     }
@@ -142,7 +183,9 @@ fn tag(rest: &str) -> Option<usize> {
     let opens = start == 1 && !attributes.ends_with('/');
     if opens && IDENTITIES.contains(&name.to_ascii_lowercase().as_str()) {
         let content = head(&rest[end..], MAX_INSIDE);
-        let closing = content.find(['<', '\n']).filter(|at| content[*at..].starts_with("</"));
+        let closing = content
+            .find(['<', '\n'])
+            .filter(|at| content[*at..].starts_with("</"));
         if let Some(at) = closing
             && let Some(after) = content.get(at + 2..at + 2 + name.len())
             && after.eq_ignore_ascii_case(name)
@@ -170,9 +213,12 @@ fn is_placeholder(inside: &str) -> bool {
 
 /// Whether a person's name follows its label: "NAME: John Hand", "PERSON John Hand".
 fn names_somebody(inside: &str) -> bool {
-    let length = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
+    let length = inside
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .unwrap_or(inside.len());
     let (word, after) = inside.split_at(length);
-    let is_label = after.starts_with([':', '=']) || !word.contains(|c: char| c.is_ascii_lowercase());
+    let is_label =
+        after.starts_with([':', '=']) || !word.contains(|c: char| c.is_ascii_lowercase());
     let mut is_identity = false;
     each_word(word, |word| is_identity |= IDENTITIES.contains(&word));
     is_label && is_identity && is_placeholder(word)
@@ -294,8 +340,16 @@ mod tests {
 
     #[test]
     fn overwritten_names_are_placeholder_words() {
-        assert!(["xx", "xxx", "xxxxxxxx", "redacted", "stitle"].into_iter().all(is_placeholder_word));
-        assert!(!["x", "xxy", "fragile x", "", "name"].into_iter().any(is_placeholder_word));
+        assert!(
+            ["xx", "xxx", "xxxxxxxx", "redacted", "stitle"]
+                .into_iter()
+                .all(is_placeholder_word)
+        );
+        assert!(
+            !["x", "xxy", "fragile x", "", "name"]
+                .into_iter()
+                .any(is_placeholder_word)
+        );
     }
 
     proptest! {

@@ -49,12 +49,16 @@ impl Dictionary {
     /// As [`Dictionary::from_bytes`].
     pub fn read(bytes: &Bytes, check: Check) -> Result<Self> {
         let container = Container::<Fields>::read(FORMAT, bytes, check)?;
-        let damaged =
-            |what| move |cause: fst::Error| Error::artifact(format!("the dictionary's {what}")).caused_by(cause);
+        let damaged = |what| {
+            move |cause: fst::Error| {
+                Error::artifact(format!("the dictionary's {what}")).caused_by(cause)
+            }
+        };
         let names = container.section("names")?;
         let words = container.section("words")?;
         let postings = container.section("postings")?;
-        automaton::check(&names, postings.len() as u64).context(|| "the dictionary's names".into())?;
+        automaton::check(&names, postings.len() as u64)
+            .context(|| "the dictionary's names".into())?;
         automaton::check(&words, 0).context(|| "the dictionary's words".into())?;
         Ok(Self {
             names: Fst::new(names).map_err(damaged("names"))?,
@@ -92,7 +96,9 @@ impl Dictionary {
 
     /// The concepts with this name, compared by [`normalise_name`], in ascending order.
     pub fn lookup(&self, name: &str) -> Vec<ConceptId> {
-        let Some(at) = self.names.get(normalise_name(name)) else { return Vec::new() };
+        let Some(at) = self.names.get(normalise_name(name)) else {
+            return Vec::new();
+        };
         let stated = self.postings(at.value()).filter(|posting| posting.stated);
         let mut concepts: Vec<ConceptId> = stated.map(|posting| posting.concept).collect();
         concepts.dedup(); // postings are in the order of concepts
@@ -102,7 +108,10 @@ impl Dictionary {
 
 impl std::fmt::Debug for Dictionary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Dictionary").field("names", &self.len()).field("words", &self.words.len()).finish()
+        f.debug_struct("Dictionary")
+            .field("names", &self.len())
+            .field("words", &self.words.len())
+            .finish()
     }
 }
 
@@ -112,8 +121,11 @@ mod tests {
     use super::super::tests::{bytes, dictionary};
     use super::*;
 
-    const CONCEPTS: [(&str, &[&str]); 3] =
-        [("Fever", &["Pyrexia", "FEVER"]), ("cold", &["common cold"]), ("sensation of cold", &["Cold", "Alzheimer's"])];
+    const CONCEPTS: [(&str, &[&str]); 3] = [
+        ("Fever", &["Pyrexia", "FEVER"]),
+        ("cold", &["common cold"]),
+        ("sensation of cold", &["Cold", "Alzheimer's"]),
+    ];
 
     fn ids(found: &[u32]) -> Vec<ConceptId> {
         found.iter().map(|id| ConceptId(*id)).collect()
@@ -134,7 +146,10 @@ mod tests {
 
     #[test]
     fn build_is_deterministic() {
-        assert_eq!(bytes(&CONCEPTS, "heat of the body"), bytes(&CONCEPTS, "heat of the body"));
+        assert_eq!(
+            bytes(&CONCEPTS, "heat of the body"),
+            bytes(&CONCEPTS, "heat of the body")
+        );
     }
 
     #[test]
@@ -151,7 +166,10 @@ mod tests {
         let longest = "y".repeat(MAX_WORD);
         let most = "y ".repeat(MAX_TOKENS);
         let dictionary = dictionary(&[(&word, &[&words]), (&longest, &[&most])], "");
-        assert_eq!(dictionary.lookup(&word).len() + dictionary.lookup(&words).len(), 0);
+        assert_eq!(
+            dictionary.lookup(&word).len() + dictionary.lookup(&words).len(),
+            0
+        );
         assert_eq!(dictionary.lookup(&longest), ids(&[1]));
         assert_eq!(dictionary.lookup(&most), ids(&[1]));
         assert_eq!(dictionary.detect(&most, &Default::default()).len(), 1);
@@ -161,11 +179,21 @@ mod tests {
     fn with_section(name: &str, body: &[u8]) -> Bytes {
         let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
         let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
-        let body_of =
-            |own| if own == name { Bytes::copy_from_slice(body) } else { container.section(own).expect("there") };
+        let body_of = |own| {
+            if own == name {
+                Bytes::copy_from_slice(body)
+            } else {
+                container.section(own).expect("there")
+            }
+        };
         let bodies = ["names", "words", "postings"].map(|own| (own, body_of(own)));
-        let sections: Vec<(&str, &[u8])> = bodies.iter().map(|(name, body)| (*name, &body[..])).collect();
-        crate::container::write(FORMAT, &container.fields, &sections).expect("it can be written").into()
+        let sections: Vec<(&str, &[u8])> = bodies
+            .iter()
+            .map(|(name, body)| (*name, &body[..]))
+            .collect();
+        crate::container::write(FORMAT, &container.fields, &sections)
+            .expect("it can be written")
+            .into()
     }
 
     #[test]
@@ -178,7 +206,10 @@ mod tests {
             for length in 0..body.len() {
                 let cut = Dictionary::from_bytes(with_section(name, &body[..length]));
                 let message = cut.expect_err("truncated").to_string();
-                assert!(message.contains(&format!("the dictionary's {name}")), "{message}");
+                assert!(
+                    message.contains(&format!("the dictionary's {name}")),
+                    "{message}"
+                );
             }
         }
         let postings = container.section("postings").expect("there");
@@ -187,16 +218,27 @@ mod tests {
         let read = || Dictionary::from_bytes(whole.clone()).expect("whole");
         read().among(3).expect("all concepts exist");
         let message = read().among(2).expect_err("one is missing").to_string();
-        assert!(message.contains("expected concepts below 2, found 2"), "{message}");
+        assert!(
+            message.contains("expected concepts below 2, found 2"),
+            "{message}"
+        );
     }
 
     #[test]
     fn damaged_bytes_are_an_error() {
         let whole = bytes(&CONCEPTS, "heat of the body");
-        let read = |bytes: Vec<u8>| Dictionary::from_bytes(Bytes::from(bytes)).map(|_| ()).map_err(|e| e.kind());
+        let read = |bytes: Vec<u8>| {
+            Dictionary::from_bytes(Bytes::from(bytes))
+                .map(|_| ())
+                .map_err(|e| e.kind())
+        };
         assert_eq!(read(whole.clone()), Ok(()));
         let artifact = Err(crate::error::Kind::Artifact);
-        assert!((0..whole.len()).step_by(7).all(|length| read(whole[..length].to_vec()) == artifact));
+        assert!(
+            (0..whole.len())
+                .step_by(7)
+                .all(|length| read(whole[..length].to_vec()) == artifact)
+        );
         let altered = |at: usize| {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x40;
@@ -204,6 +246,10 @@ mod tests {
         };
         assert_eq!(altered(0), artifact);
         assert_eq!(altered(8), artifact);
-        assert!((0..whole.len()).step_by(13).all(|at| altered(at) == artifact));
+        assert!(
+            (0..whole.len())
+                .step_by(13)
+                .all(|at| altered(at) == artifact)
+        );
     }
 }

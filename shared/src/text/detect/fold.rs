@@ -50,9 +50,18 @@ pub(super) fn fold(c: char, folded: &mut String) -> Class {
 
 fn fold_beyond_ascii(c: char, folded: &mut String) -> Class {
     match c {
-        '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => Class::Dash,
-        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '©' | '®' | '\u{2120}' | '\u{2122}' => Class::Separator,
-        '\u{b4}' | '\u{2b9}'..='\u{2bc}' | '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{2035}' => Class::Apostrophe,
+        '\u{2010}'..='\u{2015}'
+        | '\u{2043}'
+        | '\u{2212}'
+        | '\u{fe58}'
+        | '\u{fe63}'
+        | '\u{ff0d}' => Class::Dash,
+        '\u{2044}' | '\u{2215}' | '\u{29f8}' | '©' | '®' | '\u{2120}' | '\u{2122}' => {
+            Class::Separator
+        }
+        '\u{b4}' | '\u{2b9}'..='\u{2bc}' | '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{2035}' => {
+            Class::Apostrophe
+        }
         '\u{85}' | '\u{2028}' | '\u{2029}' => Class::Newline,
         _ if is_invisible(c) => Class::Invisible,
         _ if is_accent(c) => Class::Accent,
@@ -124,12 +133,17 @@ pub(super) fn is_greek(c: char) -> bool {
 /// The name of a folded Greek letter: "beta" for "β".
 pub(super) fn greek_name(folded: &str) -> Option<&'static str> {
     const NAMES: [&str; 25] = [
-        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu",
-        "xi", "omicron", "pi", "rho", "sigma", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+        "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+        "lambda", "mu", "nu", "xi", "omicron", "pi", "rho", "sigma", "sigma", "tau", "upsilon",
+        "phi", "chi", "psi", "omega",
     ];
     let mut chars = folded.chars();
-    let (first, None) = (chars.next()?, chars.next()) else { return None };
-    NAMES.get((first as usize).checked_sub('α' as usize)?).copied()
+    let (first, None) = (chars.next()?, chars.next()) else {
+        return None;
+    };
+    NAMES
+        .get((first as usize).checked_sub('α' as usize)?)
+        .copied()
 }
 
 #[cfg(test)]
@@ -143,9 +157,16 @@ mod tests {
 
     #[test]
     fn letters_fold_to_ascii() {
-        for (c, expected) in
-            [('É', "e"), ('ß', "ss"), ('ﬁ', "fi"), ('Ａ', "a"), ('İ', "i"), ('Ł', "l"), ('²', "2"), ('㎎', "mg")]
-        {
+        for (c, expected) in [
+            ('É', "e"),
+            ('ß', "ss"),
+            ('ﬁ', "fi"),
+            ('Ａ', "a"),
+            ('İ', "i"),
+            ('Ł', "l"),
+            ('²', "2"),
+            ('㎎', "mg"),
+        ] {
             assert_eq!(folded(c), (Class::Letter, expected.to_owned()), "{c}");
         }
     }
@@ -166,7 +187,13 @@ mod tests {
         ] {
             assert_eq!(folded(c), (expected, String::new()), "{c:?}");
         }
-        for (c, expected) in [('，', ","), ('⁺', "+"), ('½', "½"), ('😷', "😷"), ('+', "+")] {
+        for (c, expected) in [
+            ('，', ","),
+            ('⁺', "+"),
+            ('½', "½"),
+            ('😷', "😷"),
+            ('+', "+"),
+        ] {
             assert_eq!(folded(c), (Class::Mark, expected.to_owned()), "{c}");
         }
     }

@@ -3,7 +3,11 @@
 use crate::container::Format;
 use serde::{Deserialize, Serialize};
 
-pub(super) const FORMAT: Format = Format { magic: b"PELNAMES", version: 1, name: "dictionary" };
+pub(super) const FORMAT: Format = Format {
+    magic: b"PELNAMES",
+    version: 1,
+    name: "dictionary",
+};
 
 /// The largest normalised word in bytes. Names with longer words are left out.
 pub(super) const MAX_WORD: usize = 256;

@@ -25,7 +25,12 @@ pub(super) fn other_numbers<'w>(word: &'w str, mut with: impl FnMut(&'w str, &'s
     }
     for (singular, plural) in ENDINGS {
         for (from, to) in [(plural, singular), (singular, plural)] {
-            let Some(stem) = word.strip_suffix(from).filter(|stem| stem.len() >= MIN_STEM) else { continue };
+            let Some(stem) = word
+                .strip_suffix(from)
+                .filter(|stem| stem.len() >= MIN_STEM)
+            else {
+                continue;
+            };
             // "abscess" is no plural, and no word ends in "sss".
             let doubled = from.is_empty() != to.is_empty() && stem.ends_with('s');
             if !doubled {
@@ -61,14 +66,26 @@ mod tests {
             ("carcinoma", "carcinomata"),
             ("appendix", "appendices"),
         ] {
-            assert!(others(singular).contains(&plural.to_owned()), "{singular}: {:?}", others(singular));
-            assert!(others(plural).contains(&singular.to_owned()), "{plural}: {:?}", others(plural));
+            assert!(
+                others(singular).contains(&plural.to_owned()),
+                "{singular}: {:?}",
+                others(singular)
+            );
+            assert!(
+                others(plural).contains(&singular.to_owned()),
+                "{plural}: {:?}",
+                others(plural)
+            );
         }
     }
 
     #[test]
     fn short_words_and_codes_have_no_other_number() {
-        assert!(["ms", "has", "b12s", "fièvres", ""].into_iter().all(|word| others(word).is_empty()));
+        assert!(
+            ["ms", "has", "b12s", "fièvres", ""]
+                .into_iter()
+                .all(|word| others(word).is_empty())
+        );
         assert!(!others("abscess").contains(&"absces".to_owned()));
     }
 }

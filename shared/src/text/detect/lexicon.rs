@@ -43,14 +43,20 @@ impl WordList {
     /// Reads front-coded words. A capital letter is the length of the prefix that a word shares
     /// with its predecessor (A is 0); the rest of the word follows.
     fn unpack(packed: &str) -> Self {
-        let mut list = Self { words: String::new(), ends: Vec::new() };
+        let mut list = Self {
+            words: String::new(),
+            ends: Vec::new(),
+        };
         let mut before = 0;
         let bytes = packed.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
             if bytes[at].is_ascii_uppercase() {
                 let shared = before + usize::from(bytes[at] - b'A');
-                let length = bytes[at + 1..].iter().take_while(|b| b.is_ascii_lowercase()).count();
+                let length = bytes[at + 1..]
+                    .iter()
+                    .take_while(|b| b.is_ascii_lowercase())
+                    .count();
                 let start = list.words.len();
                 list.words.extend_from_within(before..shared.min(start));
                 list.words.push_str(&packed[at + 1..at + 1 + length]);
@@ -93,20 +99,30 @@ mod tests {
         let list = WordList::unpack("AapeDx\nAheartFsClp\n");
         let words: Vec<&str> = (0..list.ends.len()).map(|at| list.get(at)).collect();
         assert_eq!(words, ["ape", "apex", "heart", "hearts", "help"]);
-        assert!(list.contains("help") && list.contains("ape") && !list.contains("hear") && !list.contains("zebra"));
+        assert!(
+            list.contains("help")
+                && list.contains("ape")
+                && !list.contains("hear")
+                && !list.contains("zebra")
+        );
         assert!(!WordList::unpack("").contains(""));
     }
 
     #[test]
     fn lexicon_is_complete_and_sorted() {
         let lexicon = Lexicon::get();
-        for (list, count) in
-            [(&lexicon.common, 8362), (&lexicon.rare, 20_895), (&lexicon.given, 5130), (&lexicon.surnames, 18_796)]
-        {
+        for (list, count) in [
+            (&lexicon.common, 8362),
+            (&lexicon.rare, 20_895),
+            (&lexicon.given, 5130),
+            (&lexicon.surnames, 18_796),
+        ] {
             assert_eq!(list.ends.len(), count);
             assert!((1..count).all(|at| list.get(at - 1) < list.get(at)));
         }
         assert!(lexicon.common.contains("boyfriend") && lexicon.rare.contains("tylenol"));
-        assert!(lexicon.is_name("martha") && lexicon.is_name("kowalski") && !lexicon.is_name("tylenol"));
+        assert!(
+            lexicon.is_name("martha") && lexicon.is_name("kowalski") && !lexicon.is_name("tylenol")
+        );
     }
 }

@@ -11,7 +11,11 @@ impl Dictionary {
     /// "Alzheimer's disease").
     pub fn lookup_mention(&self, mention: &str) -> Vec<ConceptId> {
         let stated = self.lookup(mention);
-        if stated.is_empty() { self.lookup_forms(mention) } else { stated }
+        if stated.is_empty() {
+            self.lookup_forms(mention)
+        } else {
+            stated
+        }
     }
 
     /// The concepts of a mention in ascending order: those with this name or any regular variant of
@@ -19,9 +23,13 @@ impl Dictionary {
     pub fn lookup_forms(&self, mention: &str) -> Vec<ConceptId> {
         let mut scan = Scan::new(self, mention, Source::Name);
         let names = scan.names_at(0);
-        let whole = names.into_iter().filter(|found| scan.token(found.last + 1).is_none());
-        let mut concepts: Vec<ConceptId> =
-            whole.flat_map(|found| self.postings(found.postings)).map(|posting| posting.concept).collect();
+        let whole = names
+            .into_iter()
+            .filter(|found| scan.token(found.last + 1).is_none());
+        let mut concepts: Vec<ConceptId> = whole
+            .flat_map(|found| self.postings(found.postings))
+            .map(|posting| posting.concept)
+            .collect();
         concepts.sort_unstable();
         concepts.dedup();
         concepts
@@ -33,8 +41,11 @@ mod tests {
     use super::super::tests::dictionary;
     use super::*;
 
-    const CONCEPTS: [(&str, &[&str]); 3] =
-        [("Fever", &["Pyrexia", "FEVER"]), ("cold", &["common cold"]), ("sensation of cold", &["Cold", "Alzheimer's"])];
+    const CONCEPTS: [(&str, &[&str]); 3] = [
+        ("Fever", &["Pyrexia", "FEVER"]),
+        ("cold", &["common cold"]),
+        ("sensation of cold", &["Cold", "Alzheimer's"]),
+    ];
 
     fn ids(found: &[u32]) -> Vec<ConceptId> {
         found.iter().map(|id| ConceptId(*id)).collect()
@@ -48,6 +59,9 @@ mod tests {
         assert_eq!(dictionary.lookup_forms("colds"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup_forms("cold"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup_mention("Alzheimers"), ids(&[2]));
-        assert!(dictionary.lookup_mention("").is_empty() && dictionary.lookup_mention("fever cold").is_empty());
+        assert!(
+            dictionary.lookup_mention("").is_empty()
+                && dictionary.lookup_mention("fever cold").is_empty()
+        );
     }
 }

@@ -73,7 +73,11 @@ pub struct Detected {
 impl Detected {
     /// A contiguous mention.
     pub fn new(span: Span, origin: Origin) -> Self {
-        Self { span, origin, fragments: Vec::new() }
+        Self {
+            span,
+            origin,
+            fragments: Vec::new(),
+        }
     }
 
     /// A mention of some fragments in any order. Fragments that overlap or touch are merged. `None`
@@ -81,7 +85,15 @@ impl Detected {
     pub fn of_pieces(pieces: Vec<Span>, origin: Origin) -> Option<Self> {
         let fragments = text::in_order(pieces);
         let span = Span::new(fragments.first()?.start, fragments.last()?.end);
-        Some(Self { span, origin, fragments: if fragments.len() > 1 { fragments } else { Vec::new() } })
+        Some(Self {
+            span,
+            origin,
+            fragments: if fragments.len() > 1 {
+                fragments
+            } else {
+                Vec::new()
+            },
+        })
     }
 
     /// The fragments, or the whole span of a contiguous mention.
@@ -122,7 +134,10 @@ pub struct DetectOptions {
 impl Default for DetectOptions {
     /// The longest names without overlap, and unknown terms.
     fn default() -> Self {
-        Self { unknown_terms: true, overlapping: false }
+        Self {
+            unknown_terms: true,
+            overlapping: false,
+        }
     }
 }
 
@@ -144,16 +159,23 @@ impl Dictionary {
         let mut capital_before = None;
         while let Some(token) = scan.token(at) {
             let mut next = at + 1;
-            person = person_at(&mut scan, at).filter(|found| found.end > person.end).unwrap_or(person);
+            person = person_at(&mut scan, at)
+                .filter(|found| found.end > person.end)
+                .unwrap_or(person);
             let surname = person.first <= at && at < person.end;
-            let capital = text.get(token.start..).is_some_and(|rest| rest.starts_with(char::is_uppercase));
+            let capital = text
+                .get(token.start..)
+                .is_some_and(|rest| rest.starts_with(char::is_uppercase));
             if token.gap != Gap::Glued {
                 let names = scan.names_at(at);
                 let is_mention = |found: &&Found| {
                     let whole = !surname || person.after_initial && found.last >= person.end;
                     whole && scan.accepts(at, **found)
                 };
-                let accepted = names.iter().filter(is_mention).map(|found| (found.last, found.end));
+                let accepted = names
+                    .iter()
+                    .filter(is_mention)
+                    .map(|found| (found.last, found.end));
                 let first_new = detected.len();
                 let mut longest = None;
                 for (last, end) in accepted {
@@ -171,8 +193,12 @@ impl Dictionary {
                 scan.recycle(names);
                 let mut coordinations = Vec::new();
                 if let Some(last) = longest.filter(|last| *last > at) {
-                    coordinations = before_shared_head(self, &mut scan, at, last, |end| ends_at(&detected, end));
-                } else if !surname && let Some((mentions, end)) = around_designators(self, &mut scan, at) {
+                    coordinations = before_shared_head(self, &mut scan, at, last, |end| {
+                        ends_at(&detected, end)
+                    });
+                } else if !surname
+                    && let Some((mentions, end)) = around_designators(self, &mut scan, at)
+                {
                     coordinations = mentions;
                     covered = covered.max(end);
                     next = if options.overlapping { next } else { end };
@@ -189,13 +215,18 @@ impl Dictionary {
             if unknown_terms && is_free {
                 let joined = term_end == Some(at) && token.gap == Gap::Hyphen;
                 // One half of a double name ("Harrow-Lindqvist") may be an English word.
-                let term = detected.last().filter(|_| joined).and_then(|term| text.get(term.span.start..));
-                let is_half = capital && term.is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                let term = detected
+                    .last()
+                    .filter(|_| joined)
+                    .and_then(|term| text.get(term.span.start..));
+                let is_half =
+                    capital && term.is_some_and(|rest| rest.starts_with(char::is_uppercase));
                 if is_half || self.is_unknown_term(&mut scan, at) {
                     match detected.last_mut().filter(|_| joined) {
                         Some(term) => term.span.end = token.end,
                         None => {
-                            let half = capital_before.filter(|_| capital && token.gap == Gap::Hyphen);
+                            let half =
+                                capital_before.filter(|_| capital && token.gap == Gap::Hyphen);
                             let span = Span::new(half.unwrap_or(token.start), token.end);
                             detected.push(Detected::new(span, Origin::UnknownTerm));
                         }
@@ -230,10 +261,15 @@ fn remove_covered(detected: &mut Vec<Detected>, pieces: &[Span]) {
     let recent = detected.len().saturating_sub(RECENT);
     let is_covered = |found: &Detected| {
         found.fragments.is_empty()
-            && pieces.iter().any(|piece| piece.start <= found.span.start && found.span.end <= piece.end)
+            && pieces
+                .iter()
+                .any(|piece| piece.start <= found.span.start && found.span.end <= piece.end)
             && pieces.iter().map(Span::len).sum::<usize>() > found.span.len()
     };
-    let kept: Vec<Detected> = detected.drain(recent..).filter(|found| !is_covered(found)).collect();
+    let kept: Vec<Detected> = detected
+        .drain(recent..)
+        .filter(|found| !is_covered(found))
+        .collect();
     detected.extend(kept);
 }
 
@@ -244,12 +280,17 @@ pub fn join(mut given: Vec<Detected>, found: Vec<Detected>) -> Vec<Detected> {
     let free: Vec<Detected> = found
         .into_iter()
         .filter(|detected| {
-            while given.get(at).is_some_and(|given| given.span.end <= detected.span.start) {
+            while given
+                .get(at)
+                .is_some_and(|given| given.span.end <= detected.span.start)
+            {
                 at += 1;
             }
             // Given spans may overlap each other, so all that start before this one ends are
             // compared.
-            let mut near = given[at..].iter().take_while(|given| given.span.start < detected.span.end);
+            let mut near = given[at..]
+                .iter()
+                .take_while(|given| given.span.start < detected.span.end);
             !near.any(|given| given.overlaps(detected))
         })
         .collect();
@@ -267,26 +308,45 @@ mod tests {
 
     /// A dictionary of these names with synonyms; the first concept has the definition.
     pub(super) fn dictionary(concepts: &[(&str, &[&str])], definition: &str) -> Dictionary {
-        Dictionary::from_bytes(Bytes::from(bytes(concepts, definition))).expect("a built dictionary is valid")
+        Dictionary::from_bytes(Bytes::from(bytes(concepts, definition)))
+            .expect("a built dictionary is valid")
     }
 
     pub(super) fn bytes(concepts: &[(&str, &[&str])], definition: &str) -> Vec<u8> {
         let concept = |at: usize, name: &str, synonyms: &[&str]| Concept {
             id: format!("D{at}"),
             name: name.to_owned(),
-            synonyms: synonyms.iter().map(|synonym| (*synonym).to_owned()).collect(),
+            synonyms: synonyms
+                .iter()
+                .map(|synonym| (*synonym).to_owned())
+                .collect(),
             definition: (at == 0).then(|| definition.to_owned()),
             ..Concept::default()
         };
-        let concepts: Vec<Concept> = concepts.iter().enumerate().map(|(at, (n, s))| concept(at, n, s)).collect();
-        let numbered = concepts.iter().enumerate().map(|(at, concept)| (ConceptId(at as u32), concept));
+        let concepts: Vec<Concept> = concepts
+            .iter()
+            .enumerate()
+            .map(|(at, (n, s))| concept(at, n, s))
+            .collect();
+        let numbered = concepts
+            .iter()
+            .enumerate()
+            .map(|(at, concept)| (ConceptId(at as u32), concept));
         Dictionary::build(numbered).expect("it can be built")
     }
 
-    pub(super) fn found<'t>(dictionary: &Dictionary, text: &'t str, origin: Origin) -> Vec<&'t str> {
+    pub(super) fn found<'t>(
+        dictionary: &Dictionary,
+        text: &'t str,
+        origin: Origin,
+    ) -> Vec<&'t str> {
         let detected = dictionary.detect(text, &DetectOptions::default());
-        let detected = detected.into_iter().filter(|mention| mention.origin == origin);
-        detected.map(|mention| mention.span.of(text).expect("a span can be cut")).collect()
+        let detected = detected
+            .into_iter()
+            .filter(|mention| mention.origin == origin);
+        detected
+            .map(|mention| mention.span.of(text).expect("a span can be cut"))
+            .collect()
     }
 
     const CONCEPTS: [(&str, &[&str]); 9] = [
@@ -297,32 +357,54 @@ mod tests {
         ("beta-blocker", &["β adrenergic blocker"]),
         ("nonsmoker", &["Stage"]),
         ("COPD", &["chronic obstructive pulmonary disease"]),
-        ("diagnosis", &["Fièvre", "T-cell receptor α", "(1->3)-glucan"]),
+        (
+            "diagnosis",
+            &["Fièvre", "T-cell receptor α", "(1->3)-glucan"],
+        ),
         ("heart failure, left", &["MSI"]),
     ];
 
     fn names(text: &str) -> Vec<&str> {
-        found(&dictionary(&CONCEPTS, "all of them can fail"), text, Origin::Name)
+        found(
+            &dictionary(&CONCEPTS, "all of them can fail"),
+            text,
+            Origin::Name,
+        )
     }
 
     #[test]
     fn longest_names_are_matched_from_left_to_right() {
-        assert_eq!(names("cardiac failure; heart failure, left heart"), ["cardiac failure", "heart failure, left"]);
-        assert_eq!(names("heart failures, failures"), ["heart failures", "failures"]);
+        assert_eq!(
+            names("cardiac failure; heart failure, left heart"),
+            ["cardiac failure", "heart failure, left"]
+        );
+        assert_eq!(
+            names("heart failures, failures"),
+            ["heart failures", "failures"]
+        );
         assert_eq!(names("chronic obstructive lung failure"), ["failure"]);
     }
 
     #[test]
     fn overlapping_option_reports_all_names() {
-        let options = DetectOptions { overlapping: true, ..DetectOptions::default() };
+        let options = DetectOptions {
+            overlapping: true,
+            ..DetectOptions::default()
+        };
         let detected = dictionary(&CONCEPTS, "").detect("heart failure, left", &options);
-        let spans: Vec<(usize, usize)> = detected.iter().map(|found| (found.span.start, found.span.end)).collect();
+        let spans: Vec<(usize, usize)> = detected
+            .iter()
+            .map(|found| (found.span.start, found.span.end))
+            .collect();
         assert_eq!(spans, [(0, 13), (0, 19), (6, 13)]);
     }
 
     #[test]
     fn names_match_whole_words() {
-        assert_eq!(names("heartfailure xHF HFx HF2 failurexyz 1failure"), [""; 0]);
+        assert_eq!(
+            names("heartfailure xHF HFx HF2 failurexyz 1failure"),
+            [""; 0]
+        );
         assert_eq!(names("(HF) HF,HF/HF 'HF'"), ["HF"; 5]);
     }
 
@@ -340,9 +422,17 @@ mod tests {
         }
         assert_eq!(
             names("Crohn’s disease, Crohn disease, crohns disease, Crohn's Disease's"),
-            ["Crohn’s disease", "Crohn disease", "crohns disease", "Crohn's Disease",]
+            [
+                "Crohn’s disease",
+                "Crohn disease",
+                "crohns disease",
+                "Crohn's Disease",
+            ]
         );
-        assert_eq!(names("a non-smoker, non\u{2010}smokers, non smoker"), ["non-smoker", "non\u{2010}smokers"]);
+        assert_eq!(
+            names("a non-smoker, non\u{2010}smokers, non smoker"),
+            ["non-smoker", "non\u{2010}smokers"]
+        );
     }
 
     #[test]
@@ -367,19 +457,34 @@ mod tests {
             "_____",
             " -----+----- ",
         ] {
-            assert_eq!(names(&format!("Heart{border}Failure to thrive")), ["Failure"], "{border:?}");
+            assert_eq!(
+                names(&format!("Heart{border}Failure to thrive")),
+                ["Failure"],
+                "{border:?}"
+            );
         }
         // Two blanks before a lower-case word are a border only in a line that has another border.
         assert_eq!(names("a chronic heart  failure"), ["heart  failure"]);
         assert_eq!(names("heart  failure   none"), ["failure"]);
         assert_eq!(names("Test   heart  failure"), ["failure"]);
-        assert_eq!(names("cardiac failure  heart failure\tfailure"), ["cardiac failure", "heart failure", "failure"]);
+        assert_eq!(
+            names("cardiac failure  heart failure\tfailure"),
+            ["cardiac failure", "heart failure", "failure"]
+        );
         assert_eq!(names("copd  HF\tALL  "), ["copd", "HF", "ALL"]);
     }
 
     #[test]
     fn names_span_line_ends_with_blanks_around_them() {
-        for end in ["\n", "   \n", "\n          ", "  \r\n\t", "\r", " \r\r\n ", "\u{2028}  "] {
+        for end in [
+            "\n",
+            "   \n",
+            "\n          ",
+            "  \r\n\t",
+            "\r",
+            " \r\r\n ",
+            "\u{2028}  ",
+        ] {
             let text = format!("chronic heart{end}failure");
             assert_eq!(names(&text), [&text[8..]], "{end:?}");
         }
@@ -394,7 +499,10 @@ mod tests {
         assert_eq!(names(text), ["heart\n         failure"]);
         assert_eq!(names("Chest    heart\nfailure  none"), ["failure"]);
         assert_eq!(names("1.\tchronic heart\nfailure"), ["heart\nfailure"]);
-        assert_eq!(names("He is well.  He has heart\nfailure"), ["heart\nfailure"]);
+        assert_eq!(
+            names("He is well.  He has heart\nfailure"),
+            ["heart\nfailure"]
+        );
     }
 
     #[test]
@@ -413,16 +521,30 @@ mod tests {
             "STitle",
             "___",
         ] {
-            assert_eq!(names(&format!("HF {placeholder} COPD")), ["HF", "COPD"], "{placeholder}");
-            assert_eq!(names(&format!("heart {placeholder} failure")), ["failure"], "{placeholder}");
+            assert_eq!(
+                names(&format!("HF {placeholder} COPD")),
+                ["HF", "COPD"],
+                "{placeholder}"
+            );
+            assert_eq!(
+                names(&format!("heart {placeholder} failure")),
+                ["failure"],
+                "{placeholder}"
+            );
         }
-        assert_eq!(names("[heart failure] (HF) {COPD} **failure**"), ["heart failure", "HF", "COPD", "failure"]);
+        assert_eq!(
+            names("[heart failure] (HF) {COPD} **failure**"),
+            ["heart failure", "HF", "COPD", "failure"]
+        );
     }
 
     #[test]
     fn name_may_contain_a_placeholder_word() {
         let dictionary = dictionary(&[("XXX syndrome", &["XXX"])], "");
-        assert_eq!(found(&dictionary, "XXX syndrome, XXX, 47,XXX", Origin::Name), ["XXX syndrome"]);
+        assert_eq!(
+            found(&dictionary, "XXX syndrome, XXX, 47,XXX", Origin::Name),
+            ["XXX syndrome"]
+        );
     }
 
     #[test]
@@ -431,7 +553,18 @@ mod tests {
         let text = "given 5-FU, given 5FU, given 5 FU, virus COVID-19, virus COVID19, type2 diabetes, type-2 diabetes, \
                     given 15FU, given 5F U";
         let found = found(&dictionary, text, Origin::Name);
-        assert_eq!(found, ["5-FU", "5FU", "5 FU", "COVID-19", "COVID19", "type2 diabetes", "type-2 diabetes"]);
+        assert_eq!(
+            found,
+            [
+                "5-FU",
+                "5FU",
+                "5 FU",
+                "COVID-19",
+                "COVID19",
+                "type2 diabetes",
+                "type-2 diabetes"
+            ]
+        );
         assert_eq!(dictionary.lookup_mention("5FU"), [ConceptId(0)]);
     }
 
@@ -451,7 +584,10 @@ mod tests {
 
     #[test]
     fn case_distinguishes_abbreviations_from_words() {
-        assert_eq!(names("We can treat all with ALL, but not hf or Hf; HF, HFs, HFS."), ["ALL", "HF", "HFs"]);
+        assert_eq!(
+            names("We can treat all with ALL, but not hf or Hf; HF, HFs, HFS."),
+            ["ALL", "HF", "HFs"]
+        );
         assert_eq!(names("copd, COPD"), ["copd", "COPD"]);
         assert_eq!(names("THE PATIENT HAS ALL SYMPTOMS"), [""; 0]);
         assert_eq!(names("ALL: penicillin"), [""; 0]);
@@ -466,10 +602,16 @@ mod tests {
 
     #[test]
     fn non_ascii_letters_do_not_shift_spans() {
-        let text = "😷 FIE\u{300}VRE；Ｆｉèvre, T\u{200d}-Cell receptor alpha 👩🏽‍⚕️β-adrenergic blockers";
+        let text =
+            "😷 FIE\u{300}VRE；Ｆｉèvre, T\u{200d}-Cell receptor alpha 👩🏽‍⚕️β-adrenergic blockers";
         assert_eq!(
             names(text),
-            ["FIE\u{300}VRE", "Ｆｉèvre", "T\u{200d}-Cell receptor alpha", "β-adrenergic blockers",]
+            [
+                "FIE\u{300}VRE",
+                "Ｆｉèvre",
+                "T\u{200d}-Cell receptor alpha",
+                "β-adrenergic blockers",
+            ]
         );
         assert_eq!(names("a (1->3)-glucan"), ["(1->3)-glucan"]);
     }
@@ -477,17 +619,51 @@ mod tests {
     #[test]
     fn time_is_linear_in_the_text() {
         let dictionary = dictionary(&CONCEPTS, "");
-        let letters = ["a", "a ", "heart ", "beta-", "β", "β\u{301}", "a'", "\u{fdfa}", "\u{200b}", "1,", "\n", "非"];
-        let marks = ["a  ", "[", "[**", "<", "<a ", "{{", "@@ ", "**a", "_", "_ ", "$${", "-", " ", "\t", "\r", "xx "];
-        let joined = ["Mr. ", "Drs. A and ", "J. ", "A/", "B, ", "B and ", "heart and ", "and/or ", "John "];
+        let letters = [
+            "a",
+            "a ",
+            "heart ",
+            "beta-",
+            "β",
+            "β\u{301}",
+            "a'",
+            "\u{fdfa}",
+            "\u{200b}",
+            "1,",
+            "\n",
+            "非",
+        ];
+        let marks = [
+            "a  ", "[", "[**", "<", "<a ", "{{", "@@ ", "**a", "_", "_ ", "$${", "-", " ", "\t",
+            "\r", "xx ",
+        ];
+        let joined = [
+            "Mr. ",
+            "Drs. A and ",
+            "J. ",
+            "A/",
+            "B, ",
+            "B and ",
+            "heart and ",
+            "and/or ",
+            "John ",
+        ];
         for unit in letters.into_iter().chain(marks).chain(joined) {
             assert!(
-                dictionary.detect(&unit.repeat((1 << 20) / unit.len()), &DetectOptions::default()).is_empty(),
+                dictionary
+                    .detect(
+                        &unit.repeat((1 << 20) / unit.len()),
+                        &DetectOptions::default()
+                    )
+                    .is_empty(),
                 "{unit:?}"
             );
         }
         let text = "cardiac failure of nobody ".repeat(40_000);
-        assert_eq!(dictionary.detect(&text, &DetectOptions::default()).len(), 40_000);
+        assert_eq!(
+            dictionary.detect(&text, &DetectOptions::default()).len(),
+            40_000
+        );
     }
 
     fn piece() -> impl Strategy<Value = String> {
@@ -507,8 +683,21 @@ mod tests {
             " and ",
             "Mr. ",
         ];
-        let signs =
-            [" ", "\n", "-", "\u{ad}", "\u{301}", ",", "½", "ﬁ", "\u{1f637}", "\u{2019}", "\u{e9}", "\u{fdfa}", "s"];
+        let signs = [
+            " ",
+            "\n",
+            "-",
+            "\u{ad}",
+            "\u{301}",
+            ",",
+            "½",
+            "ﬁ",
+            "\u{1f637}",
+            "\u{2019}",
+            "\u{e9}",
+            "\u{fdfa}",
+            "s",
+        ];
         prop_oneof![
             4 => proptest::sample::select(words.to_vec()).prop_map(str::to_owned),
             4 => proptest::sample::select(signs.to_vec()).prop_map(str::to_owned),
@@ -557,7 +746,10 @@ mod tests {
     #[test]
     fn join_prefers_given_mentions() {
         let detected = |origin, start, end| Detected::new(Span::new(start, end), origin);
-        let given = vec![detected(Origin::Given, 2, 20), detected(Origin::Given, 4, 6)];
+        let given = vec![
+            detected(Origin::Given, 2, 20),
+            detected(Origin::Given, 4, 6),
+        ];
         let found = vec![
             detected(Origin::Name, 0, 2),
             detected(Origin::Name, 10, 12),
@@ -565,21 +757,34 @@ mod tests {
             detected(Origin::Name, 20, 25),
         ];
         let joined = join(given, found);
-        let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
+        let spans: Vec<_> = joined
+            .iter()
+            .map(|detected| (detected.span.start, detected.span.end))
+            .collect();
         assert_eq!(spans, [(0, 2), (2, 20), (4, 6), (20, 25)]);
     }
 
     #[test]
     fn join_keeps_detected_mentions_in_gaps_of_given_ones() {
         let at = |start, end| Detected::new(Span::new(start, end), Origin::Name);
-        let given = Detected::of_pieces(vec![Span::new(27, 35), Span::new(7, 11)], Origin::Given).expect("two pieces");
+        let given = Detected::of_pieces(vec![Span::new(27, 35), Span::new(7, 11)], Origin::Given)
+            .expect("two pieces");
         assert_eq!(given.span, Span::new(7, 35));
         assert_eq!(given.pieces(), [Span::new(7, 11), Span::new(27, 35)]);
-        let joined = join(vec![given], vec![at(0, 6), at(11, 20), at(21, 35), at(10, 12)]);
-        let spans: Vec<_> = joined.iter().map(|detected| (detected.span.start, detected.span.end)).collect();
+        let joined = join(
+            vec![given],
+            vec![at(0, 6), at(11, 20), at(21, 35), at(10, 12)],
+        );
+        let spans: Vec<_> = joined
+            .iter()
+            .map(|detected| (detected.span.start, detected.span.end))
+            .collect();
         assert_eq!(spans, [(0, 6), (7, 35), (11, 20)]);
         let touching = Detected::of_pieces(vec![Span::new(3, 5), Span::new(0, 3)], Origin::Given);
-        assert_eq!(touching, Some(Detected::new(Span::new(0, 5), Origin::Given)));
+        assert_eq!(
+            touching,
+            Some(Detected::new(Span::new(0, 5), Origin::Given))
+        );
         assert_eq!(Detected::of_pieces(Vec::new(), Origin::Given), None);
     }
 }

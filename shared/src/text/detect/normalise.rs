@@ -132,7 +132,11 @@ impl Between {
             }
             _ => self.spaces = true,
         }
-        self.run = if class == Class::Space { self.run + 1 } else { 0 };
+        self.run = if class == Class::Space {
+            self.run + 1
+        } else {
+            0
+        };
         self.longest_run = self.longest_run.max(self.run);
         self.indented |= class == Class::Space;
         self.tab |= c == '\t';
@@ -232,15 +236,26 @@ impl<'t> Tokens<'t> {
         // A cell may continue in an indented line; a line at the margin is another row.
         let next_row = self.in_row && between.newlines > 0 && !between.indented;
         let cell = between.is_row() || between.may_be_row() && !self.is_prose();
-        self.in_row = between.newlines == 0 && (self.in_row || between.is_row() && !self.after_stop);
-        if cell || between.has_rule() || next_row { Gap::Cell } else { gap }
+        self.in_row =
+            between.newlines == 0 && (self.in_row || between.is_row() && !self.after_stop);
+        if cell || between.has_rule() || next_row {
+            Gap::Cell
+        } else {
+            gap
+        }
     }
 
     /// Whether a lower-case word follows, in a line without columns.
     fn is_prose(&self) -> bool {
-        let after = &self.text[self.at..self.text.floor_char_boundary(self.at.saturating_add(MAX_ROW))];
+        let after = &self.text[self.at
+            ..self
+                .text
+                .floor_char_boundary(self.at.saturating_add(MAX_ROW))];
         let line = after.split(['\n', '\r']).next().unwrap_or_default();
-        !self.in_row && line.starts_with(char::is_lowercase) && !line.contains('\t') && !line.contains("   ")
+        !self.in_row
+            && line.starts_with(char::is_lowercase)
+            && !line.contains('\t')
+            && !line.contains("   ")
     }
 
     fn hidden(&mut self, end: usize, keys: &str) -> Token {
@@ -248,7 +263,15 @@ impl<'t> Tokens<'t> {
         let key = (keys.len(), keys.len());
         self.at = end;
         self.after_stop = false;
-        Token { start, end, key, kind: Kind::Hidden, gap: Gap::Space, upper: 0, possessive: false }
+        Token {
+            start,
+            end,
+            key,
+            kind: Kind::Hidden,
+            gap: Gap::Space,
+            upper: 0,
+            possessive: false,
+        }
     }
 
     fn mark(&mut self, piece: Piece, keys: &mut String) -> Token {
@@ -258,7 +281,15 @@ impl<'t> Tokens<'t> {
         self.at += piece.bytes;
         self.after_stop = matches!(piece.c, '.' | ',' | ';' | ':' | '!' | '?');
         let key = (from, keys.len());
-        Token { start, end: self.at, key, kind: Kind::Mark, gap: Gap::Space, upper: 0, possessive: false }
+        Token {
+            start,
+            end: self.at,
+            key,
+            kind: Kind::Mark,
+            gap: Gap::Space,
+            upper: 0,
+            possessive: false,
+        }
     }
 
     fn word(&mut self, first: Piece, keys: &mut String) -> Token {
@@ -289,8 +320,9 @@ impl<'t> Tokens<'t> {
                         keys.push_str(form);
                         let count = form.chars().count();
                         if piece.c.is_uppercase() && name.is_none() {
-                            upper |=
-                                (chars..chars + count).filter(|bit| *bit < 64).fold(0, |mask, bit| mask | 1u64 << bit);
+                            upper |= (chars..chars + count)
+                                .filter(|bit| *bit < 64)
+                                .fold(0, |mask, bit| mask | 1u64 << bit);
                         }
                         chars += count;
                     }
@@ -315,21 +347,41 @@ impl<'t> Tokens<'t> {
         if kind == Kind::TooLong {
             keys.truncate(from);
         }
-        Token { start, end, key: (from, keys.len()), kind, gap: Gap::Space, upper, possessive }
+        Token {
+            start,
+            end,
+            key: (from, keys.len()),
+            kind,
+            gap: Gap::Space,
+            upper,
+            possessive,
+        }
     }
 
     /// Reads the current character and folds it into `self.folded`.
     fn piece(&mut self) -> Option<Piece> {
         let c = self.text.get(self.at..)?.chars().next()?;
         self.folded.clear();
-        let class = if c == '\r' { self.carriage_return() } else { fold(c, &mut self.folded) };
-        Some(Piece { class, bytes: c.len_utf8(), c })
+        let class = if c == '\r' {
+            self.carriage_return()
+        } else {
+            fold(c, &mut self.folded)
+        };
+        Some(Piece {
+            class,
+            bytes: c.len_utf8(),
+            c,
+        })
     }
 
     /// The class of a carriage return: part of a line end, or a line end of its own.
     fn carriage_return(&self) -> Class {
         let after = self.text.as_bytes().get(self.at + 1..).unwrap_or_default();
-        if after.starts_with(b"\n") || after.starts_with(b"\r\n") { Class::Space } else { Class::Newline }
+        if after.starts_with(b"\n") || after.starts_with(b"\r\n") {
+            Class::Space
+        } else {
+            Class::Newline
+        }
     }
 
     /// The name of a single Greek letter, such as "beta" for "β". `None` beside other Greek
@@ -340,8 +392,14 @@ impl<'t> Tokens<'t> {
         }
         let mut scratch = String::new();
         let mut after = self.text.get(self.at + piece.bytes..)?.chars();
-        let next = after.find(|c| c.is_ascii() || !matches!(fold(*c, &mut scratch), Class::Accent | Class::Invisible));
-        if next.is_some_and(is_greek) { None } else { greek_name(&self.folded) }
+        let next = after.find(|c| {
+            c.is_ascii() || !matches!(fold(*c, &mut scratch), Class::Accent | Class::Invisible)
+        });
+        if next.is_some_and(is_greek) {
+            None
+        } else {
+            greek_name(&self.folded)
+        }
     }
 
     /// What follows an apostrophe: `true` for a possessive "s" that ends the word, `false` for

@@ -19,13 +19,15 @@ const MAX_PEOPLE: usize = 8;
 const ADDRESS_TOKENS: usize = 4;
 
 const PARTICLES: &[&str] = &[
-    "al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "le", "mac", "mc", "o", "st", "ter", "van",
-    "vd", "von",
+    "al", "bin", "da", "de", "del", "den", "der", "di", "du", "el", "la", "le", "mac", "mc", "o",
+    "st", "ter", "van", "vd", "von",
 ];
 
 /// Words before "dr." that make it no title.
-const ARTICLES: &[&str] =
-    &["a", "an", "another", "any", "her", "his", "its", "my", "no", "our", "that", "the", "their", "this", "your"];
+const ARTICLES: &[&str] = &[
+    "a", "an", "another", "any", "her", "his", "its", "my", "no", "our", "that", "the", "their",
+    "this", "your",
+];
 
 /// Words before "mr." that make it mitral regurgitation.
 const SEVERITIES: &[&str] = &[
@@ -45,9 +47,9 @@ const SEVERITIES: &[&str] = &[
 
 /// Academic degrees and licences after a name.
 const ACADEMIC_DEGREES: &[&str] = &[
-    "aprn", "bsn", "cna", "cnm", "crna", "crnp", "dds", "dnp", "do", "dpm", "dpt", "facc", "facp", "facs", "fnp",
-    "frcp", "frcs", "lcsw", "lpn", "lvn", "mbbs", "mbchb", "md", "mph", "msw", "np", "pa", "pharmd", "phd", "psyd",
-    "rn",
+    "aprn", "bsn", "cna", "cnm", "crna", "crnp", "dds", "dnp", "do", "dpm", "dpt", "facc", "facp",
+    "facs", "fnp", "frcp", "frcs", "lcsw", "lpn", "lvn", "mbbs", "mbchb", "md", "mph", "msw", "np",
+    "pa", "pharmd", "phd", "psyd", "rn",
 ];
 
 /// The properties of a title.
@@ -87,13 +89,21 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
     }
     let lower = token.upper == 0;
     let capital = token.upper == 1;
-    let single = Title { plural: false, any_case: true };
+    let single = Title {
+        plural: false,
+        any_case: true,
+    };
     match key {
         "mrs" | "mx" | "mme" | "mlle" => Some(single),
-        "messrs" => Some(Title { plural: true, ..single }),
+        "messrs" => Some(Title {
+            plural: true,
+            ..single
+        }),
         "mr" | "ms" if capital => Some(single),
         "mr" if lower => {
-            let is_title = is_stop(scan, at + 1) && !follows(scan, at, SEVERITIES) && !follows_number(scan, at);
+            let is_title = is_stop(scan, at + 1)
+                && !follows(scan, at, SEVERITIES)
+                && !follows_number(scan, at);
             is_title.then_some(single)
         }
         // "MS. GOUT" is a person only at the start of a sentence.
@@ -104,11 +114,14 @@ fn title(scan: &mut Scan, at: usize, token: &Token) -> Option<Title> {
             let any_case = lower && !follows(scan, at, ARTICLES);
             (!is_drive).then_some(Title { plural, any_case })
         }
-        "doctor" | "professor" | "miss" | "nurse" | "sir" | "madam" | "dame" | "lord" | "lady" | "rev" | "reverend"
-        | "judge" | "captain" | "sergeant" | "sgt" | "officer"
+        "doctor" | "professor" | "miss" | "nurse" | "sir" | "madam" | "dame" | "lord" | "lady"
+        | "rev" | "reverend" | "judge" | "captain" | "sergeant" | "sgt" | "officer"
             if capital =>
         {
-            Some(Title { plural: false, any_case: false })
+            Some(Title {
+                plural: false,
+                any_case: false,
+            })
         }
         _ => None,
     }
@@ -122,11 +135,17 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
     let is_wide_space = token.gap == Gap::Cell && first > at + 1 && !has_tab(scan, &before, &token);
     let adjacent = token.gap == Gap::Space || is_wide_space;
     let particle = PARTICLES.contains(&scan.key(&token));
-    if token.kind != Kind::Word || !adjacent || !(is_capitalised(&token) || title.any_case || particle) {
+    if token.kind != Kind::Word
+        || !adjacent
+        || !(is_capitalised(&token) || title.any_case || particle)
+    {
         return None;
     }
     // The range includes the title: in "MS. GOUT" it is no mention either.
-    let mut person = Person { first: at, ..name(scan, first)? };
+    let mut person = Person {
+        first: at,
+        ..name(scan, first)?
+    };
     for _ in 1..MAX_PEOPLE {
         if !title.plural {
             break;
@@ -134,13 +153,24 @@ fn names_after(scan: &mut Scan, at: usize, first: usize, title: Title) -> Option
         let mut next = person.end;
         // At most ", and" separates two names.
         for _ in 0..2 {
-            next += usize::from(matches!(key(scan, next).as_deref(), Some("," | "and" | "&")));
+            next += usize::from(matches!(
+                key(scan, next).as_deref(),
+                Some("," | "and" | "&")
+            ));
         }
-        let Some(further) = scan.token(next).filter(|token| next > person.end && is_capitalised(token)) else { break };
+        let Some(further) = scan
+            .token(next)
+            .filter(|token| next > person.end && is_capitalised(token))
+        else {
+            break;
+        };
         if further.kind != Kind::Word || further.gap.parts() {
             break;
         }
-        person = Person { first: at, ..name(scan, next)? };
+        person = Person {
+            first: at,
+            ..name(scan, next)?
+        };
     }
     Some(person)
 }
@@ -153,12 +183,19 @@ fn name(scan: &mut Scan, first: usize) -> Option<Person> {
     let mut words = 0;
     let mut after_initial = false;
     let mut hyphen = false;
-    while let Some(token) = scan.token(end).filter(|token| token.kind == Kind::Word && end - first < MAX_TOKENS) {
+    while let Some(token) = scan
+        .token(end)
+        .filter(|token| token.kind == Kind::Word && end - first < MAX_TOKENS)
+    {
         let separated = end > first && (token.gap.parts() || has_newline(scan, end));
         let key = scan.key(&token).to_owned();
         let particle = PARTICLES.contains(&key.as_str());
         let fits = is_capitalised(&token) || lower && words == 0 || particle || hyphen;
-        if separated || !fits || !key.starts_with(char::is_alphabetic) || words > 0 && is_degree(scan, end) {
+        if separated
+            || !fits
+            || !key.starts_with(char::is_alphabetic)
+            || words > 0 && is_degree(scan, end)
+        {
             break;
         }
         let initial = key.chars().nth(1).is_none();
@@ -173,7 +210,9 @@ fn name(scan: &mut Scan, first: usize) -> Option<Person> {
             hyphen = false;
             continue;
         }
-        hyphen = scan.token(end).is_some_and(|next| next.gap == Gap::Hyphen && next.kind == Kind::Word);
+        hyphen = scan
+            .token(end)
+            .is_some_and(|next| next.gap == Gap::Hyphen && next.kind == Kind::Word);
         if particle || hyphen {
             after_initial = false;
             continue;
@@ -188,7 +227,11 @@ fn name(scan: &mut Scan, first: usize) -> Option<Person> {
             after_initial = false;
         }
     }
-    (end > first).then_some(Person { first, end, after_initial })
+    (end > first).then_some(Person {
+        first,
+        end,
+        after_initial,
+    })
 }
 
 /// A name with a degree after it, as in a signature: "J. Hand, MD".
@@ -197,17 +240,25 @@ fn signature(scan: &mut Scan, at: usize, token: &Token) -> Option<Person> {
         return None;
     }
     let initial = token.end - token.start == 1 && is_stop(scan, at + 1);
-    let may_start = initial || Lexicon::get().given.contains(scan.key(token)) || follows(scan, at, &[":", "by"]);
+    let may_start = initial
+        || Lexicon::get().given.contains(scan.key(token))
+        || follows(scan, at, &[":", "by"]);
     if !may_start {
         return None;
     }
     let person = name(scan, at)?;
     let degree = person.end + usize::from(key(scan, person.end).as_deref() == Some(","));
-    is_degree(scan, degree).then_some(Person { after_initial: false, ..person })
+    is_degree(scan, degree).then_some(Person {
+        after_initial: false,
+        ..person
+    })
 }
 
 fn is_degree(scan: &mut Scan, at: usize) -> bool {
-    let Some(token) = scan.token(at).filter(|token| token.kind == Kind::Word && !has_newline(scan, at)) else {
+    let Some(token) = scan
+        .token(at)
+        .filter(|token| token.kind == Kind::Word && !has_newline(scan, at))
+    else {
         return false;
     };
     let key = scan.key(&token).to_owned();
@@ -218,7 +269,9 @@ fn is_degree(scan: &mut Scan, at: usize) -> bool {
     token.upper == 1
         && letters.contains(&key.as_str())
         && is_stop(scan, at + 1)
-        && scan.token(at + 2).is_some_and(|next| next.upper & 1 == 1 && next.start == token.end + 1)
+        && scan
+            .token(at + 2)
+            .is_some_and(|next| next.upper & 1 == 1 && next.start == token.end + 1)
 }
 
 fn key(scan: &mut Scan, at: usize) -> Option<String> {
@@ -231,28 +284,40 @@ fn is_capitalised(token: &Token) -> bool {
 }
 
 fn is_next_capitalised(scan: &mut Scan, at: usize) -> bool {
-    scan.token(at).is_some_and(|token| token.kind == Kind::Word && is_capitalised(&token))
+    scan.token(at)
+        .is_some_and(|token| token.kind == Kind::Word && is_capitalised(&token))
 }
 
 /// Whether the token is a full stop directly after its predecessor.
 fn is_stop(scan: &mut Scan, at: usize) -> bool {
-    let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else { return false };
-    scan.token(at).is_some_and(|token| scan.key(&token) == "." && token.start == before.end)
+    let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else {
+        return false;
+    };
+    scan.token(at)
+        .is_some_and(|token| scan.key(&token) == "." && token.start == before.end)
 }
 
 fn has_newline(scan: &mut Scan, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| scan.token(before));
-    let (Some(before), Some(token)) = (before, scan.token(at)) else { return false };
-    scan.text().get(before.end..token.start).is_some_and(|between| between.contains(['\n', '\r']))
+    let (Some(before), Some(token)) = (before, scan.token(at)) else {
+        return false;
+    };
+    scan.text()
+        .get(before.end..token.start)
+        .is_some_and(|between| between.contains(['\n', '\r']))
 }
 
 fn has_tab(scan: &Scan, before: &Token, after: &Token) -> bool {
-    scan.text().get(before.end..after.start).is_some_and(|between| between.contains('\t'))
+    scan.text()
+        .get(before.end..after.start)
+        .is_some_and(|between| between.contains('\t'))
 }
 
 /// Whether one of the words precedes a token.
 fn follows(scan: &mut Scan, at: usize, words: &[&str]) -> bool {
-    at.checked_sub(1).and_then(|before| key(scan, before)).is_some_and(|key| words.contains(&key.as_str()))
+    at.checked_sub(1)
+        .and_then(|before| key(scan, before))
+        .is_some_and(|key| words.contains(&key.as_str()))
 }
 
 /// Whether a number or "+" precedes a token, as in "1+ mr."
@@ -262,7 +327,9 @@ fn follows_number(scan: &mut Scan, at: usize) -> bool {
 }
 
 fn starts_sentence(scan: &mut Scan, at: usize) -> bool {
-    let Some(token) = scan.token(at) else { return false };
+    let Some(token) = scan.token(at) else {
+        return false;
+    };
     token.gap.parts() || has_newline(scan, at) || follows(scan, at, &[".", "!", "?"])
 }
 
@@ -270,8 +337,16 @@ fn starts_sentence(scan: &mut Scan, at: usize) -> bool {
 /// them, as in "12 Heart Dr, Springfield".
 fn is_drive(scan: &mut Scan, at: usize) -> bool {
     let mut before = at;
-    while let Some(previous) = before.checked_sub(1).filter(|previous| at - previous <= ADDRESS_TOKENS) {
-        let Some(token) = scan.token(previous).filter(|token| token.kind == Kind::Word) else { return false };
+    while let Some(previous) = before
+        .checked_sub(1)
+        .filter(|previous| at - previous <= ADDRESS_TOKENS)
+    {
+        let Some(token) = scan
+            .token(previous)
+            .filter(|token| token.kind == Kind::Word)
+        else {
+            return false;
+        };
         if has_newline(scan, before) {
             return false;
         }

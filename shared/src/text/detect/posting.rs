@@ -54,7 +54,10 @@ pub(super) struct Postings<'b> {
 
 impl<'b> Postings<'b> {
     pub fn at(bytes: &'b [u8], at: u64) -> Self {
-        let mut bytes = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+        let mut bytes = usize::try_from(at)
+            .ok()
+            .and_then(|at| bytes.get(at..))
+            .unwrap_or_default();
         let left = read_leb128(&mut bytes).unwrap_or(0);
         Self { bytes, left }
     }
@@ -69,9 +72,14 @@ pub(super) fn check(bytes: &[u8], concepts: usize) -> Result<()> {
     while !rest.is_empty() {
         let at = bytes.len() - rest.len();
         let expected = read_leb128(&mut rest).ok_or_else(|| {
-            Error::artifact(format!("the dictionary's postings: expected a number at byte {at}, found none"))
+            Error::artifact(format!(
+                "the dictionary's postings: expected a number at byte {at}, found none"
+            ))
         })?;
-        let mut list = Postings { bytes: rest, left: expected };
+        let mut list = Postings {
+            bytes: rest,
+            left: expected,
+        };
         let mut found = 0;
         let mut last = None;
         for posting in &mut list {
@@ -107,7 +115,11 @@ impl Iterator for Postings<'_> {
             2 => Rule::CaseBound(read_leb128(&mut self.bytes)?),
             _ => Rule::Never,
         };
-        Some(Posting { concept, stated: flags & 1 == 1, rule })
+        Some(Posting {
+            concept,
+            stated: flags & 1 == 1,
+            rule,
+        })
     }
 }
 
@@ -153,14 +165,29 @@ mod tests {
 
     #[test]
     fn check_rejects_unknown_concepts_and_truncation() {
-        let posting = |concept, rule| Posting { concept: ConceptId(concept), stated: true, rule };
+        let posting = |concept, rule| Posting {
+            concept: ConceptId(concept),
+            stated: true,
+            rule,
+        };
         let mut bytes = vec![];
-        write(&[posting(3, Rule::AnyCase), posting(300, Rule::Abbreviation(77))], &mut bytes);
+        write(
+            &[
+                posting(3, Rule::AnyCase),
+                posting(300, Rule::Abbreviation(77)),
+            ],
+            &mut bytes,
+        );
         write(&[posting(0, Rule::Never)], &mut bytes);
         check(&bytes, 301).expect("whole");
         check(&[], 0).expect("no postings are valid");
-        let message = check(&bytes, 300).expect_err("concept 300 does not exist").to_string();
-        assert!(message.contains("below 300, found 300 at byte 0"), "{message}");
+        let message = check(&bytes, 300)
+            .expect_err("concept 300 does not exist")
+            .to_string();
+        assert!(
+            message.contains("below 300, found 300 at byte 0"),
+            "{message}"
+        );
         for cut in 1..bytes.len() {
             let whole = cut == bytes.len() - 3;
             assert_eq!(check(&bytes[..cut], 301).is_ok(), whole, "cut at {cut}");
@@ -171,7 +198,14 @@ mod tests {
     #[test]
     fn small_numbers_are_encoded_in_one_byte() {
         let mut bytes = vec![];
-        write(&[Posting { concept: ConceptId(300), stated: true, rule: Rule::AnyCase }], &mut bytes);
+        write(
+            &[Posting {
+                concept: ConceptId(300),
+                stated: true,
+                rule: Rule::AnyCase,
+            }],
+            &mut bytes,
+        );
         assert_eq!(bytes, [1, 0xac, 0x02, 1]);
     }
 

@@ -103,11 +103,16 @@ impl<'d, 't> Scan<'d, 't> {
 
     /// Drops tokens well before a position. It is called for each token and rarely drops any.
     pub fn forget_before(&mut self, at: usize) {
-        let drop = at.saturating_sub(self.dropped + HISTORY).min(self.tokens.len());
+        let drop = at
+            .saturating_sub(self.dropped + HISTORY)
+            .min(self.tokens.len());
         if drop < DROP_AT_ONCE {
             return;
         }
-        let bytes = self.tokens.get(drop).map_or(self.keys.len(), |token| token.key.0);
+        let bytes = self
+            .tokens
+            .get(drop)
+            .map_or(self.keys.len(), |token| token.key.0);
         self.tokens.drain(..drop);
         self.keys.drain(..bytes);
         for token in &mut self.tokens {
@@ -118,7 +123,9 @@ impl<'d, 't> Scan<'d, 't> {
 
     /// The kept tokens before, in and after a token range.
     fn around(&self, first: usize, last: usize) -> (&[Token], &[Token], &[Token]) {
-        let end = (last + 1).saturating_sub(self.dropped).min(self.tokens.len());
+        let end = (last + 1)
+            .saturating_sub(self.dropped)
+            .min(self.tokens.len());
         let (to_last, after) = self.tokens.split_at(end);
         let (before, mention) = to_last.split_at(first.saturating_sub(self.dropped).min(end));
         (before, mention, after)
@@ -140,15 +147,22 @@ impl<'d, 't> Scan<'d, 't> {
     fn match_names(&mut self, first: usize, found: &mut Vec<Found>) {
         let fst = &self.dictionary.names;
         self.states.clear();
-        self.states.push(State { node: fst.root().addr(), output: Output::zero() });
+        self.states.push(State {
+            node: fst.root().addr(),
+            output: Output::zero(),
+        });
         let mut before: Option<Token> = None;
         for last in first..first.saturating_add(self.dictionary.longest_name) {
-            let Some(token) = self.token(last) else { return };
+            let Some(token) = self.token(last) else {
+                return;
+            };
             let unreadable = matches!(token.kind, Kind::TooLong | Kind::Hidden);
             if unreadable || before.is_some() && token.gap.parts() {
                 return;
             }
-            let closed = self.token(last + 1).is_none_or(|after| after.gap != Gap::Glued);
+            let closed = self
+                .token(last + 1)
+                .is_none_or(|after| after.gap != Gap::Glued);
             self.enter(before.as_ref(), &token);
             if closed {
                 self.add_names_at(last, &token, found);
@@ -157,9 +171,16 @@ impl<'d, 't> Scan<'d, 't> {
             let entries = self.entries.iter();
             let border = border(key);
             self.states.clear();
-            self.states.extend(entries.clone().filter_map(|state| step(self.dictionary, *state, key)));
+            self.states.extend(
+                entries
+                    .clone()
+                    .filter_map(|state| step(self.dictionary, *state, key)),
+            );
             if let Some(at) = border {
-                self.states.extend(entries.filter_map(|state| step_split(self.dictionary, *state, key.split_at(at))));
+                self.states.extend(
+                    entries
+                        .filter_map(|state| step_split(self.dictionary, *state, key.split_at(at))),
+                );
                 self.states.truncate(MAX_STATES);
             }
             if self.states.is_empty() {
@@ -180,7 +201,10 @@ impl<'d, 't> Scan<'d, 't> {
         let blank = needs_blank(before.kind, token.kind);
         let bytes = |token: &Token| token.key.1 - token.key.0;
         let meets_digit = || {
-            let both = (self.key(before).chars().next_back(), self.key(token).chars().next());
+            let both = (
+                self.key(before).chars().next_back(),
+                self.key(token).chars().next(),
+            );
             matches!(both, (Some(end), Some(start)) if changes(end, start))
         };
         let long = bytes(before) + bytes(token) >= MIN_JOINED;
@@ -207,32 +231,55 @@ impl<'d, 't> Scan<'d, 't> {
                 self.add_final(last, token, state, Form::Same, found);
             }
             let mut end = |stem: &str, ending: &str, form: Form| {
-                let state = step(self.dictionary, *entry, stem).and_then(|state| step(self.dictionary, state, ending));
+                let state = step(self.dictionary, *entry, stem)
+                    .and_then(|state| step(self.dictionary, state, ending));
                 if let Some(state) = state {
                     self.add_final(last, token, state, form, found);
                 }
             };
             end(key, "", Form::Same);
-            if let Some(capitals) = key.strip_suffix('s').filter(|stem| stem.len() == 2 && token.upper == 0b11) {
+            if let Some(capitals) = key
+                .strip_suffix('s')
+                .filter(|stem| stem.len() == 2 && token.upper == 0b11)
+            {
                 end(capitals, "", Form::WithS); // "MIs"
             }
             if inflects {
                 other_numbers(key, |stem, ending| {
                     let with_s = ending.is_empty() && key.len() == stem.len() + 1;
-                    end(stem, ending, if with_s { Form::WithS } else { Form::Inflected });
+                    end(
+                        stem,
+                        ending,
+                        if with_s { Form::WithS } else { Form::Inflected },
+                    );
                 });
             }
         }
     }
 
     /// Adds the name of a final state.
-    fn add_final(&self, last: usize, token: &Token, state: State, form: Form, found: &mut Vec<Found>) {
+    fn add_final(
+        &self,
+        last: usize,
+        token: &Token,
+        state: State,
+        form: Form,
+        found: &mut Vec<Found>,
+    ) {
         let node = self.dictionary.names.node(state.node);
         if node.is_final() {
             let postings = state.output.cat(node.final_output()).value();
             // Several rules may lead to the same name.
-            if found.last().is_none_or(|found| (found.last, found.postings) != (last, postings)) {
-                found.push(Found { last, end: token.end, postings, form });
+            if found
+                .last()
+                .is_none_or(|found| (found.last, found.postings) != (last, postings))
+            {
+                found.push(Found {
+                    last,
+                    end: token.end,
+                    postings,
+                    form,
+                });
             }
         }
     }
@@ -240,7 +287,12 @@ impl<'d, 't> Scan<'d, 't> {
     /// Whether a match is a mention according to the name's rule and the case of the text.
     /// Placeholders alone are none.
     pub fn accepts(&self, first: usize, found: Found) -> bool {
-        if self.around(first, found.last).1.iter().all(|token| is_placeholder_word(self.key(token))) {
+        if self
+            .around(first, found.last)
+            .1
+            .iter()
+            .all(|token| is_placeholder_word(self.key(token)))
+        {
             return false;
         }
         let mut postings = Postings::at(&self.dictionary.postings, found.postings);
@@ -248,7 +300,9 @@ impl<'d, 't> Scan<'d, 't> {
             Rule::AnyCase => true,
             Rule::Abbreviation(_) if found.form == Form::Same => true,
             Rule::Abbreviation(mask) => self.has_case(first, found, mask),
-            Rule::CaseBound(mask) => self.has_case(first, found, mask) && !self.is_in_capitals(first, found.last),
+            Rule::CaseBound(mask) => {
+                self.has_case(first, found, mask) && !self.is_in_capitals(first, found.last)
+            }
             Rule::Never => false,
         })
     }
@@ -263,7 +317,8 @@ impl<'d, 't> Scan<'d, 't> {
                 chars += self.key(token).chars().count();
             }
         }
-        let s_is_small = found.form == Form::Same || (1..=64).contains(&chars) && upper >> (chars - 1) & 1 == 0;
+        let s_is_small =
+            found.form == Form::Same || (1..=64).contains(&chars) && upper >> (chars - 1) & 1 == 0;
         found.form != Form::Inflected && s_is_small && upper & u64::from(mask) == u64::from(mask)
     }
 
@@ -272,15 +327,27 @@ impl<'d, 't> Scan<'d, 't> {
     fn is_in_capitals(&self, first: usize, last: usize) -> bool {
         let longer = |token: &&Token| {
             let letters = token.key.1 - token.key.0;
-            token.kind == Kind::Word && (5..64).contains(&letters) && !is_placeholder_word(self.key(token))
+            token.kind == Kind::Word
+                && (5..64).contains(&letters)
+                && !is_placeholder_word(self.key(token))
         };
-        let capitals = |token: &Token| token.upper.count_ones() as usize == token.key.1 - token.key.0;
+        let capitals =
+            |token: &Token| token.upper.count_ones() as usize == token.key.1 - token.key.0;
         let (before, mention, after) = self.around(first, last);
         let heading = mention.first().is_some_and(|token| token.gap.parts())
             && after.first().is_some_and(|token| self.key(token) == ":");
         heading
-            || before.iter().rev().take(NEIGHBOURS).find(longer).is_some_and(capitals)
-            || after.iter().take(NEIGHBOURS).find(longer).is_some_and(capitals)
+            || before
+                .iter()
+                .rev()
+                .take(NEIGHBOURS)
+                .find(longer)
+                .is_some_and(capitals)
+            || after
+                .iter()
+                .take(NEIGHBOURS)
+                .find(longer)
+                .is_some_and(capitals)
     }
 }
 
@@ -290,7 +357,10 @@ fn step(dictionary: &Dictionary, from: State, bytes: &str) -> Option<State> {
     for byte in bytes.bytes() {
         let node = dictionary.names.node(state.node);
         let transition = node.transition(node.find_input(byte)?);
-        state = State { node: transition.addr, output: state.output.cat(transition.out) };
+        state = State {
+            node: transition.addr,
+            output: state.output.cat(transition.out),
+        };
     }
     Some(state)
 }
@@ -308,13 +378,15 @@ fn border(key: &str) -> Option<usize> {
         return None;
     }
     let bytes = key.as_bytes();
-    let mut borders = (1..key.len()).filter(|at| changes(char::from(bytes[at - 1]), char::from(bytes[*at])));
+    let mut borders =
+        (1..key.len()).filter(|at| changes(char::from(bytes[at - 1]), char::from(bytes[*at])));
     borders.next().filter(|_| borders.next().is_none())
 }
 
 /// Whether one of two characters is a digit and the other a lower-case letter.
 fn changes(before: char, after: char) -> bool {
-    before.is_ascii_digit() && after.is_ascii_lowercase() || before.is_ascii_lowercase() && after.is_ascii_digit()
+    before.is_ascii_digit() && after.is_ascii_lowercase()
+        || before.is_ascii_lowercase() && after.is_ascii_digit()
 }
 
 /// Whether a word is a short one in capitals: "AIDS" is not the plural of "AID".

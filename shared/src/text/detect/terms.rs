@@ -48,8 +48,9 @@ const SUFFIXES: [(&str, &[&str]); 27] = [
     ("ively", &["", "e", "ion"]),
 ];
 
-const PREFIXES: [&str; 13] =
-    ["un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub", "step"];
+const PREFIXES: [&str; 13] = [
+    "un", "non", "re", "pre", "post", "over", "under", "out", "mis", "dis", "in", "sub", "step",
+];
 
 /// Words that follow an eponym: "McMurray test" is no person.
 const EPONYMS: &[&str] = &[
@@ -127,27 +128,46 @@ impl Known<'_> {
 
     /// Whether a normalised word of a-z is known, with or without a prefix.
     fn knows(&self, word: &str) -> bool {
-        let rests = PREFIXES.iter().filter_map(|prefix| word.strip_prefix(prefix));
-        self.knows_inflected(word) || rests.filter(|rest| rest.len() > MIN_STEM).any(|rest| self.knows_inflected(rest))
+        let rests = PREFIXES
+            .iter()
+            .filter_map(|prefix| word.strip_prefix(prefix));
+        self.knows_inflected(word)
+            || rests
+                .filter(|rest| rest.len() > MIN_STEM)
+                .any(|rest| self.knows_inflected(rest))
     }
 
     /// Whether a word is known as it is, in another number, or without a suffix.
     fn knows_inflected(&self, word: &str) -> bool {
         let known_before = |suffix: &str, replaced: &[&str]| {
-            let Some(stem) = word.strip_suffix(suffix).filter(|stem| stem.len() >= MIN_STEM) else { return false };
+            let Some(stem) = word
+                .strip_suffix(suffix)
+                .filter(|stem| stem.len() >= MIN_STEM)
+            else {
+                return false;
+            };
             let mut letters = stem.chars();
-            let doubled = letters.next_back().is_some_and(|last| letters.next_back() == Some(last));
+            let doubled = letters
+                .next_back()
+                .is_some_and(|last| letters.next_back() == Some(last));
             let single = stem.get(..stem.len() - 1).filter(|_| doubled);
             single.is_some_and(|single| self.contains(single))
-                || replaced.iter().any(|end| self.knows_number(&format!("{stem}{end}")))
+                || replaced
+                    .iter()
+                    .any(|end| self.knows_number(&format!("{stem}{end}")))
         };
-        self.knows_number(word) || SUFFIXES.iter().any(|(suffix, replaced)| known_before(suffix, replaced))
+        self.knows_number(word)
+            || SUFFIXES
+                .iter()
+                .any(|(suffix, replaced)| known_before(suffix, replaced))
     }
 
     fn knows_number(&self, word: &str) -> bool {
         let mut known = self.contains(word);
         if !known {
-            other_numbers(word, |stem, ending| known = known || self.contains(&format!("{stem}{ending}")));
+            other_numbers(word, |stem, ending| {
+                known = known || self.contains(&format!("{stem}{ending}"))
+            });
         }
         known
     }
@@ -163,7 +183,9 @@ impl Dictionary {
     /// Whether the token at a position is a word that neither the knowledge base nor general
     /// English has, and no name of a person or place.
     pub(super) fn is_unknown_term(&self, scan: &mut Scan, at: usize) -> bool {
-        let Some(token) = scan.token(at) else { return false };
+        let Some(token) = scan.token(at) else {
+            return false;
+        };
         let word = scan.key(&token);
         let readable = token.kind == Kind::Word
             && token.gap != Gap::Glued
@@ -174,7 +196,11 @@ impl Dictionary {
         }
         let word = word.to_owned();
         let lexicon = Lexicon::get();
-        let mut known = Known { words: &self.words, lexicon, rare: true };
+        let mut known = Known {
+            words: &self.words,
+            lexicon,
+            rare: true,
+        };
         if known.knows(&word) {
             // A rare word may be a brand ("Tylenol") if it is capitalised like a proper noun.
             known.rare = false;
@@ -191,7 +217,9 @@ impl Dictionary {
 
 /// Whether a word is capitalised inside a sentence, and its predecessor is not.
 fn is_proper(scan: &mut Scan, at: usize, token: &Token) -> bool {
-    let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else { return false };
+    let Some(before) = at.checked_sub(1).and_then(|before| scan.token(before)) else {
+        return false;
+    };
     let between = scan.text().get(before.end..token.start).unwrap_or_default();
     let in_sentence = match before.kind {
         Kind::Word => before.upper == 0,
@@ -213,12 +241,13 @@ fn is_person(scan: &mut Scan, at: usize, token: &Token, word: &str) -> bool {
     let is_eponym = near(Some(at + 1)).is_some_and(|(_, key)| EPONYMS.contains(&key.as_str()));
     let before = near(at.checked_sub(1));
     let earlier = near(at.checked_sub(2));
-    let after_given = before
-        .as_ref()
-        .is_some_and(|(before, key)| before.upper & 1 == 1 && !token.gap.parts() && Lexicon::get().given.contains(key));
+    let after_given = before.as_ref().is_some_and(|(before, key)| {
+        before.upper & 1 == 1 && !token.gap.parts() && Lexicon::get().given.contains(key)
+    });
     let after_initial = before.is_some_and(|(before, key)| {
-        let initial =
-            earlier.is_some_and(|(earlier, key)| earlier.upper == 1 && key.len() == 1 && earlier.end == before.start);
+        let initial = earlier.is_some_and(|(earlier, key)| {
+            earlier.upper == 1 && key.len() == 1 && earlier.end == before.start
+        });
         key == "." && initial
     });
     !is_eponym && (after_given || after_initial || Lexicon::get().is_name(word))
@@ -226,14 +255,21 @@ fn is_person(scan: &mut Scan, at: usize, token: &Token, word: &str) -> bool {
 
 /// Whether a capitalised word precedes "Hospital", "Street" and similar words.
 fn is_place(scan: &mut Scan, at: usize) -> bool {
-    let (Some(token), Some(after)) = (scan.token(at), scan.token(at + 1)) else { return false };
-    token.upper & 1 == 1 && after.upper & 1 == 1 && after.gap == Gap::Space && PLACES.contains(&scan.key(&after))
+    let (Some(token), Some(after)) = (scan.token(at), scan.token(at + 1)) else {
+        return false;
+    };
+    token.upper & 1 == 1
+        && after.upper & 1 == 1
+        && after.gap == Gap::Space
+        && PLACES.contains(&scan.key(&after))
 }
 
 /// Whether a word is part of a domain or e-mail address.
 fn is_in_address(scan: &mut Scan, at: usize) -> bool {
     let mut joins = |mark: usize, left: usize, right: usize| {
-        let (Some(mark), Some(left), Some(right)) = (scan.token(mark), scan.token(left), scan.token(right)) else {
+        let (Some(mark), Some(left), Some(right)) =
+            (scan.token(mark), scan.token(left), scan.token(right))
+        else {
             return false;
         };
         matches!(scan.key(&mark), "." | "@") && left.end == mark.start && mark.end == right.start
@@ -250,9 +286,11 @@ mod tests {
     /// A dictionary with 9,000 additional meaningless words.
     fn wordy() -> Dictionary {
         let letter = |n: usize| char::from(b'a' + (n % 26) as u8);
-        let words: Vec<String> =
-            (0..9000).map(|n| format!("q{}{}{}", letter(n), letter(n / 26), letter(n / 676))).collect();
-        let text = words.join(" ") + " pneumonia is an inflammation of the lung that has been treated with penicillin";
+        let words: Vec<String> = (0..9000)
+            .map(|n| format!("q{}{}{}", letter(n), letter(n / 26), letter(n / 676)))
+            .collect();
+        let text = words.join(" ")
+            + " pneumonia is an inflammation of the lung that has been treated with penicillin";
         dictionary(&[("pneumonia", &["lung inflammation"])], &text)
     }
 
@@ -269,14 +307,26 @@ mod tests {
 
     #[test]
     fn derivations_of_known_words_are_known() {
-        assert_eq!(terms("inflammations, nonpenicillin, inflammationless, treatable"), [""; 0]);
-        assert_eq!(terms("penicillinxy, unxyzzyed"), ["penicillinxy", "unxyzzyed"]);
+        assert_eq!(
+            terms("inflammations, nonpenicillin, inflammationless, treatable"),
+            [""; 0]
+        );
+        assert_eq!(
+            terms("penicillinxy, unxyzzyed"),
+            ["penicillinxy", "unxyzzyed"]
+        );
     }
 
     #[test]
     fn hyphenated_unknown_words_are_one_term() {
-        assert_eq!(terms("anti-zorblatt-pneumonia flumptious-zorblatt"), ["zorblatt", "flumptious-zorblatt"]);
-        assert_eq!(terms("has Zorblatt-inflammation, zorblatt-Lung"), ["Zorblatt", "zorblatt"]);
+        assert_eq!(
+            terms("anti-zorblatt-pneumonia flumptious-zorblatt"),
+            ["zorblatt", "flumptious-zorblatt"]
+        );
+        assert_eq!(
+            terms("has Zorblatt-inflammation, zorblatt-Lung"),
+            ["Zorblatt", "zorblatt"]
+        );
     }
 
     #[test]
@@ -289,7 +339,10 @@ mod tests {
 
     #[test]
     fn addresses_codes_and_other_scripts_are_no_terms() {
-        assert_eq!(terms("zorblatt.example zorblatt@flumptious.org zorblat2 zorbl проверка αβγδεζη"), [""; 0]);
+        assert_eq!(
+            terms("zorblatt.example zorblatt@flumptious.org zorblat2 zorbl проверка αβγδεζη"),
+            [""; 0]
+        );
     }
 
     #[test]
@@ -305,19 +358,32 @@ mod tests {
         let note = "Martha and Andrew met Kowalski, J. Zorblatt and Andrew Flumptious near Zorblatt Hospital on \
                     Flumptious Street.";
         assert_eq!(terms(note), [""; 0]);
-        assert_eq!(terms("a positive McMurray test, no kowalski"), ["McMurray", "kowalski"]);
+        assert_eq!(
+            terms("a positive McMurray test, no kowalski"),
+            ["McMurray", "kowalski"]
+        );
     }
 
     #[test]
     fn rare_capitalised_words_inside_a_sentence_are_terms() {
-        assert_eq!(terms("She took Tylenol, Motrin (Benadryl) and tylenol."), ["Tylenol", "Motrin", "Benadryl"]);
-        assert_eq!(terms("Tylenol helps. TYLENOL. Takes a Gatorade\nTylenol"), ["Gatorade"]);
+        assert_eq!(
+            terms("She took Tylenol, Motrin (Benadryl) and tylenol."),
+            ["Tylenol", "Motrin", "Benadryl"]
+        );
+        assert_eq!(
+            terms("Tylenol helps. TYLENOL. Takes a Gatorade\nTylenol"),
+            ["Gatorade"]
+        );
     }
 
     #[test]
     fn small_dictionary_reports_no_terms() {
         let small = dictionary(&[("pneumonia", &[])], "an inflammation");
         assert!(!small.knows_enough_words() && wordy().knows_enough_words());
-        assert!(small.detect("pnuemonia", &DetectOptions::default()).is_empty());
+        assert!(
+            small
+                .detect("pnuemonia", &DetectOptions::default())
+                .is_empty()
+        );
     }
 }

@@ -13,7 +13,10 @@ pub(super) struct Words {
 
 impl Words {
     pub fn new() -> Self {
-        Self { stopped: lines(include_str!("stopped.txt")), ordinary: lines(include_str!("ordinary.txt")) }
+        Self {
+            stopped: lines(include_str!("stopped.txt")),
+            ordinary: lines(include_str!("ordinary.txt")),
+        }
     }
 }
 
@@ -24,7 +27,9 @@ pub(crate) fn is_ordinary(word: &str) -> bool {
 }
 
 fn lines(list: &'static str) -> HashSet<&'static str> {
-    list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
+    list.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
 }
 
 #[cfg(test)]
@@ -37,11 +42,21 @@ mod tests {
         for list in [include_str!("stopped.txt"), include_str!("ordinary.txt")] {
             let entries: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(entries.is_sorted_by(|a, b| a < b));
-            assert!(entries.iter().all(|entry| !entry.is_empty() && normalise_name(entry) == **entry));
+            assert!(
+                entries
+                    .iter()
+                    .all(|entry| !entry.is_empty() && normalise_name(entry) == **entry)
+            );
             assert!((300..4000).contains(&entries.len()) && list.len() < 20_000);
         }
         let words = Words::new();
         assert!(words.stopped.contains("stage") && words.ordinary.contains("yesterday"));
-        assert!(!words.ordinary.iter().chain(&words.stopped).any(|word| word.starts_with('#')));
+        assert!(
+            !words
+                .ordinary
+                .iter()
+                .chain(&words.stopped)
+                .any(|word| word.starts_with('#'))
+        );
     }
 }

@@ -53,24 +53,45 @@ impl Workspace {
 
     /// Imports into `a`, exports `a` to `b`, imports `b` into `c`, and compares `a` with `c`. Returns the export's report.
     fn round_trip(&self, there: &str, format: &str, back: &str) -> Report {
-        self.run(&format!("import {there} --out @a")).expect("a sample");
-        let report = self.run(&format!("export-corpus --format {format} --corpus @a --out @b")).expect("written");
-        self.run(&format!("import {back} --out @c")).expect("what we write");
-        let mut names: Vec<_> =
-            std::fs::read_dir(self.path("a")).expect("listed").map(|entry| entry.expect("read").file_name()).collect();
+        self.run(&format!("import {there} --out @a"))
+            .expect("a sample");
+        let report = self
+            .run(&format!(
+                "export-corpus --format {format} --corpus @a --out @b"
+            ))
+            .expect("written");
+        self.run(&format!("import {back} --out @c"))
+            .expect("what we write");
+        let mut names: Vec<_> = std::fs::read_dir(self.path("a"))
+            .expect("listed")
+            .map(|entry| entry.expect("read").file_name())
+            .collect();
         names.sort();
         assert!(names.len() >= 5, "{names:?}");
-        for name in names.iter().filter_map(|name| name.to_str()).filter(|name| *name != "import.json") {
-            assert_eq!(self.read(&format!("a/{name}")), self.read(&format!("c/{name}")), "{format} {name}");
+        for name in names
+            .iter()
+            .filter_map(|name| name.to_str())
+            .filter(|name| *name != "import.json")
+        {
+            assert_eq!(
+                self.read(&format!("a/{name}")),
+                self.read(&format!("c/{name}")),
+                "{format} {name}"
+            );
         }
-        let record: serde_json::Value = serde_json::from_str(&self.read("b/export.json")).expect("a record");
+        let record: serde_json::Value =
+            serde_json::from_str(&self.read("b/export.json")).expect("a record");
         assert_eq!(record["format"], format);
         report
     }
 
     /// A corpus with everything that some format cannot store.
     fn clinical(&self) {
-        let concept = |id: &str, name: &str| Concept { id: id.into(), name: name.into(), ..Concept::default() };
+        let concept = |id: &str, name: &str| Concept {
+            id: id.into(),
+            name: name.into(),
+            ..Concept::default()
+        };
         let fever = Concept {
             synonyms: vec!["pyrexia".into(), "a < b".into()],
             types: vec!["Sign".into(), "Finding".into()],
@@ -80,7 +101,10 @@ impl Workspace {
             sources: vec!["X/Y".into(), "Z".into()],
             ..concept("C1", "Fever_high")
         };
-        let never = Concept { definition: Some("not\n  once".into()), ..concept("C4", "never") };
+        let never = Concept {
+            definition: Some("not\n  once".into()),
+            ..concept("C4", "never")
+        };
         let concepts = [fever, concept("C2", "cough"), concept("NIL3", "odd"), never];
         write_jsonl(&self.path("a/kb.jsonl"), concepts).expect("written");
         let text = "🐦 subfever\tand cough.";
@@ -90,8 +114,11 @@ impl Workspace {
             split: None,
             domain: domain.map(str::to_owned),
         };
-        let documents =
-            [document("C1", text, Some("ward")), document("n/1", "cough", None), document("e", "nothing", None)];
+        let documents = [
+            document("C1", text, Some("ward")),
+            document("n/1", "cough", None),
+            document("e", "nothing", None),
+        ];
         write_jsonl(&self.path("a/documents.jsonl"), documents).expect("written");
         let mention = |doc_id: &str, start, end, text: &str, id: Option<&str>| CorpusMention {
             doc_id: doc_id.into(),
@@ -133,9 +160,18 @@ fn command_line_is_valid() {
 #[test]
 fn zeshel_round_trips() {
     let report = Workspace::new().round_trip("zeshel %zeshel", "zeshel", "zeshel @b");
-    let kept = ["concepts", "documents", "mentions (train)", "mentions (dev)", "mentions (test)"]
-        .map(|kind| report.kept(kind));
-    assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([7, 6, 3, 2, 1], 0, 0));
+    let kept = [
+        "concepts",
+        "documents",
+        "mentions (train)",
+        "mentions (dev)",
+        "mentions (test)",
+    ]
+    .map(|kind| report.kept(kind));
+    assert_eq!(
+        (kept, report.skipped_in_all(), report.noted.len()),
+        ([7, 6, 3, 2, 1], 0, 0)
+    );
 }
 
 #[test]
@@ -143,52 +179,114 @@ fn zeshel_export_equals_fixture() {
     let workspace = Workspace::new();
     workspace.round_trip("zeshel %zeshel", "zeshel", "zeshel @b");
     let lines = |text: String| -> Vec<serde_json::Value> {
-        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect()
     };
     let ours = lines(workspace.read("b/mentions/train.json"));
-    let theirs = lines(std::fs::read_to_string(format!("{FIXTURES}zeshel/mentions/train.json")).expect("a fixture"));
+    let theirs = lines(
+        std::fs::read_to_string(format!("{FIXTURES}zeshel/mentions/train.json"))
+            .expect("a fixture"),
+    );
     assert_eq!(ours.len(), 3);
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        for (field, value) in theirs.as_object().expect("an object").iter().filter(|(field, _)| *field != "mention_id")
+        for (field, value) in theirs
+            .as_object()
+            .expect("an object")
+            .iter()
+            .filter(|(field, _)| *field != "mention_id")
         {
             assert_eq!(&ours[field], value, "{field}");
         }
     }
-    let theirs = std::fs::read_to_string(format!("{FIXTURES}zeshel/documents/verdigris.json")).expect("a fixture");
-    assert_eq!(lines(workspace.read("b/documents/verdigris.json")), lines(theirs));
+    let theirs = std::fs::read_to_string(format!("{FIXTURES}zeshel/documents/verdigris.json"))
+        .expect("a fixture");
+    assert_eq!(
+        lines(workspace.read("b/documents/verdigris.json")),
+        lines(theirs)
+    );
 }
 
 #[test]
 fn blink_round_trips() {
-    let files =
-        |folder: &str| format!("--train {folder}train.jsonl --dev {folder}valid.jsonl --test {folder}test.jsonl");
+    let files = |folder: &str| {
+        format!("--train {folder}train.jsonl --dev {folder}valid.jsonl --test {folder}test.jsonl")
+    };
     let (there, back) = (files("%blink/"), files("@b/"));
     let there = format!("blink --entities %blink/entity.jsonl {there}");
     let workspace = Workspace::new();
-    let report = workspace.round_trip(&there, "blink", &format!("blink --entities @b/entities/entity.jsonl {back}"));
-    let kept = ["concepts", "documents", "mentions (train)", "mentions (dev)", "mentions (test)"]
-        .map(|kind| report.kept(kind));
-    assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([3, 4, 2, 1, 1], 0, 0));
-    let row: serde_json::Value =
-        serde_json::from_str(workspace.read("b/train.jsonl").lines().next().expect("a line")).expect("JSON");
-    assert_eq!(row["context_left"], "Fifty winters long the été fleet steered by the");
-    assert_eq!((&row["context_right"], &row["label_id"]), (&", until the lamp broke.".into(), &7001.into()));
+    let report = workspace.round_trip(
+        &there,
+        "blink",
+        &format!("blink --entities @b/entities/entity.jsonl {back}"),
+    );
+    let kept = [
+        "concepts",
+        "documents",
+        "mentions (train)",
+        "mentions (dev)",
+        "mentions (test)",
+    ]
+    .map(|kind| report.kept(kind));
+    assert_eq!(
+        (kept, report.skipped_in_all(), report.noted.len()),
+        ([3, 4, 2, 1, 1], 0, 0)
+    );
+    let row: serde_json::Value = serde_json::from_str(
+        workspace
+            .read("b/train.jsonl")
+            .lines()
+            .next()
+            .expect("a line"),
+    )
+    .expect("JSON");
+    assert_eq!(
+        row["context_left"],
+        "Fifty winters long the été fleet steered by the"
+    );
+    assert_eq!(
+        (&row["context_right"], &row["label_id"]),
+        (&", until the lamp broke.".into(), &7001.into())
+    );
 }
 
 #[test]
 fn wikilinks_round_trips() {
     let files = |folder: &str| {
-        format!("wikilinks --train {folder}train.jsonl --dev {folder}dev.jsonl --test {folder}test.jsonl")
+        format!(
+            "wikilinks --train {folder}train.jsonl --dev {folder}dev.jsonl --test {folder}test.jsonl"
+        )
     };
     let workspace = Workspace::new();
     let report = workspace.round_trip(&files("%wikilinks/"), "wikilinks", &files("@b/"));
-    let kept = ["concepts", "documents", "mentions (train)", "mentions (dev)", "mentions (test)"]
-        .map(|kind| report.kept(kind));
-    assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([3, 4, 2, 1, 1], 0, 0));
-    let row: serde_json::Value =
-        serde_json::from_str(workspace.read("b/train.jsonl").lines().nth(1).expect("a line")).expect("JSON");
-    assert_eq!(row["right_context"], serde_json::json!(["of", "copper", "🐦", "sing", "."]));
-    assert_eq!((&row["wikiId"], &row["y_title"]), (&7002.into(), &"Copper_finch".into()));
+    let kept = [
+        "concepts",
+        "documents",
+        "mentions (train)",
+        "mentions (dev)",
+        "mentions (test)",
+    ]
+    .map(|kind| report.kept(kind));
+    assert_eq!(
+        (kept, report.skipped_in_all(), report.noted.len()),
+        ([3, 4, 2, 1, 1], 0, 0)
+    );
+    let row: serde_json::Value = serde_json::from_str(
+        workspace
+            .read("b/train.jsonl")
+            .lines()
+            .nth(1)
+            .expect("a line"),
+    )
+    .expect("JSON");
+    assert_eq!(
+        row["right_context"],
+        serde_json::json!(["of", "copper", "🐦", "sing", "."])
+    );
+    assert_eq!(
+        (&row["wikiId"], &row["y_title"]),
+        (&7002.into(), &"Copper_finch".into())
+    );
 }
 
 #[test]
@@ -198,8 +296,17 @@ fn tac_round_trips() {
     let back = "tac --kb @b/kb --documents @b/source --train @b/train_queries.xml --train-answers @b/train_KB_links.tab \
                 --test @b/test_queries.xml --test-answers @b/test_KB_links.tab";
     let report = Workspace::new().round_trip(there, "tac", back);
-    let kept = ["concepts", "documents", "mentions (train)", "mentions (test)"].map(|kind| report.kept(kind));
-    assert_eq!((kept, report.skipped_in_all(), report.noted.len()), ([3, 2, 3, 4], 0, 0));
+    let kept = [
+        "concepts",
+        "documents",
+        "mentions (train)",
+        "mentions (test)",
+    ]
+    .map(|kind| report.kept(kind));
+    assert_eq!(
+        (kept, report.skipped_in_all(), report.noted.len()),
+        ([3, 2, 3, 4], 0, 0)
+    );
 }
 
 #[test]
@@ -207,23 +314,46 @@ fn tac_stores_all_concept_fields_and_counts_invalid_names() {
     let workspace = Workspace::new();
     workspace.clinical();
     // A case-insensitive file system would overwrite the first document.
-    let documents = workspace.read("a/documents.jsonl") + "{\"doc_id\":\"c1\",\"text\":\"cough\"}\n";
+    let documents =
+        workspace.read("a/documents.jsonl") + "{\"doc_id\":\"c1\",\"text\":\"cough\"}\n";
     std::fs::write(workspace.path("a/documents.jsonl"), documents).expect("written");
-    let report = workspace.run("export-corpus --format tac --corpus @a --out @b").expect("written");
+    let report = workspace
+        .run("export-corpus --format tac --corpus @a --out @b")
+        .expect("written");
     assert_eq!(report.skipped(tac::SAME_FILE_NAME), 1);
     workspace.run("import tac --kb @b/kb --documents @b/source --dev @b/dev_queries.xml --dev-answers @b/dev_KB_links.tab --out @c").expect("readable");
-    for (reason, count) in
-        [(tac::NO_FILE_NAME, 1), (tac::MENTION_NO_FILE, 1), (tac::NO_ENTITY_ID, 1), (tac::MENTION_NO_ENTITY, 1)]
-    {
+    for (reason, count) in [
+        (tac::NO_FILE_NAME, 1),
+        (tac::MENTION_NO_FILE, 1),
+        (tac::NO_ENTITY_ID, 1),
+        (tac::MENTION_NO_ENTITY, 1),
+    ] {
         assert_eq!(report.skipped(reason), count, "{reason}");
     }
-    assert_eq!((report.noted[tac::BECOMES_NIL], report.noted[tac::CLEANED], report.kept("mentions (dev)")), (1, 1, 5));
+    assert_eq!(
+        (
+            report.noted[tac::BECOMES_NIL],
+            report.noted[tac::CLEANED],
+            report.kept("mentions (dev)")
+        ),
+        (1, 1, 5)
+    );
     assert_eq!(report.noted[capabilities::WIDE], 1);
     let found = workspace.texts("c/mentions.dev.jsonl");
-    let expected = [("fever", "C1"), ("cough", "C2"), ("subfever", ""), ("sub", ""), ("sub", "NIL:C7")];
-    assert_eq!(found, expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
+    let expected = [
+        ("fever", "C1"),
+        ("cough", "C2"),
+        ("subfever", ""),
+        ("sub", ""),
+        ("sub", "NIL:C7"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(text, id)| (text.to_owned(), id.to_owned()))
+    );
     let read = |name: &str| -> Concept {
-        serde_json::from_str(workspace.read(name).lines().next().expect("a line")).expect("a concept")
+        serde_json::from_str(workspace.read(name).lines().next().expect("a line"))
+            .expect("a concept")
     };
     let (mut before, after) = (read("a/kb.jsonl"), read("c/kb.jsonl"));
     before.definition = Some("heat ]]> above 38 é".into());
@@ -234,10 +364,18 @@ fn tac_stores_all_concept_fields_and_counts_invalid_names() {
 fn zeshel_splits_words_and_counts_losses() {
     let workspace = Workspace::new();
     workspace.clinical();
-    let report = workspace.run("export-corpus --format zeshel --corpus @a --out @b").expect("written");
-    workspace.run("import zeshel @b --out @c").expect("readable");
-    let skipped =
-        [(source::NO_CONCEPT, 1), (UNKNOWN_CONCEPT, 2), (source::NO_MENTION, 1), (crate::data::corpus::MISPLACED, 1)];
+    let report = workspace
+        .run("export-corpus --format zeshel --corpus @a --out @b")
+        .expect("written");
+    workspace
+        .run("import zeshel @b --out @c")
+        .expect("readable");
+    let skipped = [
+        (source::NO_CONCEPT, 1),
+        (UNKNOWN_CONCEPT, 2),
+        (source::NO_MENTION, 1),
+        (crate::data::corpus::MISPLACED, 1),
+    ];
     for (reason, count) in skipped {
         assert_eq!(report.skipped(reason), count, "{reason}");
     }
@@ -252,35 +390,71 @@ fn zeshel_splits_words_and_counts_losses() {
         ("mention's types (or some): no place for them", 4),
     ];
     for (reason, count) in noted {
-        assert_eq!(report.noted.get(reason), Some(&count), "{reason} in {report:?}");
+        assert_eq!(
+            report.noted.get(reason),
+            Some(&count),
+            "{reason} in {report:?}"
+        );
     }
     let documents = workspace.read("c/documents.jsonl");
     assert!(
-        documents.contains(r#"{"doc_id":"document C1","text":"🐦 sub fever\tand cough .","domain":"ward"}"#),
+        documents.contains(
+            r#"{"doc_id":"document C1","text":"🐦 sub fever\tand cough .","domain":"ward"}"#
+        ),
         "{documents}"
     );
     let mut found = workspace.texts("c/mentions.dev.jsonl");
     found.sort();
-    let expected = [("and", "NIL3"), ("cough", "C2"), ("cough", "C2"), ("fever", "C1")];
-    assert_eq!(found, expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
+    let expected = [
+        ("and", "NIL3"),
+        ("cough", "C2"),
+        ("cough", "C2"),
+        ("fever", "C1"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(text, id)| (text.to_owned(), id.to_owned()))
+    );
 }
 
 #[test]
 fn context_formats_count_losses() {
     let workspace = Workspace::new();
     workspace.clinical();
-    let report = workspace.run("export-corpus --format blink --corpus @a --out @b").expect("written");
+    let report = workspace
+        .run("export-corpus --format blink --corpus @a --out @b")
+        .expect("written");
     workspace.run("import blink --entities @b/entities/X_Y.jsonl --entities @b/entities/entity.jsonl --dev @b/valid.jsonl --out @c").expect("readable");
     assert_eq!(
-        (report.noted[contexts::SPACED], report.kept("mentions (dev)"), report.skipped(source::NO_MENTION)),
+        (
+            report.noted[contexts::SPACED],
+            report.kept("mentions (dev)"),
+            report.skipped(source::NO_MENTION)
+        ),
         (3, 4, 1)
     );
     assert_eq!(report.noted[capabilities::WIDE], 1);
-    let expected = [("fever", "C1"), ("cough", "C2"), ("cough", "C2"), ("and", "NIL3")];
-    assert_eq!(workspace.texts("c/mentions.dev.jsonl"), expected.map(|(text, id)| (text.to_owned(), id.to_owned())));
+    let expected = [
+        ("fever", "C1"),
+        ("cough", "C2"),
+        ("cough", "C2"),
+        ("and", "NIL3"),
+    ];
+    assert_eq!(
+        workspace.texts("c/mentions.dev.jsonl"),
+        expected.map(|(text, id)| (text.to_owned(), id.to_owned()))
+    );
 
-    let report = workspace.run("export-corpus --format wikilinks --corpus @a --out @w").expect("written");
-    assert_eq!((report.skipped(contexts::NOT_MENTIONED), report.noted[contexts::UNDERSCORE]), (1, 1));
+    let report = workspace
+        .run("export-corpus --format wikilinks --corpus @a --out @w")
+        .expect("written");
+    assert_eq!(
+        (
+            report.skipped(contexts::NOT_MENTIONED),
+            report.noted[contexts::UNDERSCORE]
+        ),
+        (1, 1)
+    );
     assert_eq!(report.noted[contexts::SEVERAL_DOCUMENTS], 1);
     assert_eq!(report.noted["document's domain: no place for it"], 1);
     // Definitions are not exported.
@@ -295,16 +469,38 @@ fn failed_exports_write_nothing() {
         let error: Error = workspace.run(line).expect_err(line);
         assert!(error.to_string().contains(message), "{line}: {error}");
     };
-    refusal("export-corpus --format tac --corpus @a --out @a", "this is an input; choose another output");
-    refusal("export-corpus --format tac --corpus @none --kb @a/kb.jsonl --out @b", "reading the folder");
-    refusal("export-corpus --format tac --corpus @a --kb @none --out @b", "opening ");
-    std::fs::copy(workspace.path("a/mentions.dev.jsonl"), workspace.path("a/mentions.val.jsonl")).expect("copied");
-    refusal("export-corpus --format zeshel --corpus @a --out @b", "found two that become val");
+    refusal(
+        "export-corpus --format tac --corpus @a --out @a",
+        "this is an input; choose another output",
+    );
+    refusal(
+        "export-corpus --format tac --corpus @none --kb @a/kb.jsonl --out @b",
+        "reading the folder",
+    );
+    refusal(
+        "export-corpus --format tac --corpus @a --kb @none --out @b",
+        "opening ",
+    );
+    std::fs::copy(
+        workspace.path("a/mentions.dev.jsonl"),
+        workspace.path("a/mentions.val.jsonl"),
+    )
+    .expect("copied");
+    refusal(
+        "export-corpus --format zeshel --corpus @a --out @b",
+        "found two that become val",
+    );
     for name in ["dev", "val"] {
         std::fs::remove_file(workspace.path(&format!("a/mentions.{name}.jsonl"))).expect("removed");
     }
-    refusal("export-corpus --format blink --corpus @a --out @b", "expected mentions.SPLIT.jsonl");
+    refusal(
+        "export-corpus --format blink --corpus @a --out @b",
+        "expected mentions.SPLIT.jsonl",
+    );
     std::fs::remove_file(workspace.path("a/kb.jsonl")).expect("removed");
-    refusal("export-corpus --format blink --corpus @a --out @b", "give the concept table with --kb");
+    refusal(
+        "export-corpus --format blink --corpus @a --out @b",
+        "give the concept table with --kb",
+    );
     assert!(!workspace.path("b").exists());
 }

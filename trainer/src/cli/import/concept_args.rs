@@ -27,7 +27,10 @@ pub struct Common {
 impl Common {
     /// The files with their encoding.
     pub(super) fn texts(&self) -> TextFiles {
-        TextFiles { paths: self.inputs.clone(), encoding: self.encoding.get() }
+        TextFiles {
+            paths: self.inputs.clone(),
+            encoding: self.encoding.get(),
+        }
     }
 }
 
@@ -45,7 +48,10 @@ pub struct Fill {
 impl Fill {
     pub(super) fn defaults(&self) -> Defaults {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-        Defaults { source: given(&self.source), kind: given(&self.kind) }
+        Defaults {
+            source: given(&self.source),
+            kind: given(&self.kind),
+        }
     }
 }
 
@@ -86,7 +92,13 @@ pub struct OboArgs {
     #[command(flatten)]
     pub fill: Fill,
     /// Scopes of synonyms to import, separated by commas. Scopes other than exact cause more wrong links
-    #[arg(long, value_name = "SCOPES", value_enum, value_delimiter = ',', default_value = "exact")]
+    #[arg(
+        long,
+        value_name = "SCOPES",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "exact"
+    )]
     pub scopes: Vec<Scope>,
     /// Types of synonyms to import although they mark withdrawn or wrong names, such as "MISSPELLING"
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
@@ -198,7 +210,9 @@ pub struct CsvArgs {
 impl CsvArgs {
     pub(super) fn layout(&self) -> Layout {
         let mut columns = Columns::default();
-        self.columns.iter().for_each(|(role, column)| columns.set(*role, column.clone()));
+        self.columns
+            .iter()
+            .for_each(|(role, column)| columns.set(*role, column.clone()));
         for (role, name) in [
             (Role::Id, &self.id_column),
             (Role::Name, &self.name_column),
@@ -238,15 +252,21 @@ fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(*byte),
-        _ => Err(format!("expected one plain character or the word \"tab\", found {text:?}")),
+        _ => Err(format!(
+            "expected one plain character or the word \"tab\", found {text:?}"
+        )),
     }
 }
 
 /// Parses `id=1` or `name=Label`.
 fn part_and_column(text: &str) -> Result<(Role, Column), String> {
     let words = || Role::ALL.map(Role::word).join(", ");
-    let (word, column) = text.split_once('=').ok_or_else(|| format!("expected PART=COLUMN, found {text:?}"))?;
-    let role = Role::ALL.into_iter().find(|role| role.word() == word.trim());
+    let (word, column) = text
+        .split_once('=')
+        .ok_or_else(|| format!("expected PART=COLUMN, found {text:?}"))?;
+    let role = Role::ALL
+        .into_iter()
+        .find(|role| role.word() == word.trim());
     let role = role.ok_or_else(|| format!("expected one of {}, found {word:?}", words()))?;
     let column = column.trim();
     match column.parse() {
@@ -264,17 +284,29 @@ mod tests {
     #[test]
     fn column_is_a_name_or_a_number() {
         assert_eq!(part_and_column("id=1"), Ok((Role::Id, Column::Numbered(1))));
-        assert_eq!(part_and_column("type_ids=Semantic Type"), Ok((Role::TypeIds, "Semantic Type".into())));
-        for (wrong, message) in
-            [("id", "PART=COLUMN"), ("colour=1", "one of id, name"), ("id=0", "from 1"), ("id=", "none")]
-        {
-            assert!(part_and_column(wrong).expect_err(wrong).contains(message), "{wrong}");
+        assert_eq!(
+            part_and_column("type_ids=Semantic Type"),
+            Ok((Role::TypeIds, "Semantic Type".into()))
+        );
+        for (wrong, message) in [
+            ("id", "PART=COLUMN"),
+            ("colour=1", "one of id, name"),
+            ("id=0", "from 1"),
+            ("id=", "none"),
+        ] {
+            assert!(
+                part_and_column(wrong).expect_err(wrong).contains(message),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn delimiter_is_one_byte() {
-        assert_eq!((delimiter(";"), delimiter("tab"), delimiter("\\t")), (Ok(b';'), Ok(b'\t'), Ok(b'\t')));
+        assert_eq!(
+            (delimiter(";"), delimiter("tab"), delimiter("\\t")),
+            (Ok(b';'), Ok(b'\t'), Ok(b'\t'))
+        );
         for wrong in ["", "ab", "é", "\"", "\n"] {
             assert!(delimiter(wrong).is_err(), "{wrong:?}");
         }

@@ -33,7 +33,11 @@ pub struct PubtatorArgs {
 impl PubtatorArgs {
     /// The lists of document ids.
     pub(super) fn lists(&self) -> SplitFiles {
-        SplitFiles { train: self.train.clone(), dev: self.dev.clone(), test: self.test.clone() }
+        SplitFiles {
+            train: self.train.clone(),
+            dev: self.dev.clone(),
+            test: self.test.clone(),
+        }
     }
 }
 
@@ -67,7 +71,11 @@ pub struct MentionFiles {
 
 impl MentionFiles {
     pub(super) fn files(&self) -> SplitFiles {
-        SplitFiles { train: self.train.clone(), dev: self.dev.clone(), test: self.test.clone() }
+        SplitFiles {
+            train: self.train.clone(),
+            dev: self.dev.clone(),
+            test: self.test.clone(),
+        }
     }
 }
 
@@ -103,9 +111,11 @@ pub struct WikilinksArgs {
 
 /// Options of `pel import tac`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  pel import tac --kb TAC_KB/data --documents TAC_sources/data \\\n      \
+#[command(
+    after_help = "Example:\n  pel import tac --kb TAC_KB/data --documents TAC_sources/data \\\n      \
     --train training_queries.xml --train-answers training_KB_links.tab \\\n      \
-    --test evaluation_queries.xml --test-answers evaluation_KB_links.tab --out corpus")]
+    --test evaluation_queries.xml --test-answers evaluation_KB_links.tab --out corpus"
+)]
 pub struct TacArgs {
     /// Knowledge base: files of <knowledge_base>, or folders with such .xml files
     #[arg(long, value_name = "PATH", required = true)]
@@ -142,11 +152,23 @@ impl TacArgs {
             _ => self.test_answers.clone(),
         };
         let questions = self.queries.files();
-        let files = questions.given().map(|(split, queries)| match answers(split) {
-            Some(answers) => Ok(tac::QuerySet { split, queries: queries.to_owned(), answers }),
-            None => Err(Error::input(format!("--{split}: expected --{split}-answers with the answers, found none"))),
-        });
+        let files = questions
+            .given()
+            .map(|(split, queries)| match answers(split) {
+                Some(answers) => Ok(tac::QuerySet {
+                    split,
+                    queries: queries.to_owned(),
+                    answers,
+                }),
+                None => Err(Error::input(format!(
+                    "--{split}: expected --{split}-answers with the answers, found none"
+                ))),
+            });
         let questions = files.collect::<Result<_>>()?;
-        Ok(tac::TaskFiles { kb: self.kb.clone(), documents: self.documents.clone(), questions })
+        Ok(tac::TaskFiles {
+            kb: self.kb.clone(),
+            documents: self.documents.clone(),
+            questions,
+        })
     }
 }

@@ -24,31 +24,65 @@ pub struct Capabilities {
 }
 
 /// ZESHEL and BLINK, whose worlds are sources and domains.
-pub const ZESHEL_BLINK: Capabilities =
-    Capabilities { details: false, definition: true, sources: 1, mention_types: 0, domain: true };
+pub const ZESHEL_BLINK: Capabilities = Capabilities {
+    details: false,
+    definition: true,
+    sources: 1,
+    mention_types: 0,
+    domain: true,
+};
 /// WikilinksNED.
-pub const WIKILINKS: Capabilities =
-    Capabilities { details: false, definition: false, sources: 0, mention_types: 0, domain: false };
+pub const WIKILINKS: Capabilities = Capabilities {
+    details: false,
+    definition: false,
+    sources: 0,
+    mention_types: 0,
+    domain: false,
+};
 /// TAC-KBP, whose facts can store everything.
-pub const TAC: Capabilities =
-    Capabilities { details: true, definition: true, sources: usize::MAX, mention_types: 1, domain: false };
+pub const TAC: Capabilities = Capabilities {
+    details: true,
+    definition: true,
+    sources: usize::MAX,
+    mention_types: 1,
+    domain: false,
+};
 
 impl Capabilities {
     /// Counts what is lost of a concept.
     pub fn concept(&self, concept: &Concept, report: &mut Report) {
         let lost = [
             ("synonyms", !self.details && !concept.synonyms.is_empty()),
-            ("types", !self.details && (!concept.types.is_empty() || !concept.type_ids.is_empty())),
-            ("cross-references", !self.details && !concept.xrefs.is_empty()),
-            ("definition", !self.definition && concept.definition.is_some()),
-            ("sources (or those after the first)", concept.sources.len() > self.sources),
+            (
+                "types",
+                !self.details && (!concept.types.is_empty() || !concept.type_ids.is_empty()),
+            ),
+            (
+                "cross-references",
+                !self.details && !concept.xrefs.is_empty(),
+            ),
+            (
+                "definition",
+                !self.definition && concept.definition.is_some(),
+            ),
+            (
+                "sources (or those after the first)",
+                concept.sources.len() > self.sources,
+            ),
         ];
         for (what, _) in lost.iter().filter(|(_, lost)| *lost) {
-            report.note(&format!("concept's {what}: no place for them"), || concept.id.clone());
+            report.note(&format!("concept's {what}: no place for them"), || {
+                concept.id.clone()
+            });
         }
         let synonyms = concept.synonyms.iter().filter(|_| self.details);
         let definition = concept.definition.iter().filter(|_| self.definition);
-        if [&concept.name].into_iter().chain(synonyms).chain(definition).any(|text| *text != single_spaced(text)) {
+        if [&concept.name]
+            .into_iter()
+            .chain(synonyms)
+            .chain(definition)
+            .any(|text| *text != single_spaced(text))
+        {
             report.note(WIDE, || concept.id.clone());
         }
     }
@@ -64,7 +98,9 @@ impl Capabilities {
     /// Counts what is lost of a document.
     pub fn document(&self, document: &Document, report: &mut Report) {
         if let Some(domain) = document.domain.as_ref().filter(|_| !self.domain) {
-            report.note("document's domain: no place for it", || format!("{} {domain}", document.doc_id));
+            report.note("document's domain: no place for it", || {
+                format!("{} {domain}", document.doc_id)
+            });
         }
     }
 }

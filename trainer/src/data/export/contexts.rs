@@ -71,7 +71,11 @@ fn number_or_text(id: &str) -> Value {
 /// The text before a mention, the mention and the text after it, trimmed.
 fn cut<'a>(linked: &Linked<'a>) -> [&'a str; 3] {
     let (text, span) = (linked.document.text.as_str(), linked.span());
-    let parts = [text.get(..span.start), text.get(span.start..span.end), text.get(span.end..)];
+    let parts = [
+        text.get(..span.start),
+        text.get(span.start..span.end),
+        text.get(span.end..),
+    ];
     parts.map(|part| part.unwrap_or_default().trim())
 }
 
@@ -87,31 +91,55 @@ pub fn blink(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
         if concept.sources.is_empty() {
             report.note(GETS_WORLD, || concept.id.clone());
         }
-        let world = file_of(concept.sources.first().map(String::as_str), NO_WORLD, report);
+        let world = file_of(
+            concept.sources.first().map(String::as_str),
+            NO_WORLD,
+            report,
+        );
         worlds.entry(world).or_default().push(concept);
     }
     for (world, concepts) in &worlds {
         output.write(&format!("entities/{world}.jsonl"), |out| {
             concepts.iter().try_for_each(|concept| {
-                let Concept { id, name, definition, .. } = concept;
+                let Concept {
+                    id,
+                    name,
+                    definition,
+                    ..
+                } = concept;
                 let text = definition.as_deref().unwrap_or_default();
-                write_line(out, &BlinkEntity { text, idx: id, title: name, entity: name })
+                write_line(
+                    out,
+                    &BlinkEntity {
+                        text,
+                        idx: id,
+                        title: name,
+                        entity: name,
+                    },
+                )
             })
         })?;
     }
-    rows(source, "valid", ZESHEL_BLINK, output, report, |linked, _| {
-        let [context_left, mention, context_right] = cut(linked);
-        let row = BlinkRow {
-            context_left,
-            mention,
-            context_right,
-            label_title: &linked.concept.name,
-            label: linked.concept.definition.as_deref().unwrap_or_default(),
-            label_id: number_or_text(&linked.concept.id),
-            world: linked.document.domain.as_deref(),
-        };
-        (row, join_context(context_left, mention, context_right).0)
-    })
+    rows(
+        source,
+        "valid",
+        ZESHEL_BLINK,
+        output,
+        report,
+        |linked, _| {
+            let [context_left, mention, context_right] = cut(linked);
+            let row = BlinkRow {
+                context_left,
+                mention,
+                context_right,
+                label_title: &linked.concept.name,
+                label: linked.concept.definition.as_deref().unwrap_or_default(),
+                label_id: number_or_text(&linked.concept.id),
+                world: linked.document.domain.as_deref(),
+            };
+            (row, join_context(context_left, mention, context_right).0)
+        },
+    )
 }
 
 /// Writes one file per split.
@@ -120,7 +148,11 @@ pub fn blink(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
 /// If the output cannot be written, or two splits have the same file name.
 pub fn wikilinks(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let linked = source.linked(&mut Report::default());
-    let mentioned: BTreeSet<&str> = linked.iter().flatten().map(|linked| linked.concept.id.as_str()).collect();
+    let mentioned: BTreeSet<&str> = linked
+        .iter()
+        .flatten()
+        .map(|linked| linked.concept.id.as_str())
+        .collect();
     for (_, concept) in source.kb.iter() {
         if !mentioned.contains(concept.id.as_str()) {
             report.skip(NOT_MENTIONED, || concept.id.clone());
@@ -142,7 +174,10 @@ pub fn wikilinks(source: &Source, output: &mut OutputFolder, report: &mut Report
             id: number_or_text(&linked.concept.id),
             y_title: linked.concept.name.replace(' ', "_"),
         };
-        (row, join_context(&single_spaced(left), word, &single_spaced(right)).0)
+        (
+            row,
+            join_context(&single_spaced(left), word, &single_spaced(right)).0,
+        )
     })
 }
 
@@ -156,13 +191,20 @@ fn rows<'a, T: Serialize>(
     row: impl Fn(&Linked<'a>, String) -> (T, String),
 ) -> Result<()> {
     let splits = source.linked(report);
-    for ((name, split), mentions) in source.split_files(dev)?.iter().zip(&source.splits).zip(&splits) {
+    for ((name, split), mentions) in source
+        .split_files(dev)?
+        .iter()
+        .zip(&source.splits)
+        .zip(&splits)
+    {
         output.write(&format!("{name}.jsonl"), |out| {
             for (number, linked) in mentions.iter().enumerate() {
                 let mention = &linked.placed.mention;
                 let (row, text) = row(linked, format!("{name}-{number}"));
                 if text != linked.document.text {
-                    report.note(SPACED, || format!("{} {}..{}", mention.doc_id, mention.start, mention.end));
+                    report.note(SPACED, || {
+                        format!("{} {}..{}", mention.doc_id, mention.start, mention.end)
+                    });
                 }
                 capabilities.mention(mention, report);
                 report.keep(&format!("mentions ({})", split.name), 1);
@@ -182,7 +224,9 @@ fn rows<'a, T: Serialize>(
                 report.keep("documents", 1);
                 capabilities.document(document, report);
                 if *count > 1 {
-                    report.note(SEVERAL_DOCUMENTS, || format!("{} as {count}", document.doc_id));
+                    report.note(SEVERAL_DOCUMENTS, || {
+                        format!("{} as {count}", document.doc_id)
+                    });
                 }
             }
         }

@@ -57,6 +57,11 @@ pub fn export(format: Format, corpus: &Path, kb: &Path, out: &Path) -> Result<Re
         Format::Wikilinks => contexts::wikilinks(&source, &mut output, &mut report)?,
     }
     let (corpus, kb) = (corpus.display().to_string(), kb.display().to_string());
-    output.commit(&Record { format, corpus, kb, report: &report })?;
+    output.commit(&Record {
+        format,
+        corpus,
+        kb,
+        report: &report,
+    })?;
     Ok(report)
 }

@@ -1,7 +1,9 @@
 //! Reads the documents, mentions and concepts to export.
 
 use crate::data::concept_table;
-use crate::data::corpus::{Corpus, DUPLICATE_DOCUMENT, Document, PlacedMention, documents, split_names};
+use crate::data::corpus::{
+    Corpus, DUPLICATE_DOCUMENT, Document, PlacedMention, documents, split_names,
+};
 use crate::data::import::annotated::UNKNOWN_CONCEPT;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
@@ -44,7 +46,9 @@ impl Source {
         let names = split_names(folder)?;
         if names.is_empty() {
             let folder = folder.display();
-            return Err(Error::io(format!("{folder}: expected mentions.SPLIT.jsonl (or .xz, .gz, .zst), found none")));
+            return Err(Error::io(format!(
+                "{folder}: expected mentions.SPLIT.jsonl (or .xz, .gz, .zst), found none"
+            )));
         }
         let kb = concept_table::read(kb)?.kb;
         let (mut all, mut seen) = (Vec::new(), HashSet::new());
@@ -55,31 +59,50 @@ impl Source {
                 report.skip(DUPLICATE_DOCUMENT, || document.doc_id.clone());
             }
         }
-        let places: HashMap<&str, usize> =
-            all.iter().enumerate().map(|(at, document)| (document.doc_id.as_str(), at)).collect();
+        let places: HashMap<&str, usize> = all
+            .iter()
+            .enumerate()
+            .map(|(at, document)| (document.doc_id.as_str(), at))
+            .collect();
         let mut splits = Vec::new();
         for name in names {
-            let Corpus { documents, mut mentions, report: of_split } = Corpus::read(folder, &name)?;
+            let Corpus {
+                documents,
+                mut mentions,
+                report: of_split,
+            } = Corpus::read(folder, &name)?;
             // Each split reads all documents; duplicates have been counted already.
-            for (reason, count) in of_split.skipped.iter().filter(|(reason, _)| *reason != DUPLICATE_DOCUMENT) {
+            for (reason, count) in of_split
+                .skipped
+                .iter()
+                .filter(|(reason, _)| *reason != DUPLICATE_DOCUMENT)
+            {
                 let mut examples = of_split.examples.get(reason).into_iter().flatten();
                 for _ in 0..*count {
                     report.skip(reason, || examples.next().cloned().unwrap_or_default());
                 }
             }
             for placed in &mut mentions {
-                let id = documents.get(placed.document).map_or("", |document| &document.doc_id);
+                let id = documents
+                    .get(placed.document)
+                    .map_or("", |document| &document.doc_id);
                 placed.document = places.get(id).copied().unwrap_or_default();
             }
             splits.push(Split { name, mentions });
         }
-        Ok(Self { documents: all, splits, kb })
+        Ok(Self {
+            documents: all,
+            splits,
+            kb,
+        })
     }
 
     /// The mentions of each split with a concept of the knowledge base; others are counted and skipped.
     pub fn linked(&self, report: &mut Report) -> Vec<Vec<Linked<'_>>> {
         let mut whole = |placed| {
-            let PlacedMention { document, mention, .. }: &PlacedMention = placed;
+            let PlacedMention {
+                document, mention, ..
+            }: &PlacedMention = placed;
             let document = self.documents.get(*document)?;
             let place = || format!("{} {}..{}", mention.doc_id, mention.start, mention.end);
             let Some(id) = mention.id.as_deref() else {
@@ -90,9 +113,16 @@ impl Source {
                 report.skip(UNKNOWN_CONCEPT, || format!("{} {id}", place()));
                 return None;
             };
-            Some(Linked { placed, document, concept })
+            Some(Linked {
+                placed,
+                document,
+                concept,
+            })
         };
-        self.splits.iter().map(|split| split.mentions.iter().filter_map(&mut whole).collect()).collect()
+        self.splits
+            .iter()
+            .map(|split| split.mentions.iter().filter_map(&mut whole).collect())
+            .collect()
     }
 
     /// The file name of each split; `dev` gives the name of the split dev.
@@ -140,13 +170,21 @@ impl Linked<'_> {
 
 /// Converts a name to a file stem of letters, digits, spaces, `-` and `_`.
 pub fn file_stem(name: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || matches!(c, ' ' | '-' | '_') { c } else { '_' };
+    let plain = |c: char| {
+        if c.is_alphanumeric() || matches!(c, ' ' | '-' | '_') {
+            c
+        } else {
+            '_'
+        }
+    };
     name.trim().chars().map(plain).collect()
 }
 
 /// The file stem for a domain or source, or `none` without one. Notes a changed name.
 pub fn file_of(name: Option<&str>, none: &str, report: &mut Report) -> String {
-    let Some(name) = name.filter(|name| !name.trim().is_empty()) else { return none.to_owned() };
+    let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
+        return none.to_owned();
+    };
     let stem = file_stem(name);
     if stem != name {
         report.note(RENAMED, || format!("{name} as {stem}"));

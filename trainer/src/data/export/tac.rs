@@ -29,7 +29,8 @@ pub const NO_ENTITY_ID: &str =
 /// Reason for skipping the mentions of such concepts.
 pub const MENTION_NO_ENTITY: &str = "mention of a concept whose id cannot stand in answers";
 /// Note on a mention whose concept is not in the knowledge base.
-pub const BECOMES_NIL: &str = "mention of a concept that is not in the knowledge base, answered NIL";
+pub const BECOMES_NIL: &str =
+    "mention of a concept that is not in the knowledge base, answered NIL";
 /// Reason for skipping a mention with characters that XML does not allow.
 pub const NO_XML: &str = "mention with a character that XML cannot hold";
 /// Note on a concept from which such characters are removed.
@@ -52,7 +53,9 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
         concepts.push(concept);
     }
     for (number, part) in concepts.chunks(ENTITIES).enumerate() {
-        output.write(&format!("kb/kb_part-{:04}.xml", number + 1), |out| knowledge_base(out, part, report))?;
+        output.write(&format!("kb/kb_part-{:04}.xml", number + 1), |out| {
+            knowledge_base(out, part, report)
+        })?;
     }
     let (mut files, mut lower) = (BTreeSet::<&str>::new(), BTreeSet::new());
     for document in &source.documents {
@@ -64,15 +67,21 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
             files.insert(&document.doc_id);
             TAC.document(document, report);
             report.keep("documents", 1);
-            output.write(&format!("source/{}.txt", document.doc_id), |out| put(out, &document.text))?;
+            output.write(&format!("source/{}.txt", document.doc_id), |out| {
+                put(out, &document.text)
+            })?;
         }
     }
     let mut number = 0;
     for (name, split) in source.split_files("dev")?.iter().zip(&source.splits) {
         let mut tasks = Vec::new();
         for placed in &split.mentions {
-            let Some(document) = source.documents.get(placed.document) else { continue };
-            let Some(answer) = answer(source, &placed.mention, document, &files, report) else { continue };
+            let Some(document) = source.documents.get(placed.document) else {
+                continue;
+            };
+            let Some(answer) = answer(source, &placed.mention, document, &files, report) else {
+                continue;
+            };
             TAC.mention(&placed.mention, report);
             number += 1;
             tasks.push((format!("EL{number:06}"), &placed.mention, answer));
@@ -89,8 +98,12 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
         })?;
         output.write(&format!("{name}_KB_links.tab"), |out| {
             tasks.iter().try_for_each(|(id, mention, answer)| {
-                let kind =
-                    mention.types.first().map_or(UNKNOWN_TYPE.to_owned(), |kind| kind.replace(['\t', '\n', '\r'], " "));
+                let kind = mention
+                    .types
+                    .first()
+                    .map_or(UNKNOWN_TYPE.to_owned(), |kind| {
+                        kind.replace(['\t', '\n', '\r'], " ")
+                    });
                 put(out, &format!("{id}\t{answer}\t{kind}\n"))
             })
         })?;
@@ -106,7 +119,12 @@ fn answer<'a>(
     files: &BTreeSet<&str>,
     report: &mut Report,
 ) -> Option<&'a str> {
-    let place = || format!("{} {}..{} {:?}", mention.doc_id, mention.start, mention.end, mention.text);
+    let place = || {
+        format!(
+            "{} {}..{} {:?}",
+            mention.doc_id, mention.start, mention.end, mention.text
+        )
+    };
     if !files.contains(document.doc_id.as_str()) {
         report.skip(MENTION_NO_FILE, place);
         return None;
@@ -134,31 +152,71 @@ fn answer<'a>(
 }
 
 fn knowledge_base(out: &mut dyn Write, concepts: &[&Concept], report: &mut Report) -> Result<()> {
-    put(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<knowledge_base>\n")?;
+    put(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<knowledge_base>\n",
+    )?;
     for concept in concepts {
-        let Concept { id, name, synonyms, types, type_ids, definition, xrefs, sources } = concept;
-        let lists = [("synonym", &synonyms[..]), ("type", types.get(1..).unwrap_or_default())];
-        let lists = lists.into_iter().chain([("type_id", &type_ids[..]), ("xref", xrefs), ("source", sources)]);
-        let lists: Vec<_> = lists.flat_map(|(kind, list)| list.iter().map(move |value| (kind, value))).collect();
+        let Concept {
+            id,
+            name,
+            synonyms,
+            types,
+            type_ids,
+            definition,
+            xrefs,
+            sources,
+        } = concept;
+        let lists = [
+            ("synonym", &synonyms[..]),
+            ("type", types.get(1..).unwrap_or_default()),
+        ];
+        let lists = lists.into_iter().chain([
+            ("type_id", &type_ids[..]),
+            ("xref", xrefs),
+            ("source", sources),
+        ]);
+        let lists: Vec<_> = lists
+            .flat_map(|(kind, list)| list.iter().map(move |value| (kind, value)))
+            .collect();
         let kind = types.first().map_or(UNKNOWN_TYPE, String::as_str);
-        let all =
-            [id, name].into_iter().chain(types.first()).chain(definition).chain(lists.iter().map(|(_, value)| *value));
+        let all = [id, name]
+            .into_iter()
+            .chain(types.first())
+            .chain(definition)
+            .chain(lists.iter().map(|(_, value)| *value));
         if !all.flat_map(|text| text.chars()).all(is_xml) {
             report.note(CLEANED, || id.clone());
         }
-        let (title, kind, id, name) = (escaped(&name.replace(' ', "_")), escaped(kind), escaped(id), escaped(name));
-        put(out, &format!("  <entity wiki_title=\"{title}\" type=\"{kind}\" id=\"{id}\" name=\"{name}\">\n"))?;
+        let (title, kind, id, name) = (
+            escaped(&name.replace(' ', "_")),
+            escaped(kind),
+            escaped(id),
+            escaped(name),
+        );
+        put(
+            out,
+            &format!(
+                "  <entity wiki_title=\"{title}\" type=\"{kind}\" id=\"{id}\" name=\"{name}\">\n"
+            ),
+        )?;
         if !lists.is_empty() {
             put(out, &format!("    <facts class=\"{OUR_FACTS}\">\n"))?;
             for (kind, value) in lists {
-                put(out, &format!("      <fact name=\"{kind}\">{}</fact>\n", escaped(value)))?;
+                put(
+                    out,
+                    &format!("      <fact name=\"{kind}\">{}</fact>\n", escaped(value)),
+                )?;
             }
             put(out, "    </facts>\n")?;
         }
         if let Some(definition) = definition {
             // `]]>` would end the CDATA section.
             let text = xml_alone(definition).replace("]]>", "]]]]><![CDATA[>");
-            put(out, &format!("    <wiki_text><![CDATA[{text}]]></wiki_text>\n"))?;
+            put(
+                out,
+                &format!("    <wiki_text><![CDATA[{text}]]></wiki_text>\n"),
+            )?;
         }
         put(out, "  </entity>\n")?;
     }
@@ -177,9 +235,16 @@ fn is_cell(text: &str) -> bool {
 
 /// Whether a document id is a valid file name on all systems and valid XML.
 fn is_file_name(id: &str) -> bool {
-    let bad =
-        |c: char| matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|') || c.is_control() || !is_xml(c);
-    !id.is_empty() && id.trim() == id && !id.starts_with('.') && id.len() <= LONGEST_NAME && !id.contains(bad)
+    let bad = |c: char| {
+        matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')
+            || c.is_control()
+            || !is_xml(c)
+    };
+    !id.is_empty()
+        && id.trim() == id
+        && !id.starts_with('.')
+        && id.len() <= LONGEST_NAME
+        && !id.contains(bad)
 }
 
 /// Whether XML 1.0 allows a character.
@@ -211,7 +276,8 @@ fn escaped(text: &str) -> String {
 }
 
 fn put(out: &mut dyn Write, text: &str) -> Result<()> {
-    out.write_all(text.as_bytes()).map_err(|cause| Error::io("writing the output").caused_by(cause))
+    out.write_all(text.as_bytes())
+        .map_err(|cause| Error::io("writing the output").caused_by(cause))
 }
 
 #[cfg(test)]
@@ -220,13 +286,26 @@ mod tests {
 
     #[test]
     fn invalid_xml_and_file_names_are_detected() {
-        assert_eq!(escaped("a<b & \"c\"\n\u{1}d"), "a&lt;b &amp; &quot;c&quot;&#10;d");
-        for (id, fits) in
-            [("AFP.0001", true), ("é 1", true), ("a/b", false), ("..", false), ("", false), ("a\u{7}", false)]
-        {
+        assert_eq!(
+            escaped("a<b & \"c\"\n\u{1}d"),
+            "a&lt;b &amp; &quot;c&quot;&#10;d"
+        );
+        for (id, fits) in [
+            ("AFP.0001", true),
+            ("é 1", true),
+            ("a/b", false),
+            ("..", false),
+            ("", false),
+            ("a\u{7}", false),
+        ] {
             assert_eq!(is_file_name(id), fits, "{id:?}");
         }
-        for (id, fits) in [("E0000001", true), ("NIL1", false), ("a\tb", false), (" a", false)] {
+        for (id, fits) in [
+            ("E0000001", true),
+            ("NIL1", false),
+            ("a\tb", false),
+            (" a", false),
+        ] {
             assert_eq!(is_entity_id(id), fits, "{id:?}");
         }
     }

@@ -20,7 +20,8 @@ pub const BECOMES_PAGE: &str = "document that becomes a page, and so a concept";
 /// Note on a document with the identifier of a concept with another text.
 pub const RENAMED_DOCUMENT: &str = "document under another id, for a concept has it";
 /// Note on a mention that begins or ends within a word.
-pub const DIVIDED: &str = "mention that begins or ends within a word: the text is divided there by a space";
+pub const DIVIDED: &str =
+    "mention that begins or ends within a word: the text is divided there by a space";
 /// Note on a page whose document has another world.
 pub const OTHER_WORLD: &str = "page whose domain is not its concept's source (the source stays)";
 
@@ -64,24 +65,40 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
         let within = within_words(&linked.document.text, linked.span());
         if !within.is_empty() {
             let mention = &linked.placed.mention;
-            report
-                .note(DIVIDED, || format!("{} {}..{} {:?}", mention.doc_id, mention.start, mention.end, mention.text));
+            report.note(DIVIDED, || {
+                format!(
+                    "{} {}..{} {:?}",
+                    mention.doc_id, mention.start, mention.end, mention.text
+                )
+            });
         }
         of_document.extend(within);
     }
     let mut contexts: BTreeMap<&str, Context> = BTreeMap::new();
     for document in &source.documents {
         if let Some(borders) = borders.get(document.doc_id.as_str()) {
-            contexts.insert(&document.doc_id, Context { text: Divided::new(&document.text, borders), page: None });
+            contexts.insert(
+                &document.doc_id,
+                Context {
+                    text: Divided::new(&document.text, borders),
+                    page: None,
+                },
+            );
         }
     }
     let worlds = pages(source, &mut contexts, report);
     for (world, pages) in &worlds {
-        output
-            .write(&format!("documents/{world}.json"), |out| pages.iter().try_for_each(|page| write_line(out, page)))?;
+        output.write(&format!("documents/{world}.json"), |out| {
+            pages.iter().try_for_each(|page| write_line(out, page))
+        })?;
     }
     let mut number = 0;
-    for ((name, split), mentions) in source.split_files("val")?.iter().zip(&source.splits).zip(&splits) {
+    for ((name, split), mentions) in source
+        .split_files("val")?
+        .iter()
+        .zip(&source.splits)
+        .zip(&splits)
+    {
         output.write(&format!("mentions/{name}.json"), |out| {
             for linked in mentions {
                 if let Some(row) = row(linked, &contexts, number) {
@@ -104,7 +121,11 @@ fn pages<'a>(
     report: &mut Report,
 ) -> BTreeMap<String, Vec<Page<'a>>> {
     let mut worlds: BTreeMap<String, Vec<Page<'a>>> = BTreeMap::new();
-    let documents: BTreeMap<&str, _> = source.documents.iter().map(|one| (one.doc_id.as_str(), one)).collect();
+    let documents: BTreeMap<&str, _> = source
+        .documents
+        .iter()
+        .map(|one| (one.doc_id.as_str(), one))
+        .collect();
     let mut are_pages: BTreeSet<&str> = BTreeSet::new();
     for (_, concept) in source.kb.iter() {
         ZESHEL_BLINK.concept(concept, report);
@@ -112,14 +133,25 @@ fn pages<'a>(
         if concept.sources.is_empty() {
             report.note(GETS_WORLD, || concept.id.clone());
         }
-        let world = file_of(concept.sources.first().map(String::as_str), NO_WORLD, report);
+        let world = file_of(
+            concept.sources.first().map(String::as_str),
+            NO_WORLD,
+            report,
+        );
         let definition = concept.definition.as_deref().unwrap_or_default();
         // Concepts have single spaces, pages may have several.
         let same = |text: &str| single_spaced(text) == single_spaced(definition);
         let mut text = definition.to_owned();
-        if let Some(document) = documents.get(concept.id.as_str()).filter(|document| same(&document.text)) {
+        if let Some(document) = documents
+            .get(concept.id.as_str())
+            .filter(|document| same(&document.text))
+        {
             are_pages.insert(&document.doc_id);
-            if document.domain.as_ref().is_some_and(|domain| Some(domain) != concept.sources.first()) {
+            if document
+                .domain
+                .as_ref()
+                .is_some_and(|domain| Some(domain) != concept.sources.first())
+            {
                 report.note(OTHER_WORLD, || document.doc_id.clone());
             }
             text = document.text.clone();
@@ -129,10 +161,18 @@ fn pages<'a>(
                 report.keep("documents", 1);
             }
         }
-        let page = Page { title: &concept.name, text, document_id: concept.id.clone() };
+        let page = Page {
+            title: &concept.name,
+            text,
+            document_id: concept.id.clone(),
+        };
         worlds.entry(world).or_default().push(page);
     }
-    for document in source.documents.iter().filter(|document| !are_pages.contains(document.doc_id.as_str())) {
+    for document in source
+        .documents
+        .iter()
+        .filter(|document| !are_pages.contains(document.doc_id.as_str()))
+    {
         let Some(context) = contexts.get_mut(document.doc_id.as_str()) else {
             report.skip(NO_MENTION, || document.doc_id.clone());
             continue;
@@ -140,21 +180,31 @@ fn pages<'a>(
         report.note(BECOMES_PAGE, || document.doc_id.clone());
         report.keep("documents", 1);
         let mut id = document.doc_id.clone();
-        while source.kb.find(&id).is_some() || id != document.doc_id && documents.contains_key(id.as_str()) {
+        while source.kb.find(&id).is_some()
+            || id != document.doc_id && documents.contains_key(id.as_str())
+        {
             id.insert_str(0, "document ");
         }
         if id != document.doc_id {
             report.note(RENAMED_DOCUMENT, || format!("{} as {id}", document.doc_id));
         }
         let world = file_of(document.domain.as_deref(), NO_WORLD, report);
-        let page = Page { title: &document.doc_id, text: context.text.text.clone(), document_id: id.clone() };
+        let page = Page {
+            title: &document.doc_id,
+            text: context.text.text.clone(),
+            document_id: id.clone(),
+        };
         context.page = Some((id, world.clone()));
         worlds.entry(world).or_default().push(page);
     }
     worlds
 }
 
-fn row<'a>(linked: &Linked<'a>, contexts: &'a BTreeMap<&str, Context>, number: usize) -> Option<Row<'a>> {
+fn row<'a>(
+    linked: &Linked<'a>,
+    contexts: &'a BTreeMap<&str, Context>,
+    number: usize,
+) -> Option<Row<'a>> {
     let context = contexts.get(linked.document.doc_id.as_str())?;
     let (id, world) = context.page.as_ref()?;
     let (text, start_index, end_index) = context.text.words(linked.span())?;
@@ -186,9 +236,14 @@ fn within_words(text: &str, span: Span) -> Vec<usize> {
     let is_within = |at: &usize| {
         let before = text.get(..*at).and_then(|left| left.chars().next_back());
         let after = text.get(*at..).and_then(|right| right.chars().next());
-        before.zip(after).is_some_and(|(before, after)| !before.is_whitespace() && !after.is_whitespace())
+        before
+            .zip(after)
+            .is_some_and(|(before, after)| !before.is_whitespace() && !after.is_whitespace())
     };
-    [span.start, span.end].into_iter().filter(is_within).collect()
+    [span.start, span.end]
+        .into_iter()
+        .filter(is_within)
+        .collect()
 }
 
 /// A text with inserted spaces, and the starts of its words.
@@ -208,8 +263,15 @@ impl Divided {
         }
         divided.push_str(text.get(from..).unwrap_or_default());
         let begin = divided.as_ptr() as usize;
-        let words = divided.split_whitespace().map(|word| word.as_ptr() as usize - begin).collect();
-        Self { text: divided, borders: borders.iter().copied().collect(), words }
+        let words = divided
+            .split_whitespace()
+            .map(|word| word.as_ptr() as usize - begin)
+            .collect();
+        Self {
+            text: divided,
+            borders: borders.iter().copied().collect(),
+            words,
+        }
     }
 
     /// The words of a span of the original text, and the indices of the first and the last.
@@ -217,7 +279,10 @@ impl Divided {
         let start = span.start + self.borders.partition_point(|border| *border <= span.start);
         let end = span.end + self.borders.partition_point(|border| *border < span.end);
         let first = self.words.binary_search(&start).ok()?;
-        let last = self.words.partition_point(|word| *word < end).checked_sub(1)?;
+        let last = self
+            .words
+            .partition_point(|word| *word < end)
+            .checked_sub(1)?;
         Some((single_spaced(self.text.get(start..end)?), first, last))
     }
 }
@@ -233,12 +298,20 @@ mod tests {
             let start = text.find(part).expect("there");
             Span::new(start, start + part.len())
         });
-        let borders: BTreeSet<usize> = spans.iter().flat_map(|span| within_words(text, *span)).collect();
+        let borders: BTreeSet<usize> = spans
+            .iter()
+            .flat_map(|span| within_words(text, *span))
+            .collect();
         let divided = Divided::new(text, &borders);
         assert_eq!(divided.text, "non- été ( fever ) , hot");
         let words = spans.map(|span| divided.words(span).expect("whole words"));
-        let expected = [("été", 1, 1), ("fever", 3, 3), ("hot", 6, 6), ("non- été ( fever )", 0, 4)]
-            .map(|(text, first, last)| (text.to_owned(), first, last));
+        let expected = [
+            ("été", 1, 1),
+            ("fever", 3, 3),
+            ("hot", 6, 6),
+            ("non- été ( fever )", 0, 4),
+        ]
+        .map(|(text, first, last)| (text.to_owned(), first, last));
         assert_eq!(words, expected);
     }
 

@@ -28,9 +28,16 @@ pub struct CorpusBuilder {
 
 impl CorpusBuilder {
     /// Adds a document unless its id exists; `place` gives file and line.
-    pub fn document(&mut self, document: Document, report: &mut Report, place: impl FnOnce() -> String) {
+    pub fn document(
+        &mut self,
+        document: Document,
+        report: &mut Report,
+        place: impl FnOnce() -> String,
+    ) {
         if !self.places.insert(document.doc_id.clone()) {
-            report.skip(DUPLICATE_DOCUMENT, || format!("{} at {}", document.doc_id, place()));
+            report.skip(DUPLICATE_DOCUMENT, || {
+                format!("{} at {}", document.doc_id, place())
+            });
             return;
         }
         report.keep(DOCUMENTS, 1);
@@ -44,7 +51,10 @@ impl CorpusBuilder {
 
     /// Adds a mention.
     pub fn mention(&mut self, split: &str, mention: CorpusMention) {
-        self.mentions.entry(split.to_owned()).or_default().push(mention);
+        self.mentions
+            .entry(split.to_owned())
+            .or_default()
+            .push(mention);
     }
 
     /// Writes `documents.jsonl` and `mentions.{split}.jsonl` for each split, and marks mentions whose concept occurs in
@@ -54,12 +64,19 @@ impl CorpusBuilder {
     /// If the output cannot be written.
     pub fn write(mut self, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
         mark_seen_in_train(&mut self.mentions);
-        output
-            .write("documents.jsonl", |out| self.documents.iter().try_for_each(|document| write_line(out, document)))?;
+        output.write("documents.jsonl", |out| {
+            self.documents
+                .iter()
+                .try_for_each(|document| write_line(out, document))
+        })?;
         for (split, mentions) in &self.mentions {
             report.keep(&format!("mentions ({split})"), mentions.len());
             let name = format!("mentions.{split}.jsonl");
-            output.write(&name, |out| mentions.iter().try_for_each(|mention| write_line(out, mention)))?;
+            output.write(&name, |out| {
+                mentions
+                    .iter()
+                    .try_for_each(|mention| write_line(out, mention))
+            })?;
         }
         Ok(())
     }
@@ -67,10 +84,19 @@ impl CorpusBuilder {
 
 /// Sets `seen_in_train` of every mention if there is a split `train`.
 pub fn mark_seen_in_train<S: Borrow<str> + Ord>(mentions: &mut BTreeMap<S, Vec<CorpusMention>>) {
-    let Some(train) = mentions.get("train") else { return };
-    let trained: HashSet<String> = train.iter().flat_map(CorpusMention::ids).map(str::to_owned).collect();
+    let Some(train) = mentions.get("train") else {
+        return;
+    };
+    let trained: HashSet<String> = train
+        .iter()
+        .flat_map(CorpusMention::ids)
+        .map(str::to_owned)
+        .collect();
     for mention in mentions.values_mut().flatten() {
-        mention.seen_in_train = mention.id.is_some().then(|| mention.ids().any(|id| trained.contains(id)));
+        mention.seen_in_train = mention
+            .id
+            .is_some()
+            .then(|| mention.ids().any(|id| trained.contains(id)));
     }
 }
 
@@ -85,7 +111,11 @@ impl ConceptSet {
     /// Adds a valid concept, or counts why it is skipped. Of several with one id the first is kept.
     pub fn push(&mut self, concept: Concept, report: &mut Report, place: impl Fn() -> String) {
         match tidied(concept, report, &place) {
-            Ok(concept) => match self.places.get(&concept.id).and_then(|at| self.all.get(*at)) {
+            Ok(concept) => match self
+                .places
+                .get(&concept.id)
+                .and_then(|at| self.all.get(*at))
+            {
                 Some(first) if *first == concept => {}
                 Some(_) => report.skip(SECOND_CONCEPT, || format!("{} at {}", concept.id, place())),
                 None => {
@@ -110,7 +140,9 @@ impl ConceptSet {
         output.write("kb.jsonl", |out| {
             let mut take = |concept: Concept| write_line(out, &concept);
             let mut concepts = Concepts::new(&mut take, Defaults::default(), report);
-            self.all.into_iter().try_for_each(|concept| concepts.push(concept, String::new))
+            self.all
+                .into_iter()
+                .try_for_each(|concept| concepts.push(concept, String::new))
         })
     }
 }
@@ -118,8 +150,15 @@ impl ConceptSet {
 /// Joins a mention and its contexts by single spaces, and gives the mention's code points.
 pub fn join_context(left: &str, mention: &str, right: &str) -> (String, usize, usize) {
     let (left, mention, right) = (left.trim(), mention.trim(), right.trim());
-    let parts: Vec<&str> = [left, mention, right].into_iter().filter(|part| !part.is_empty()).collect();
-    let start = if left.is_empty() { 0 } else { left.chars().count() + 1 };
+    let parts: Vec<&str> = [left, mention, right]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    let start = if left.is_empty() {
+        0
+    } else {
+        left.chars().count() + 1
+    };
     (parts.join(" "), start, start + mention.chars().count())
 }
 

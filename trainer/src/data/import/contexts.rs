@@ -131,14 +131,23 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn file(&mut self, split: &str, path: &Path, read: impl Fn(&str) -> Result<Found>) -> Result<()> {
+    fn file(
+        &mut self,
+        split: &str,
+        path: &Path,
+        read: impl Fn(&str) -> Result<Found>,
+    ) -> Result<()> {
         self.corpus.split(split);
         for_each_line_within(path, Bound::Stream, |number, line| {
             self.counter.step();
             if line.trim().is_empty() {
                 return Ok(());
             }
-            let Found { text: [left, mention, right], concept, world } = read(line)?;
+            let Found {
+                text: [left, mention, right],
+                concept,
+                world,
+            } = read(line)?;
             let world = world.map(|world| self.stem_of(world));
             let place = || format!("{}:{number}", path.display());
             if mention.trim().is_empty() {
@@ -151,15 +160,31 @@ impl<'a> Writer<'a> {
                 self.concepts.push(concept, self.report, place);
             }
             let Some(id) = id.filter(|id| self.concepts.has(id)) else {
-                self.report.skip(UNKNOWN_CONCEPT, || format!("{} {named}", place()));
+                self.report
+                    .skip(UNKNOWN_CONCEPT, || format!("{} {named}", place()));
                 return Ok(());
             };
             let (text, start, end) = join_context(&left, &mention, &right);
             let doc_id = format!("{split}-{number}");
-            let document = Document { doc_id: doc_id.clone(), text, split: Some(split.to_owned()), domain: world };
+            let document = Document {
+                doc_id: doc_id.clone(),
+                text,
+                split: Some(split.to_owned()),
+                domain: world,
+            };
             self.corpus.document(document, self.report, place);
             let (text, id) = (mention.trim().to_owned(), Some(id));
-            self.corpus.mention(split, CorpusMention { doc_id, start, end, text, id, ..CorpusMention::default() });
+            self.corpus.mention(
+                split,
+                CorpusMention {
+                    doc_id,
+                    start,
+                    end,
+                    text,
+                    id,
+                    ..CorpusMention::default()
+                },
+            );
             Ok(())
         })
     }
@@ -167,7 +192,11 @@ impl<'a> Writer<'a> {
     /// The world under the name of its table, whose file name has underscores for spaces.
     fn stem_of(&self, world: String) -> String {
         let stem = world.replace(' ', "_");
-        if self.worlds.contains(&stem) { stem } else { world }
+        if self.worlds.contains(&stem) {
+            stem
+        } else {
+            world
+        }
     }
 
     /// Resolves an identifier: that of a concept, or a line number in the table of the mention's world.
@@ -176,7 +205,10 @@ impl<'a> Writer<'a> {
             return Some(id.to_owned());
         }
         match world {
-            Some(world) => self.by_line.get(&(world.to_owned(), id.parse().ok()?)).cloned(),
+            Some(world) => self
+                .by_line
+                .get(&(world.to_owned(), id.parse().ok()?))
+                .cloned(),
             None => Some(id.to_owned()),
         }
     }
@@ -193,9 +225,16 @@ fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     for path in named {
         let before = all.len();
         // A given file is read regardless of its name; a folder may hold others, such as a README.
-        all.extend(files(path)?.into_iter().filter(|file| file == path || stem(file, &[".jsonl", ".json"]).is_some()));
+        all.extend(
+            files(path)?
+                .into_iter()
+                .filter(|file| file == path || stem(file, &[".jsonl", ".json"]).is_some()),
+        );
         if all.len() == before {
-            return Err(Error::input(format!("{}: expected entity tables (.jsonl), found none", path.display())));
+            return Err(Error::input(format!(
+                "{}: expected entity tables (.jsonl), found none",
+                path.display()
+            )));
         }
     }
     Ok(all)
@@ -213,7 +252,10 @@ pub fn blink(
     report: &mut Report,
     counter: &mut Counter,
 ) -> Result<()> {
-    let mut writer = Writer { has_table: !entities.is_empty(), ..Writer::new(report, counter) };
+    let mut writer = Writer {
+        has_table: !entities.is_empty(),
+        ..Writer::new(report, counter)
+    };
     let tables = tables(entities)?;
     for path in &tables {
         let world = path.file_name().unwrap_or_default().to_string_lossy();
@@ -223,8 +265,16 @@ pub fn blink(
             if line.trim().is_empty() {
                 return Ok(());
             }
-            let BlinkEntity { title, entity, text, idx, document_id } = record(line)?;
-            let title = title.or(entity).ok_or_else(|| Error::input("missing field `title`"))?;
+            let BlinkEntity {
+                title,
+                entity,
+                text,
+                idx,
+                document_id,
+            } = record(line)?;
+            let title = title
+                .or(entity)
+                .ok_or_else(|| Error::input("missing field `title`"))?;
             let by_line = || match tables.len() {
                 1 => (number - 1).to_string(),
                 _ => format!("{world}:{}", number - 1),
@@ -232,12 +282,24 @@ pub fn blink(
             let given = idx.or(document_id);
             let is_numbered = given.is_none();
             let id = given.map_or_else(by_line, Id::into_text);
-            let id = id.rsplit_once("curid=").map_or(id.clone(), |(_, number)| number.to_owned());
-            writer.by_line.insert((world.clone(), number - 1), id.clone());
+            let id = id
+                .rsplit_once("curid=")
+                .map_or(id.clone(), |(_, number)| number.to_owned());
+            writer
+                .by_line
+                .insert((world.clone(), number - 1), id.clone());
             writer.numbered.extend(is_numbered.then(|| id.clone()));
             let (definition, sources) = (Some(text), vec![world.clone()]);
-            let concept = Concept { id, name: title, definition, sources, ..Concept::default() };
-            writer.concepts.push(concept, writer.report, || format!("{}:{number}", path.display()));
+            let concept = Concept {
+                id,
+                name: title,
+                definition,
+                sources,
+                ..Concept::default()
+            };
+            writer.concepts.push(concept, writer.report, || {
+                format!("{}:{number}", path.display())
+            });
             Ok(())
         })?;
         if !writer.by_line.keys().any(|(of, _)| *of == world) {
@@ -253,7 +315,9 @@ pub fn blink(
             let row: BlinkRow = record(line)?;
             let id = row.label_id.into_text();
             let id = match &row.world {
-                Some(world) if tables.is_empty() && id.parse::<i64>().is_ok() => format!("{world}:{id}"),
+                Some(world) if tables.is_empty() && id.parse::<i64>().is_ok() => {
+                    format!("{world}:{id}")
+                }
                 _ => id,
             };
             let concept = Concept {
@@ -263,7 +327,11 @@ pub fn blink(
                 sources: row.world.clone().into_iter().collect(),
                 ..Concept::default()
             };
-            Ok(Found { text: [row.context_left, row.mention, row.context_right], concept, world: row.world })
+            Ok(Found {
+                text: [row.context_left, row.mention, row.context_right],
+                concept,
+                world: row.world,
+            })
         })?;
     }
     writer.finish(output)
@@ -287,7 +355,15 @@ pub fn wikilinks(
             // Wikipedia titles have underscores for spaces.
             let name = row.y_title.unwrap_or_else(|| id.clone()).replace('_', " ");
             let text = [row.left_context, row.word, row.right_context].map(Words::into_text);
-            Ok(Found { text, concept: Concept { id, name, ..Concept::default() }, world: None })
+            Ok(Found {
+                text,
+                concept: Concept {
+                    id,
+                    name,
+                    ..Concept::default()
+                },
+                world: None,
+            })
         })?;
     }
     writer.finish(output)

@@ -111,7 +111,12 @@ pub enum Source {
 impl Source {
     /// The files and folders to read, without split lists.
     pub fn inputs(&self) -> Vec<PathBuf> {
-        let paths = |files: &SplitFiles| files.given().map(|(_, path)| path.to_owned()).collect::<Vec<_>>();
+        let paths = |files: &SplitFiles| {
+            files
+                .given()
+                .map(|(_, path)| path.to_owned())
+                .collect::<Vec<_>>()
+        };
         match self {
             Self::Obo { texts, .. }
             | Self::Jsonl { texts, .. }
@@ -140,36 +145,62 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
     let mut output = OutputFolder::new(out, "import.json", inputs.iter().map(PathBuf::as_path))?;
     let mut counter = Counter::new("lines");
     let (format, kind) = match source {
-        Source::Obo { texts, defaults, synonyms } => {
+        Source::Obo {
+            texts,
+            defaults,
+            synonyms,
+        } => {
             let texts = Texts::of(texts, Some(Form::Obo));
             write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
                 let mut ontology = Ontology::default();
-                texts.each(&mut counter, |input| ontology.read(input, synonyms, concepts.report))?;
+                texts.each(&mut counter, |input| {
+                    ontology.read(input, synonyms, concepts.report)
+                })?;
                 ontology.finish(concepts)
             })?;
             ("obo", CONCEPTS)
         }
-        Source::Jsonl { texts, defaults, skip_bad } => {
+        Source::Jsonl {
+            texts,
+            defaults,
+            skip_bad,
+        } => {
             let texts = Texts::of(texts, Some(Form::JsonLines));
             write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
                 let mut table = ConceptTable::default();
-                texts.each(&mut counter, |input| jsonl::read(input, *skip_bad, &mut table, concepts.report))?;
+                texts.each(&mut counter, |input| {
+                    jsonl::read(input, *skip_bad, &mut table, concepts.report)
+                })?;
                 table.finish(concepts)
             })?;
             ("jsonl", CONCEPTS)
         }
-        Source::Csv { texts, defaults, layout } => {
+        Source::Csv {
+            texts,
+            defaults,
+            layout,
+        } => {
             let texts = Texts::of(texts, None);
             write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
                 let mut table = ConceptTable::default();
-                texts.each(&mut counter, |input| delimited::read(input, layout, &mut table, concepts.report))?;
+                texts.each(&mut counter, |input| {
+                    delimited::read(input, layout, &mut table, concepts.report)
+                })?;
                 table.finish(concepts)
             })?;
             ("csv", CONCEPTS)
         }
         Source::Pubtator { texts, prefix, .. } => {
             let encoding = &texts.encoding;
-            pubtator::read(&inputs, encoding, &splits, prefix, &mut output, &mut report, &mut counter)?;
+            pubtator::read(
+                &inputs,
+                encoding,
+                &splits,
+                prefix,
+                &mut output,
+                &mut report,
+                &mut counter,
+            )?;
             ("pubtator", pubtator::DOCUMENTS)
         }
         Source::Zeshel { folder } => {
@@ -191,10 +222,20 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
     };
     if report.kept(kind) == 0 {
         let (names, why) = (names(&inputs).join(", "), report.reasons());
-        let why = if why.is_empty() { "the input is empty".to_owned() } else { format!("skipped {why}") };
-        return Err(Error::input(format!("{names}: expected {kind}, found none: {why}")));
+        let why = if why.is_empty() {
+            "the input is empty".to_owned()
+        } else {
+            format!("skipped {why}")
+        };
+        return Err(Error::input(format!(
+            "{names}: expected {kind}, found none: {why}"
+        )));
     }
-    output.commit(&Record { format, inputs: names(&inputs), report: &report })?;
+    output.commit(&Record {
+        format,
+        inputs: names(&inputs),
+        report: &report,
+    })?;
     Ok(report)
 }
 
@@ -226,14 +267,23 @@ impl<'a> Texts<'a> {
     ///
     /// # Errors
     /// If a file cannot be opened or clearly has another format (the error names the command for it). As `read`.
-    fn each(&self, counter: &mut Counter, mut read: impl FnMut(Input<'_>) -> Result<()>) -> Result<()> {
+    fn each(
+        &self,
+        counter: &mut Counter,
+        mut read: impl FnMut(Input<'_>) -> Result<()>,
+    ) -> Result<()> {
         self.files.paths.iter().try_for_each(|path: &PathBuf| {
             let (name, mut reader) = (name(path), self.open(path)?);
             let mut tick = || {
                 counter.step();
                 crate::io::interrupt::check()
             };
-            let read = read(Input { name: &name, reader: &mut reader, tick: &mut tick, longest: record_limit() });
+            let read = read(Input {
+                name: &name,
+                reader: &mut reader,
+                tick: &mut tick,
+                longest: record_limit(),
+            });
             read.map_err(|error| convert_read_error(path, error))
         })
     }
@@ -241,7 +291,10 @@ impl<'a> Texts<'a> {
     fn open(&self, path: &Path) -> Result<Box<dyn BufRead>> {
         let mut text = open_text(path, &self.files.encoding, Bound::Stream)?;
         let mut head = Vec::new();
-        let head_read = text.by_ref().take(formats::HEAD as u64).read_to_end(&mut head);
+        let head_read = text
+            .by_ref()
+            .take(formats::HEAD as u64)
+            .read_to_end(&mut head);
         head_read.map_err(|cause| read_error(path, cause))?;
         match Form::recognise(&head) {
             Some(found) if Some(found) != self.form => {
@@ -251,7 +304,9 @@ impl<'a> Texts<'a> {
                     None => "a table with columns",
                 };
                 let (path, found) = (path.display(), found.advice());
-                Err(Error::input(format!("{path}: expected {expected}, found {found}")))
+                Err(Error::input(format!(
+                    "{path}: expected {expected}, found {found}"
+                )))
             }
             _ => Ok(Box::new(Cursor::new(head).chain(text))),
         }

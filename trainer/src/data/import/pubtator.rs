@@ -4,7 +4,8 @@ use super::annotated::mark_seen_in_train;
 use super::pubtator_lines::{Annotation, Gold, Line, is_respelled, types_and_ids};
 use super::splits::Splits;
 use crate::data::corpus::{
-    CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of, without_duplicates,
+    CorpusMention, DUPLICATE_DOCUMENT, Document, MISPLACED, UNKNOWN_DOCUMENT, span_of,
+    without_duplicates,
 };
 use crate::io::counter::Counter;
 use crate::io::files::for_each_line_in;
@@ -24,7 +25,8 @@ pub const DOCUMENTS: &str = "documents";
 /// Note on a mention whose offsets were off by one code point.
 pub const MOVED: &str = "mention moved by one code point to where its text stands";
 /// Note on a mention spelled differently in its document.
-pub const RESPELLED: &str = "mention in other letters than its document (those of the document are taken)";
+pub const RESPELLED: &str =
+    "mention in other letters than its document (those of the document are taken)";
 /// Note on a mention with several concepts.
 pub const SEVERAL: &str = "mention with several concepts (each of them is right)";
 /// Note on a mention whose identifier has a suffix.
@@ -89,8 +91,15 @@ pub fn read(
 ) -> Result<()> {
     let (mut mentions, mut seen) = (BTreeMap::new(), HashSet::new());
     output.write("documents.jsonl", |out| {
-        let mut reader =
-            Reader { encoding, splits, prefix, out, report, seen: HashSet::new(), mentions: BTreeMap::new() };
+        let mut reader = Reader {
+            encoding,
+            splits,
+            prefix,
+            out,
+            report,
+            seen: HashSet::new(),
+            mentions: BTreeMap::new(),
+        };
         for file in files {
             reader.file(file, counter)?;
         }
@@ -105,7 +114,9 @@ pub fn read(
         let of_split = mentions.get(split).map_or(&[][..], Vec::as_slice);
         report.keep(&format!("mentions ({split})"), of_split.len());
         output.write(&format!("mentions.{split}.jsonl"), |out| {
-            of_split.iter().try_for_each(|mention| write_line(out, mention))
+            of_split
+                .iter()
+                .try_for_each(|mention| write_line(out, mention))
         })?;
     }
     Ok(())
@@ -119,7 +130,8 @@ impl Reader<'_> {
             let place = || format!("{}:{number}", path.display());
             match Line::read(line) {
                 Line::Title(id, _) | Line::Abstract(id, _) if id.contains(breaks_line) => {
-                    self.report.skip(CONTROL_IN_ID, || format!("{}: {id:?}", place()));
+                    self.report
+                        .skip(CONTROL_IN_ID, || format!("{}: {id:?}", place()));
                 }
                 Line::Blank => return self.finish(path, &mut block),
                 Line::Title(id, text) => {
@@ -140,8 +152,12 @@ impl Reader<'_> {
                         Bound::Record.check_count(place, block.mentions.len())?;
                     }
                 }
-                Line::Relation => self.report.skip(RELATION, || format!("{}: {line}", place())),
-                Line::Other => self.report.skip(BAD_LINE, || format!("{}: {line}", place())),
+                Line::Relation => self
+                    .report
+                    .skip(RELATION, || format!("{}: {line}", place())),
+                Line::Other => self
+                    .report
+                    .skip(BAD_LINE, || format!("{}: {line}", place())),
             }
             Ok(())
         })?;
@@ -149,15 +165,28 @@ impl Reader<'_> {
     }
 
     /// Converts a mention line. Its offsets are not checked yet.
-    fn mention(&mut self, annotation: Annotation<'_>, place: impl Fn() -> String) -> Option<CorpusMention> {
-        let Annotation { doc_id, start, end, text, types, concept } = annotation;
+    fn mention(
+        &mut self,
+        annotation: Annotation<'_>,
+        place: impl Fn() -> String,
+    ) -> Option<CorpusMention> {
+        let Annotation {
+            doc_id,
+            start,
+            end,
+            text,
+            types,
+            concept,
+        } = annotation;
         let example = || format!("{} {text:?} {concept}", place());
         if text.is_empty() {
             return skipped(self.report, NO_TEXT, example);
         }
         let Gold { ids, annex } = Gold::read(concept, types, self.prefix);
         if ids.iter().any(|id| id.contains(breaks_line)) {
-            return skipped(self.report, CONTROL_IN_ID, || format!("{} {text:?} {concept:?}", place()));
+            return skipped(self.report, CONTROL_IN_ID, || {
+                format!("{} {text:?} {concept:?}", place())
+            });
         }
         if annex.is_some() {
             self.report.note(ANNEX, example);
@@ -169,16 +198,33 @@ impl Reader<'_> {
         let (id, other_ids) = (ids.next(), ids.collect());
         let (types, type_ids) = types_and_ids(types);
         let (doc_id, text) = (doc_id.to_owned(), text.to_owned());
-        Some(CorpusMention { doc_id, start, end, text, id, other_ids, types, type_ids, seen_in_train: None })
+        Some(CorpusMention {
+            doc_id,
+            start,
+            end,
+            text,
+            id,
+            other_ids,
+            types,
+            type_ids,
+            seen_in_train: None,
+        })
     }
 
     /// Writes a complete document and its matching mentions.
     fn finish(&mut self, path: &Path, block: &mut Block) -> Result<()> {
-        let Block { id, title, body, mentions } = std::mem::take(block);
+        let Block {
+            id,
+            title,
+            body,
+            mentions,
+        } = std::mem::take(block);
         let place = |number: usize| format!("{}:{number}", path.display());
         let mut skip_all = |reason| {
             for (number, mention) in &mentions {
-                self.report.skip(reason, || format!("{} document {}", place(*number), mention.doc_id));
+                self.report.skip(reason, || {
+                    format!("{} document {}", place(*number), mention.doc_id)
+                });
             }
         };
         // Offsets count the separator even if one part is empty.
@@ -197,7 +243,8 @@ impl Reader<'_> {
         };
         if !self.seen.insert(id.clone()) {
             skip_all(MENTION_DUPLICATE);
-            self.report.skip(DUPLICATE_DOCUMENT, || format!("{id} in {}", path.display()));
+            self.report
+                .skip(DUPLICATE_DOCUMENT, || format!("{id} in {}", path.display()));
             return Ok(());
         }
         let offsets = Offsets::new(&text);
@@ -205,21 +252,43 @@ impl Reader<'_> {
         let mut fitting = Vec::with_capacity(mentions.len());
         for (number, mut mention) in mentions {
             if mention.doc_id != id {
-                self.report.skip(UNKNOWN_DOCUMENT, || format!("{} document {}", place(number), mention.doc_id));
+                self.report.skip(UNKNOWN_DOCUMENT, || {
+                    format!("{} document {}", place(number), mention.doc_id)
+                });
                 continue;
             }
             match shift(&text, &offsets, &mention) {
                 Some(0) => {}
                 Some(by) => {
                     let (start, end) = (mention.start, mention.end);
-                    self.report.note(MOVED, || format!("{} {:?} {start}..{end} by {by}", place(number), mention.text));
-                    (mention.start, mention.end) = (start.saturating_add_signed(by), end.saturating_add_signed(by));
+                    self.report.note(MOVED, || {
+                        format!(
+                            "{} {:?} {start}..{end} by {by}",
+                            place(number),
+                            mention.text
+                        )
+                    });
+                    (mention.start, mention.end) = (
+                        start.saturating_add_signed(by),
+                        end.saturating_add_signed(by),
+                    );
                 }
                 None => {
-                    let found = span_of(&text, &offsets, mention.start, mention.end).map(|(_, found)| found);
-                    let CorpusMention { start, end, text: written, .. } = &mention;
+                    let found = span_of(&text, &offsets, mention.start, mention.end)
+                        .map(|(_, found)| found);
+                    let CorpusMention {
+                        start,
+                        end,
+                        text: written,
+                        ..
+                    } = &mention;
                     let shown = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
-                    let why = || format!("{} {start}..{end}: expected {written:?}, found {shown}", place(number));
+                    let why = || {
+                        format!(
+                            "{} {start}..{end}: expected {written:?}, found {shown}",
+                            place(number)
+                        )
+                    };
                     match found.filter(|found| is_respelled(written, found)) {
                         Some(found) => {
                             self.report.note(RESPELLED, why);
@@ -234,19 +303,36 @@ impl Reader<'_> {
             }
             fitting.push((number, mention));
         }
-        let single =
-            without_duplicates(fitting, |(_, mention)| (0, mention), self.report, |(number, _)| place(*number));
+        let single = without_duplicates(
+            fitting,
+            |(_, mention)| (0, mention),
+            self.report,
+            |(number, _)| place(*number),
+        );
         kept.extend(single.into_iter().map(|(_, mention)| mention));
         self.report.keep(DOCUMENTS, 1);
-        write_line(self.out, &Document { doc_id: id, text, split: Some(split.to_owned()), domain: None })
+        write_line(
+            self.out,
+            &Document {
+                doc_id: id,
+                text,
+                split: Some(split.to_owned()),
+                domain: None,
+            },
+        )
     }
 }
 
 /// How many code points the text of a mention is off its offsets: 0, or -1 or 1 if only one of these matches.
 fn shift(text: &str, offsets: &Offsets<'_>, mention: &CorpusMention) -> Option<isize> {
     let shift_if_equal = |by: isize| {
-        let (start, end) = (mention.start.checked_add_signed(by)?, mention.end.checked_add_signed(by)?);
-        span_of(text, offsets, start, end).filter(|(_, found)| *found == mention.text).map(|_| by)
+        let (start, end) = (
+            mention.start.checked_add_signed(by)?,
+            mention.end.checked_add_signed(by)?,
+        );
+        span_of(text, offsets, start, end)
+            .filter(|(_, found)| *found == mention.text)
+            .map(|_| by)
     };
     match (shift_if_equal(0), shift_if_equal(-1), shift_if_equal(1)) {
         (Some(here), _, _) => Some(here),

@@ -56,9 +56,18 @@ impl<'a> Line<'a> {
         match fields.as_slice() {
             [doc_id, start, end, text, rest @ ..] => match (start.parse(), end.parse()) {
                 (Ok(start), Ok(end)) => {
-                    let (types, concept) =
-                        (rest.first().copied().unwrap_or_default(), rest.get(1).copied().unwrap_or_default());
-                    Self::Mention(Annotation { doc_id: doc_id.trim(), start, end, text, types, concept })
+                    let (types, concept) = (
+                        rest.first().copied().unwrap_or_default(),
+                        rest.get(1).copied().unwrap_or_default(),
+                    );
+                    Self::Mention(Annotation {
+                        doc_id: doc_id.trim(),
+                        start,
+                        end,
+                        text,
+                        types,
+                        concept,
+                    })
                 }
                 // A negative or malformed number was meant as an offset; a word starts a relation.
                 _ if start.starts_with(|c: char| c.is_alphabetic()) => Self::Relation,
@@ -90,7 +99,10 @@ impl<'a> Gold<'a> {
                 Some((id, annex)) => (id, Some(annex)),
                 None => (field, None),
             };
-            return Self { ids: one(id, prefix).into_iter().collect(), annex };
+            return Self {
+                ids: one(id, prefix).into_iter().collect(),
+                annex,
+            };
         }
         let mut gold = Self::default();
         for part in field.split(['|', ';', ',', '+']) {
@@ -114,14 +126,26 @@ fn one<'a>(field: &'a str, prefix: &str) -> Option<&'a str> {
 /// Whether a field names a variant: by its type, or by the form of tmVar's identifiers (`c|SUB|`, `p|DEL|`, `|Allele|`).
 fn is_variant(field: &str, types: &str, prefix: &str) -> bool {
     // dbSNP numbers contain no `|`, so several are several variants.
-    let is_rs = |part: &str| part.trim().strip_prefix("rs").is_some_and(|digits| digits.parse::<u64>().is_ok());
+    let is_rs = |part: &str| {
+        part.trim()
+            .strip_prefix("rs")
+            .is_some_and(|digits| digits.parse::<u64>().is_ok())
+    };
     if field.split(['|', ';', ',']).all(is_rs) {
         return false;
     }
     let types = types.to_lowercase();
-    if ["mutation", "variant", "variation", "allele", "snp", "acidchange", "copynumber"]
-        .iter()
-        .any(|kind| types.contains(kind))
+    if [
+        "mutation",
+        "variant",
+        "variation",
+        "allele",
+        "snp",
+        "acidchange",
+        "copynumber",
+    ]
+    .iter()
+    .any(|kind| types.contains(kind))
     {
         return true;
     }
@@ -129,14 +153,17 @@ fn is_variant(field: &str, types: &str, prefix: &str) -> bool {
     let mut parts = id.strip_prefix("tmVar:").unwrap_or(id).split('|');
     let (sequence, change, rest) = (parts.next(), parts.next(), parts.next());
     sequence.is_some_and(|sequence| ["", "c", "g", "m", "n", "p", "r"].contains(&sequence))
-        && change.is_some_and(|change| !change.is_empty() && change.chars().all(char::is_alphabetic))
+        && change
+            .is_some_and(|change| !change.is_empty() && change.chars().all(char::is_alphabetic))
         && rest.is_some()
 }
 
 /// Separates the suffix that some tools append: a species `(Tax:9606)`, or `*`.
 fn without_annex(id: &str) -> (&str, Option<&str>) {
     let species = id.rfind("(Tax:").filter(|_| id.ends_with(')'));
-    let at = species.or_else(|| id.ends_with('*').then(|| id.len() - 1)).filter(|at| *at > 0);
+    let at = species
+        .or_else(|| id.ends_with('*').then(|| id.len() - 1))
+        .filter(|at| *at > 0);
     at.map_or((id, None), |at| (&id[..at], Some(&id[at..])))
 }
 
@@ -183,10 +210,14 @@ fn latin(text: &str) -> String {
 /// Splits a type field into names and UMLS type identifiers (`T` and 3 digits).
 pub fn types_and_ids(field: &str) -> (Vec<String>, Vec<String>) {
     let is_id = |part: &String| {
-        part.strip_prefix('T')
-            .is_some_and(|digits| digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+        part.strip_prefix('T').is_some_and(|digits| {
+            digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
+        })
     };
-    let parts = field.split([',', ';']).map(|part| part.trim().to_owned()).filter(|part| !part.is_empty());
+    let parts = field
+        .split([',', ';'])
+        .map(|part| part.trim().to_owned())
+        .filter(|part| !part.is_empty());
     let (ids, names) = parts.partition(is_id);
     (names, ids)
 }
@@ -199,14 +230,26 @@ mod tests {
     fn every_form_of_line_is_classified() {
         assert_eq!(Line::read("12|t|A|B\tC"), Line::Title("12", "A|B\tC"));
         assert_eq!(Line::read("12|a|"), Line::Abstract("12", ""));
-        let Line::Mention(mention) = Line::read("12\t0\t5\tfe|t|r\tT038\tUMLS:C1") else { panic!("a mention") };
-        assert_eq!((mention.doc_id, mention.start, mention.end, mention.text), ("12", 0, 5, "fe|t|r"));
+        let Line::Mention(mention) = Line::read("12\t0\t5\tfe|t|r\tT038\tUMLS:C1") else {
+            panic!("a mention")
+        };
+        assert_eq!(
+            (mention.doc_id, mention.start, mention.end, mention.text),
+            ("12", 0, 5, "fe|t|r")
+        );
         assert_eq!((mention.types, mention.concept), ("T038", "UMLS:C1"));
-        let Line::Mention(bare) = Line::read("12\t0\t5\tfever") else { panic!("a mention") };
+        let Line::Mention(bare) = Line::read("12\t0\t5\tfever") else {
+            panic!("a mention")
+        };
         assert_eq!((bare.types, bare.concept), ("", ""));
         assert_eq!(Line::read("12\tCID\tD1\tD2"), Line::Relation);
         assert_eq!(Line::read(" "), Line::Blank);
-        for other in ["12\t-1\t5\tfever\tT038\tC1", "12|x|text", "plain words", "12\t0\t5"] {
+        for other in [
+            "12\t-1\t5\tfever\tT038\tC1",
+            "12|x|text",
+            "plain words",
+            "12\t0\t5",
+        ] {
             assert_eq!(Line::read(other), Line::Other, "{other}");
         }
     }
@@ -229,8 +272,16 @@ mod tests {
         ] {
             assert_eq!(ids(several, "Disease", "MESH:"), read, "{several}");
         }
-        let strings = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
-        assert_eq!(types_and_ids("T116, T123,Disease"), (strings(&["Disease"]), strings(&["T116", "T123"])));
+        let strings = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| text.to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            types_and_ids("T116, T123,Disease"),
+            (strings(&["Disease"]), strings(&["T116", "T123"]))
+        );
         assert_eq!(types_and_ids(""), (vec![], vec![]));
     }
 
@@ -242,24 +293,53 @@ mod tests {
             ("c|DEL|3_5|", "", "c|DEL|3_5|", None),
             ("|Allele|T|C/T", "", "|Allele|T|C/T", None),
             ("p|FS|R|97|G|11", "Variant", "p|FS|R|97|G|11", None),
-            ("p|SUB|V|600|E;RS#:113488022", "ProteinMutation", "p|SUB|V|600|E", Some("RS#:113488022")),
-            ("tmVar:p|SUB|V|600|E;HGVS:p.V600E", "", "tmVar:p|SUB|V|600|E", Some("HGVS:p.V600E")),
+            (
+                "p|SUB|V|600|E;RS#:113488022",
+                "ProteinMutation",
+                "p|SUB|V|600|E",
+                Some("RS#:113488022"),
+            ),
+            (
+                "tmVar:p|SUB|V|600|E;HGVS:p.V600E",
+                "",
+                "tmVar:p|SUB|V|600|E",
+                Some("HGVS:p.V600E"),
+            ),
             ("rs1800562", "SNP", "rs1800562", None),
         ] {
-            assert_eq!(Gold::read(field, types, "UMLS:"), Gold { ids: vec![id], annex }, "{field}");
+            assert_eq!(
+                Gold::read(field, types, "UMLS:"),
+                Gold {
+                    ids: vec![id],
+                    annex
+                },
+                "{field}"
+            );
         }
         assert_eq!(Gold::read("-", "SNP", "").ids, [""; 0]);
-        assert_eq!(Gold::read("rs1800562;rs1799945", "SNP", "").ids, ["rs1800562", "rs1799945"]);
+        assert_eq!(
+            Gold::read("rs1800562;rs1799945", "SNP", "").ids,
+            ["rs1800562", "rs1799945"]
+        );
         assert_eq!(Gold::read("c|d", "Disease", "").ids, ["c", "d"]);
     }
 
     #[test]
     fn suffix_is_removed_from_identifier() {
         let read = |field| Gold::read(field, "Gene", "MESH:");
-        assert_eq!(read("MESH:D005334*"), Gold { ids: vec!["D005334"], annex: Some("*") });
+        assert_eq!(
+            read("MESH:D005334*"),
+            Gold {
+                ids: vec!["D005334"],
+                annex: Some("*")
+            }
+        );
         assert_eq!(
             read("7124(Tax:9606);3553(Tax:9606)"),
-            Gold { ids: vec!["7124", "3553"], annex: Some("(Tax:9606)") }
+            Gold {
+                ids: vec!["7124", "3553"],
+                annex: Some("(Tax:9606)")
+            }
         );
         assert_eq!(read("D(1)").ids, ["D(1)"]);
     }
@@ -276,7 +356,12 @@ mod tests {
         ] {
             assert!(is_respelled(written, original), "{written} {original}");
         }
-        for (written, original) in [("Fever", "fever"), ("cough", "α cough"), ("IL-1b", "IL-1α"), ("", "é")] {
+        for (written, original) in [
+            ("Fever", "fever"),
+            ("cough", "α cough"),
+            ("IL-1b", "IL-1α"),
+            ("", "é"),
+        ] {
             assert!(!is_respelled(written, original), "{written} {original}");
         }
     }

@@ -22,12 +22,18 @@ pub struct SplitFiles {
 impl SplitFiles {
     /// Every split with its file.
     pub fn all(&self) -> [(&'static str, Option<&Path>); 3] {
-        [("train", self.train.as_deref()), ("dev", self.dev.as_deref()), ("test", self.test.as_deref())]
+        [
+            ("train", self.train.as_deref()),
+            ("dev", self.dev.as_deref()),
+            ("test", self.test.as_deref()),
+        ]
     }
 
     /// The splits with a file.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        self.all().into_iter().filter_map(|(split, file)| Some((split, file?)))
+        self.all()
+            .into_iter()
+            .filter_map(|(split, file)| Some((split, file?)))
     }
 }
 
@@ -74,7 +80,11 @@ impl Splits {
 
     /// The split of a document; `None` if no list has it.
     pub fn of(&self, doc_id: &str) -> Option<&'static str> {
-        if self.names == [ALL] { Some(ALL) } else { self.of.get(doc_id).copied() }
+        if self.names == [ALL] {
+            Some(ALL)
+        } else {
+            self.of.get(doc_id).copied()
+        }
     }
 
     /// The listed documents ordered by id.
@@ -93,17 +103,37 @@ mod tests {
         let (train, test) = (folder.path().join("train"), folder.path().join("test"));
         std::fs::write(&train, "1\r\n\n2\n2\n").expect("written");
         std::fs::write(&test, "3").expect("written");
-        let splits = Splits::read([("train", Some(&train)), ("dev", None), ("test", Some(&test))]).expect("readable");
+        let splits = Splits::read([
+            ("train", Some(&train)),
+            ("dev", None),
+            ("test", Some(&test)),
+        ])
+        .expect("readable");
         assert_eq!(splits.names(), ["train", "test"]);
-        assert_eq!(["1", "2", "3", "4"].map(|id| splits.of(id)), [Some("train"), Some("train"), Some("test"), None]);
+        assert_eq!(
+            ["1", "2", "3", "4"].map(|id| splits.of(id)),
+            [Some("train"), Some("train"), Some("test"), None]
+        );
         assert_eq!(splits.listed().count(), 3);
 
         std::fs::write(&test, "\n2\n").expect("written");
-        let error = Splits::read([("train", Some(&train)), ("dev", None), ("test", Some(&test))]).expect_err("twice");
+        let error = Splits::read([
+            ("train", Some(&train)),
+            ("dev", None),
+            ("test", Some(&test)),
+        ])
+        .expect_err("twice");
         assert!(
-            error.to_string().ends_with("line 2: expected each document in one list, found 2 in train and test"),
+            error
+                .to_string()
+                .ends_with("line 2: expected each document in one list, found 2 in train and test"),
             "{error}"
         );
-        assert_eq!(Splits::read([("train", None); 3]).expect("nothing to read").of("7"), Some(ALL));
+        assert_eq!(
+            Splits::read([("train", None); 3])
+                .expect("nothing to read")
+                .of("7"),
+            Some(ALL)
+        );
     }
 }

@@ -5,7 +5,9 @@
 
 use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT};
 use super::pubtator::NO_TEXT;
-use super::tac_files::{Answer, NIL, Query, answers, documents, files, knowledge_base, queries, stem};
+use super::tac_files::{
+    Answer, NIL, Query, answers, documents, files, knowledge_base, queries, stem,
+};
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, span_of};
 use crate::io::counter::Counter;
 use crate::io::files::read_text;
@@ -65,7 +67,13 @@ impl TaskFiles {
     pub fn inputs(&self) -> Vec<PathBuf> {
         let queries = self.questions.iter().map(|questions| &questions.queries);
         let answers = self.questions.iter().map(|questions| &questions.answers);
-        self.kb.iter().chain(&self.documents).chain(queries).chain(answers).cloned().collect()
+        self.kb
+            .iter()
+            .chain(&self.documents)
+            .chain(queries)
+            .chain(answers)
+            .cloned()
+            .collect()
     }
 }
 
@@ -81,17 +89,34 @@ struct AnsweredQuery {
 ///
 /// # Errors
 /// If a file cannot be read or is invalid, or the output cannot be written.
-pub fn read(task: &TaskFiles, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
+pub fn read(
+    task: &TaskFiles,
+    output: &mut OutputFolder,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<()> {
     let (mut corpus, mut answered) = (CorpusBuilder::default(), Vec::new());
     for questions in &task.questions {
         corpus.split(questions.split);
         let answers = answers(&questions.answers, counter)?;
-        answered.extend(joined(questions.split, queries(&questions.queries, counter)?, answers, report));
+        answered.extend(joined(
+            questions.split,
+            queries(&questions.queries, counter)?,
+            answers,
+            report,
+        ));
     }
     let sources = documents(&task.documents, report)?;
     let mut concepts = ConceptSet::default();
     let mut tables = 0;
-    for path in task.kb.iter().map(|path| files(path)).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+    for path in task
+        .kb
+        .iter()
+        .map(|path| files(path))
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+    {
         // A given file is read regardless of its name; a folder may hold others, such as a README or schema.
         if task.kb.contains(&path) || stem(&path, &[".xml"]).is_some() {
             tables += 1;
@@ -99,39 +124,64 @@ pub fn read(task: &TaskFiles, output: &mut OutputFolder, report: &mut Report, co
         }
     }
     if tables == 0 {
-        let names: Vec<_> = task.kb.iter().map(|path| path.display().to_string()).collect();
-        return Err(Error::input(format!("{}: expected a knowledge base (.xml), found none", names.join(", "))));
+        let names: Vec<_> = task
+            .kb
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        return Err(Error::input(format!(
+            "{}: expected a knowledge base (.xml), found none",
+            names.join(", ")
+        )));
     }
 
     let mut by_document: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, one) in answered.iter().enumerate() {
         by_document.entry(&one.query.doc_id).or_default().push(at);
     }
-    for id in sources.keys().filter(|id| !by_document.contains_key(id.as_str())) {
+    for id in sources
+        .keys()
+        .filter(|id| !by_document.contains_key(id.as_str()))
+    {
         report.note(NOT_ASKED, || id.clone());
     }
     let mut placed: Vec<Option<CorpusMention>> = answered.iter().map(|_| None).collect();
     for (doc_id, queries) in by_document {
         crate::io::interrupt::check()?;
-        let answered: Vec<(usize, &AnsweredQuery)> =
-            queries.iter().filter_map(|at| Some((*at, answered.get(*at)?))).collect();
+        let answered: Vec<(usize, &AnsweredQuery)> = queries
+            .iter()
+            .filter_map(|at| Some((*at, answered.get(*at)?)))
+            .collect();
         let Some(path) = sources.get(doc_id) else {
             for (_, AnsweredQuery { query, .. }) in answered {
-                report.skip(NO_DOCUMENT, || format!("{} {} document {doc_id}", query.place, query.id));
+                report.skip(NO_DOCUMENT, || {
+                    format!("{} {} document {doc_id}", query.place, query.id)
+                });
             }
             continue;
         };
         let text = read_text(path)?;
         let offsets = Offsets::new(&text);
         for (at, one) in &answered {
-            if let (Some(to), Some(mention)) = (placed.get_mut(*at), mention(&text, &offsets, one, &concepts, report)) {
+            if let (Some(to), Some(mention)) = (
+                placed.get_mut(*at),
+                mention(&text, &offsets, one, &concepts, report),
+            ) {
                 *to = Some(mention);
             }
         }
         let splits: BTreeSet<&str> = answered.iter().map(|(_, one)| one.split).collect();
         // A document of several splits is assigned to none.
-        let split = splits.first().filter(|_| splits.len() == 1).map(|split| (*split).to_owned());
-        let document = Document { doc_id: doc_id.to_owned(), text, split, domain: None };
+        let split = splits
+            .first()
+            .filter(|_| splits.len() == 1)
+            .map(|split| (*split).to_owned());
+        let document = Document {
+            doc_id: doc_id.to_owned(),
+            text,
+            split,
+            domain: None,
+        };
         corpus.document(document, report, || path.display().to_string());
     }
     for (one, mention) in answered.iter().zip(placed) {
@@ -144,11 +194,18 @@ pub fn read(task: &TaskFiles, output: &mut OutputFolder, report: &mut Report, co
 }
 
 /// Joins the queries of a split with their answers, in the order of the queries.
-fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report: &mut Report) -> Vec<AnsweredQuery> {
+fn joined(
+    split: &'static str,
+    queries: Vec<Query>,
+    answers: Vec<Answer>,
+    report: &mut Report,
+) -> Vec<AnsweredQuery> {
     let mut by_query: BTreeMap<String, Answer> = BTreeMap::new();
     for answer in answers {
         if by_query.contains_key(&answer.query) {
-            report.skip(SECOND_ANSWER, || format!("{} {}", answer.place, answer.query));
+            report.skip(SECOND_ANSWER, || {
+                format!("{} {}", answer.place, answer.query)
+            });
         } else {
             by_query.insert(answer.query.clone(), answer);
         }
@@ -163,7 +220,11 @@ fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report
                 match answer {
                     _ if query.name.trim().is_empty() => report.skip(NO_TEXT, example),
                     None => report.skip(NO_ANSWER, example),
-                    Some(answer) => answered.push(AnsweredQuery { split, query, answer }),
+                    Some(answer) => answered.push(AnsweredQuery {
+                        split,
+                        query,
+                        answer,
+                    }),
                 }
             }
         }
@@ -171,7 +232,9 @@ fn joined(split: &'static str, queries: Vec<Query>, answers: Vec<Answer>, report
     let mut unknown: Vec<Answer> = by_query.into_values().collect();
     unknown.sort_by(|a, b| a.query.cmp(&b.query));
     for answer in unknown {
-        report.skip(UNKNOWN_QUERY, || format!("{} {}", answer.place, answer.query));
+        report.skip(UNKNOWN_QUERY, || {
+            format!("{} {}", answer.place, answer.query)
+        });
     }
     answered
 }
@@ -194,8 +257,20 @@ fn mention(
             return None;
         }
     };
-    let (doc_id, text, types) = (query.doc_id.clone(), found.to_owned(), answer.kind.iter().cloned().collect());
-    Some(CorpusMention { doc_id, start, end, text, id, types, ..CorpusMention::default() })
+    let (doc_id, text, types) = (
+        query.doc_id.clone(),
+        found.to_owned(),
+        answer.kind.iter().cloned().collect(),
+    );
+    Some(CorpusMention {
+        doc_id,
+        start,
+        end,
+        text,
+        id,
+        types,
+        ..CorpusMention::default()
+    })
 }
 
 /// The code points and text of a query's name; `None` if it cannot be located.
@@ -208,11 +283,17 @@ fn placed<'a>(
     let example = || format!("{} {} {:?}", query.place, query.id, query.name);
     let Some((first, last)) = query.ends else {
         let Some((start, found)) = first_place(text, &query.name) else {
-            report.skip(NO_PLACE, || format!("{} document {}", example(), query.doc_id));
+            report.skip(NO_PLACE, || {
+                format!("{} document {}", example(), query.doc_id)
+            });
             return None;
         };
         report.note(FIRST_PLACE, example);
-        return Some((offsets.code_point(start), offsets.code_point(start + found.len()), found));
+        return Some((
+            offsets.code_point(start),
+            offsets.code_point(start + found.len()),
+            found,
+        ));
     };
     let cut = |end: usize| span_of(text, offsets, first, end).map(|(_, found)| found);
     // Prefer an exact match to a normalised one, and the documented inclusive end to an exclusive one.
@@ -230,12 +311,17 @@ fn placed<'a>(
     match cut(last.saturating_add(1)) {
         None if first <= last => {
             let length = offsets.code_point(text.len());
-            report.skip(BEYOND, || format!("{} {first}..={last} of {length} characters", example()));
+            report.skip(BEYOND, || {
+                format!("{} {first}..={last} of {length} characters", example())
+            });
         }
         found => {
             let found = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
             report.skip(MISPLACED, || {
-                format!("{} {} {first}..={last}: expected {:?}, found {found}", query.place, query.id, query.name)
+                format!(
+                    "{} {} {first}..={last}: expected {:?}, found {found}",
+                    query.place, query.id, query.name
+                )
             });
         }
     }
@@ -244,34 +330,62 @@ fn placed<'a>(
 
 /// Whether a document's text equals a name up to white space and XML entities.
 fn is_same(found: &str, name: &str) -> bool {
-    let plain = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
-    let plain = plain.iter().fold(found.to_owned(), |text, (entity, letter)| text.replace(entity, letter));
-    found.trim() == found && [found, &plain].iter().any(|text| single_spaced(text) == single_spaced(name))
+    let plain = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&amp;", "&"),
+    ];
+    let plain = plain
+        .iter()
+        .fold(found.to_owned(), |text, (entity, letter)| {
+            text.replace(entity, letter)
+        });
+    found.trim() == found
+        && [found, &plain]
+            .iter()
+            .any(|text| single_spaced(text) == single_spaced(name))
 }
 
 /// The first occurrence of a name, preferably as whole words: its byte offset and text.
 fn first_place<'a>(text: &'a str, name: &str) -> Option<(usize, &'a str)> {
-    let escaped = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let places = [name, &escaped].into_iter().flat_map(|name| places(text, name)).collect::<Vec<_>>();
+    let escaped = name
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let places = [name, &escaped]
+        .into_iter()
+        .flat_map(|name| places(text, name))
+        .collect::<Vec<_>>();
     let is_word = |(start, found): &&(usize, &str)| {
         let end = start + found.len();
         let before = text.get(..*start).and_then(|left| left.chars().next_back());
         let after = text.get(end..).and_then(|right| right.chars().next());
         !before.into_iter().chain(after).any(char::is_alphanumeric)
     };
-    places.iter().filter(is_word).min().or_else(|| places.iter().min()).copied()
+    places
+        .iter()
+        .filter(is_word)
+        .min()
+        .or_else(|| places.iter().min())
+        .copied()
 }
 
 /// All occurrences of a name, with white space of any width between its words.
 fn places<'a>(text: &'a str, name: &str) -> Vec<(usize, &'a str)> {
     let mut words = name.split_whitespace();
-    let Some(first) = words.next() else { return Vec::new() };
+    let Some(first) = words.next() else {
+        return Vec::new();
+    };
     let rest: Vec<&str> = words.collect();
     let whole = |(start, _): (usize, &str)| {
         let mut left = text.get(start + first.len()..)?;
         for word in &rest {
             let next = left.trim_start();
-            left = next.strip_prefix(word).filter(|_| next.len() < left.len())?;
+            left = next
+                .strip_prefix(word)
+                .filter(|_| next.len() < left.len())?;
         }
         Some((start, text.get(start..text.len() - left.len())?))
     };

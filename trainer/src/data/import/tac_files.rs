@@ -81,16 +81,26 @@ pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
             let text = elements.text()?;
             fields.insert(field.name, text);
         }
-        let Some(id) = element.attribute("id").map(str::trim).filter(|id| !id.is_empty()) else {
+        let Some(id) = element
+            .attribute("id")
+            .map(str::trim)
+            .filter(|id| !id.is_empty())
+        else {
             return Err(elements.error_at(element.line, "expected <query id=\"...\">, found no id"));
         };
-        let missing =
-            |field: &str| elements.error_at(element.line, &format!("query {id}: expected <{field}>, found none"));
+        let missing = |field: &str| {
+            elements.error_at(
+                element.line,
+                &format!("query {id}: expected <{field}>, found none"),
+            )
+        };
         let offset = |field: &str| match fields.get(field).map(|text| (text, text.trim().parse())) {
             None => Ok(None),
             Some((_, Ok(number))) => Ok(Some(number)),
             Some((text, Err(_))) => {
-                let what = format!("query {id}: expected a number of a character in <{field}>, found {text:?}");
+                let what = format!(
+                    "query {id}: expected a number of a character in <{field}>, found {text:?}"
+                );
                 Err(elements.error_at(element.line, &what))
             }
         };
@@ -103,7 +113,11 @@ pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
         queries.push(Query {
             id: id.to_owned(),
             name: fields.remove("name").ok_or_else(|| missing("name"))?,
-            doc_id: fields.remove("docid").ok_or_else(|| missing("docid"))?.trim().to_owned(),
+            doc_id: fields
+                .remove("docid")
+                .ok_or_else(|| missing("docid"))?
+                .trim()
+                .to_owned(),
             ends,
             place: format!("{}:{}", path.display(), element.line),
         });
@@ -125,12 +139,24 @@ pub fn answers(path: &Path, counter: &mut Counter) -> Result<Vec<Answer>> {
         match columns.as_slice() {
             [""] => {}
             [first, ..] if number == 1 && first.to_lowercase().replace(' ', "_") == "query_id" => {}
-            [query, entity, rest @ ..] if rest.len() <= 3 && !query.is_empty() && !entity.is_empty() => {
-                let kind = rest.first().filter(|kind| !kind.is_empty() && **kind != UNKNOWN_TYPE);
+            [query, entity, rest @ ..]
+                if rest.len() <= 3 && !query.is_empty() && !entity.is_empty() =>
+            {
+                let kind = rest
+                    .first()
+                    .filter(|kind| !kind.is_empty() && **kind != UNKNOWN_TYPE);
                 let place = format!("{}:{number}", path.display());
-                let (query, entity, kind) =
-                    ((*query).to_owned(), (*entity).to_owned(), kind.map(|kind| (*kind).to_owned()));
-                answers.push(Answer { query, entity, kind, place });
+                let (query, entity, kind) = (
+                    (*query).to_owned(),
+                    (*entity).to_owned(),
+                    kind.map(|kind| (*kind).to_owned()),
+                );
+                answers.push(Answer {
+                    query,
+                    entity,
+                    kind,
+                    place,
+                });
             }
             columns => {
                 return Err(Error::input(format!(
@@ -159,16 +185,30 @@ pub fn knowledge_base(
         counter.step();
         crate::io::interrupt::check()?;
         let place = || format!("{}:{}", path.display(), element.line);
-        let given = |name: &str| element.attribute(name).map(str::trim).filter(|text| !text.is_empty());
+        let given = |name: &str| {
+            element
+                .attribute(name)
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
+        };
         // Wikipedia titles have underscores for spaces.
         let title = given("wiki_title").map(|title| title.replace('_', " "));
         let mut concept = Concept {
             id: given("id").unwrap_or_default().to_owned(),
-            name: given("name").map(str::to_owned).or_else(|| title.clone()).unwrap_or_default(),
-            types: given("type").filter(|kind| *kind != UNKNOWN_TYPE).into_iter().map(str::to_owned).collect(),
+            name: given("name")
+                .map(str::to_owned)
+                .or_else(|| title.clone())
+                .unwrap_or_default(),
+            types: given("type")
+                .filter(|kind| *kind != UNKNOWN_TYPE)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             ..Concept::default()
         };
-        concept.synonyms.extend(title.filter(|title| *title != concept.name.replace('_', " ")));
+        concept
+            .synonyms
+            .extend(title.filter(|title| *title != concept.name.replace('_', " ")));
         while let Some(part) = elements.child()? {
             match part.name.as_str() {
                 "facts" => facts(&mut elements, &part, &mut concept, report, &place)?,
@@ -193,7 +233,11 @@ fn facts(
     while let Some(fact) = named(elements, "fact")? {
         let value = elements.text()?;
         let name = fact.attribute("name").unwrap_or_default();
-        let letters: String = name.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
+        let letters: String = name
+            .chars()
+            .filter(|c| c.is_alphabetic())
+            .flat_map(char::to_lowercase)
+            .collect();
         match name {
             "synonym" if ours => concept.synonyms.push(value),
             "type" if ours => concept.types.push(value),
@@ -210,9 +254,10 @@ fn facts(
 /// The next child element, which must have this name.
 fn named(elements: &mut Elements, name: &str) -> Result<Option<Element>> {
     match elements.child()? {
-        Some(found) if found.name != name => {
-            Err(elements.error_at(found.line, &format!("expected <{name}>, found <{}>", found.name)))
-        }
+        Some(found) if found.name != name => Err(elements.error_at(
+            found.line,
+            &format!("expected <{name}>, found <{}>", found.name),
+        )),
         found => Ok(found),
     }
 }
@@ -223,7 +268,10 @@ fn named(elements: &mut Elements, name: &str) -> Result<Option<Element>> {
 /// If the path does not exist or cannot be listed.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
+    for entry in walkdir::WalkDir::new(path)
+        .follow_links(true)
+        .sort_by_file_name()
+    {
         let entry = entry.map_err(|cause| walk_error(path, cause))?;
         if entry.file_type().is_file() {
             files.push(entry.into_path());
@@ -235,7 +283,10 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
 /// A file name without compression suffix and one of `endings`; `None` if it has none of them.
 pub fn stem<'a>(path: &'a Path, endings: &[&str]) -> Option<&'a str> {
     let name = path.file_name()?.to_str()?;
-    endings.iter().find_map(|ending| unpacked(name).strip_suffix(ending)).filter(|stem| !stem.is_empty())
+    endings
+        .iter()
+        .find_map(|ending| unpacked(name).strip_suffix(ending))
+        .filter(|stem| !stem.is_empty())
 }
 
 /// The source documents below some folders by identifier.
@@ -244,20 +295,36 @@ pub fn stem<'a>(path: &'a Path, endings: &[&str]) -> Option<&'a str> {
 /// If a folder cannot be listed, or no document is found.
 pub fn documents(folders: &[PathBuf], report: &mut Report) -> Result<BTreeMap<String, PathBuf>> {
     let mut documents: BTreeMap<String, PathBuf> = BTreeMap::new();
-    for path in folders.iter().map(|folder| files(folder)).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-        let Some(id) = stem(&path, &[".xml", ".sgm", ".sgml", ".txt"]).map(str::to_owned) else { continue };
+    for path in folders
+        .iter()
+        .map(|folder| files(folder))
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+    {
+        let Some(id) = stem(&path, &[".xml", ".sgm", ".sgml", ".txt"]).map(str::to_owned) else {
+            continue;
+        };
         match documents.entry(id) {
             Entry::Vacant(free) => {
                 free.insert(path);
             }
             Entry::Occupied(taken) => {
-                report.note(TWO_FILES, || format!("{} at {}", taken.key(), path.display()));
+                report.note(TWO_FILES, || {
+                    format!("{} at {}", taken.key(), path.display())
+                });
             }
         }
     }
     if documents.is_empty() {
-        let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        return Err(Error::input(format!("{}: expected documents (.xml, .sgm or .txt), found none", names.join(", "))));
+        let names: Vec<_> = folders
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect();
+        return Err(Error::input(format!(
+            "{}: expected documents (.xml, .sgm or .txt), found none",
+            names.join(", ")
+        )));
     }
     Ok(documents)
 }
@@ -270,7 +337,10 @@ mod tests {
     fn identifiers_are_file_names_without_endings() {
         let endings = [".xml", ".sgm", ".txt"];
         for (name, id) in [
-            ("a/AFP_ENG.0001.LDC2009T13.sgm", Some("AFP_ENG.0001.LDC2009T13")),
+            (
+                "a/AFP_ENG.0001.LDC2009T13.sgm",
+                Some("AFP_ENG.0001.LDC2009T13"),
+            ),
             ("a.xml.gz", Some("a")),
             ("a.xml.txt", Some("a.xml")),
             ("README", None),

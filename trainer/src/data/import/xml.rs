@@ -20,7 +20,10 @@ pub struct Element {
 impl Element {
     /// The value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.attributes
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -36,11 +39,18 @@ impl Elements {
     /// # Errors
     /// If it cannot be opened, is no XML or has another root.
     pub fn open(path: &Path, root: &str) -> Result<Self> {
-        let config = ParserConfig2::new().cdata_to_characters(true).allow_multiple_root_elements(false);
-        let mut elements = Self { name: path.display().to_string(), reader: config.create_reader(open(path)?) };
+        let config = ParserConfig2::new()
+            .cdata_to_characters(true)
+            .allow_multiple_root_elements(false);
+        let mut elements = Self {
+            name: path.display().to_string(),
+            reader: config.create_reader(open(path)?),
+        };
         match elements.child()? {
             Some(found) if found.name == root => Ok(elements),
-            Some(found) => Err(elements.error(&format!("expected <{root}>, found <{}>", found.name))),
+            Some(found) => {
+                Err(elements.error(&format!("expected <{root}>, found <{}>", found.name)))
+            }
             None => Err(elements.error(&format!("expected <{root}>, found nothing"))),
         }
     }
@@ -52,15 +62,28 @@ impl Elements {
     pub fn child(&mut self) -> Result<Option<Element>> {
         loop {
             match self.event()? {
-                XmlEvent::StartElement { name, attributes, .. } => {
-                    let attributes = attributes.into_iter().map(|one| (one.name.local_name, one.value)).collect();
-                    return Ok(Some(Element { name: name.local_name, line: self.line(), attributes }));
+                XmlEvent::StartElement {
+                    name, attributes, ..
+                } => {
+                    let attributes = attributes
+                        .into_iter()
+                        .map(|one| (one.name.local_name, one.value))
+                        .collect();
+                    return Ok(Some(Element {
+                        name: name.local_name,
+                        line: self.line(),
+                        attributes,
+                    }));
                 }
                 XmlEvent::EndElement { .. } | XmlEvent::EndDocument => return Ok(None),
                 XmlEvent::Characters(text) if !text.trim().is_empty() => {
                     // The position is that of the preceding white space.
                     let before = text.len() - text.trim_start().len();
-                    let lines = text.bytes().take(before).filter(|byte| *byte == b'\n').count();
+                    let lines = text
+                        .bytes()
+                        .take(before)
+                        .filter(|byte| *byte == b'\n')
+                        .count();
                     let text: String = text.trim().chars().take(40).collect();
                     let what = format!("expected an element, found the text {text:?}");
                     return Err(self.error_at(self.line() + lines as u64, &what));
@@ -95,7 +118,10 @@ impl Elements {
     pub fn finish(mut self) -> Result<()> {
         match self.child()? {
             None => Ok(()),
-            Some(found) => Err(self.error(&format!("expected the end of the file, found <{}>", found.name))),
+            Some(found) => Err(self.error(&format!(
+                "expected the end of the file, found <{}>",
+                found.name
+            ))),
         }
     }
 
@@ -117,7 +143,9 @@ impl Elements {
         self.reader.next().map_err(|cause| {
             let line = cause.position().row + 1;
             let why = match cause.kind() {
-                ErrorKind::Io(why) => return Error::io(format!("reading {} (line {line}): {why}", self.name)),
+                ErrorKind::Io(why) => {
+                    return Error::io(format!("reading {} (line {line}): {why}", self.name));
+                }
                 ErrorKind::Syntax(why) => why.replace('\n', " "),
                 ErrorKind::Utf8(why) => why.to_string(),
                 ErrorKind::UnexpectedEof => "the file ends within an element".to_owned(),
@@ -139,13 +167,20 @@ mod tests {
 
     #[test]
     fn elements_have_attributes_and_text() {
-        let file = file("<?xml version=\"1.0\"?>\n<a>\n <b n=\"1 &amp; 2\">x<i>é</i><![CDATA[<y>]]></b><c/>\n</a>\n");
+        let file = file(
+            "<?xml version=\"1.0\"?>\n<a>\n <b n=\"1 &amp; 2\">x<i>é</i><![CDATA[<y>]]></b><c/>\n</a>\n",
+        );
         let mut elements = Elements::open(file.path(), "a").expect("readable");
         let b = elements.child().expect("read").expect("there");
-        assert_eq!((b.name.as_str(), b.line, b.attribute("n"), b.attribute("m")), ("b", 3, Some("1 & 2"), None));
+        assert_eq!(
+            (b.name.as_str(), b.line, b.attribute("n"), b.attribute("m")),
+            ("b", 3, Some("1 & 2"), None)
+        );
         assert_eq!(elements.text().expect("read"), "xé<y>");
         assert_eq!(elements.child().expect("read").expect("there").name, "c");
-        assert!(elements.child().expect("read").is_none() && elements.child().expect("read").is_none());
+        assert!(
+            elements.child().expect("read").is_none() && elements.child().expect("read").is_none()
+        );
         elements.finish().expect("the end");
     }
 
@@ -164,7 +199,10 @@ mod tests {
             ("plain", "line 1: expected well-formed XML"),
             ("<a>\n<b>\n</a>", "line 3: expected well-formed XML"),
             ("<a>\n<b>", "line 2: expected well-formed XML"),
-            ("<a>\n\nwords</a>", "line 3: expected an element, found the text \"words\""),
+            (
+                "<a>\n\nwords</a>",
+                "line 3: expected an element, found the text \"words\"",
+            ),
             ("<a>&nope;</a>", "line 1: expected well-formed XML"),
             ("<a/>\n<a/>", "line 2: "),
         ] {

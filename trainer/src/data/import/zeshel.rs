@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Note on a mention whose world differs from that of its document.
-pub const OTHER_WORLD: &str = "mention whose document is of another world than it says (the document's counts)";
+pub const OTHER_WORLD: &str =
+    "mention whose document is of another world than it says (the document's counts)";
 
 /// A line of `documents/{world}.json`.
 #[derive(Deserialize)]
@@ -57,7 +58,12 @@ struct Waiting {
 ///
 /// # Errors
 /// If the folder lacks these files, a file cannot be read, a line is invalid, or the output cannot be written.
-pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, counter: &mut Counter) -> Result<()> {
+pub fn read(
+    folder: &Path,
+    output: &mut OutputFolder,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<()> {
     let mut waiting: BTreeMap<String, Vec<Waiting>> = BTreeMap::new();
     let mut corpus = CorpusBuilder::default();
     let worlds = files(folder, "documents")?;
@@ -73,7 +79,11 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
             counter.step();
             if !line.trim().is_empty() {
                 let row: Row = record(line)?;
-                if let Some(world) = row.corpus.as_ref().filter(|world| !worlds.contains_key(*world)) {
+                if let Some(world) = row
+                    .corpus
+                    .as_ref()
+                    .filter(|world| !worlds.contains_key(*world))
+                {
                     let expected = folder.join("documents").join(format!("{world}.json"));
                     let expected = expected.display();
                     return Err(Error::input(format!(
@@ -81,8 +91,15 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
                     )));
                 }
                 let place = format!("{}:{number}", path.display());
-                let one = Waiting { split: split.to_owned(), place, row };
-                waiting.entry(one.row.context_document_id.clone()).or_default().push(one);
+                let one = Waiting {
+                    split: split.to_owned(),
+                    place,
+                    row,
+                };
+                waiting
+                    .entry(one.row.context_document_id.clone())
+                    .or_default()
+                    .push(one);
             }
             Ok(())
         })?;
@@ -96,18 +113,41 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
                 return Ok(());
             }
             let place = || format!("{}:{number}", path.display());
-            let Page { document_id, title, text } = record(line)?;
+            let Page {
+                document_id,
+                title,
+                text,
+            } = record(line)?;
             pages += 1;
             if let Some(mentions) = waiting.remove(&document_id) {
-                let elsewhere = |one: &&Waiting| one.row.corpus.as_ref().is_some_and(|other| *other != world);
+                let elsewhere =
+                    |one: &&Waiting| one.row.corpus.as_ref().is_some_and(|other| *other != world);
                 for Waiting { place, row, .. } in mentions.iter().filter(elsewhere) {
-                    report.note(OTHER_WORLD, || format!("{place} {:?}, document {document_id} of {world}", row.corpus));
+                    report.note(OTHER_WORLD, || {
+                        format!(
+                            "{place} {:?}, document {document_id} of {world}",
+                            row.corpus
+                        )
+                    });
                 }
-                let (words, offsets) = (text.split_whitespace().collect::<Vec<_>>(), Offsets::new(&text));
+                let (words, offsets) = (
+                    text.split_whitespace().collect::<Vec<_>>(),
+                    Offsets::new(&text),
+                );
                 let found = |mention| found(&text, &words, &offsets, &document_id, mention, report);
                 placed.extend(mentions.into_iter().filter_map(found));
-                let (doc_id, text, domain) = (document_id.clone(), text.clone(), Some(world.clone()));
-                corpus.document(Document { doc_id, text, split: None, domain }, report, place);
+                let (doc_id, text, domain) =
+                    (document_id.clone(), text.clone(), Some(world.clone()));
+                corpus.document(
+                    Document {
+                        doc_id,
+                        text,
+                        split: None,
+                        domain,
+                    },
+                    report,
+                    place,
+                );
             }
             let concept = Concept {
                 id: document_id,
@@ -120,16 +160,23 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
             Ok(())
         })?;
         if pages == 0 {
-            return Err(Error::input(format!("{}: expected pages of the world {world}, found none", path.display())));
+            return Err(Error::input(format!(
+                "{}: expected pages of the world {world}, found none",
+                path.display()
+            )));
         }
     }
     for Waiting { place, row, .. } in waiting.into_values().flatten() {
-        report.skip(UNKNOWN_DOCUMENT, || format!("{place} document {}", row.context_document_id));
+        report.skip(UNKNOWN_DOCUMENT, || {
+            format!("{place} document {}", row.context_document_id)
+        });
     }
     for (split, place, mention) in placed {
         match mention.id.as_deref() {
             Some(id) if concepts.has(id) => corpus.mention(&split, mention),
-            id => report.skip(UNKNOWN_CONCEPT, || format!("{place} {}", id.unwrap_or_default())),
+            id => report.skip(UNKNOWN_CONCEPT, || {
+                format!("{place} {}", id.unwrap_or_default())
+            }),
         }
     }
     concepts.write(output, report)?;
@@ -139,17 +186,27 @@ pub fn read(folder: &Path, output: &mut OutputFolder, report: &mut Report, count
 /// The files of one of the two folders by stem.
 fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
     let folder = folder.join(kind);
-    let entries = std::fs::read_dir(&folder).map_err(|cause| io_error("reading the folder", &folder, cause))?;
+    let entries = std::fs::read_dir(&folder)
+        .map_err(|cause| io_error("reading the folder", &folder, cause))?;
     let mut files = BTreeMap::new();
     for entry in entries {
-        let path = entry.map_err(|cause| io_error("reading the folder", &folder, cause))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let path = entry
+            .map_err(|cause| io_error("reading the folder", &folder, cause))?
+            .path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if let Some((stem, "json")) = unpacked(&name).split_once('.') {
             files.insert(stem.to_owned(), path);
         }
     }
     match files.is_empty() {
-        true => Err(Error::input(format!("{}: expected files such as train.json, found none", folder.display()))),
+        true => Err(Error::input(format!(
+            "{}: expected files such as train.json, found none",
+            folder.display()
+        ))),
         false => Ok(files),
     }
 }
@@ -167,7 +224,8 @@ fn found(
     let byte = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
     let span = (|| {
         let (first, last) = (words.get(row.start_index)?, words.get(row.end_index)?);
-        text.get(byte(first)..byte(last) + last.len()).map(|found| (byte(first), found))
+        text.get(byte(first)..byte(last) + last.len())
+            .map(|found| (byte(first), found))
     })();
     match span {
         Some((start, found)) if single_spaced(found) == single_spaced(&row.text) => {
@@ -183,9 +241,16 @@ fn found(
         }
         other => {
             let found = other.map_or("nothing".to_owned(), |(_, found)| format!("{found:?}"));
-            let Row { start_index, end_index, text, .. } = &row;
+            let Row {
+                start_index,
+                end_index,
+                text,
+                ..
+            } = &row;
             report.skip(MISPLACED, || {
-                format!("{place} words {start_index} to {end_index}: expected {text:?}, found {found}")
+                format!(
+                    "{place} words {start_index} to {end_index}: expected {text:?}, found {found}"
+                )
             });
             None
         }

@@ -66,8 +66,12 @@ const SPLITS: [&str; 3] = ["train", "dev", "test"];
 /// Whether a name given by the user means a concept's domain. A type may be given by its identifier.
 fn is_called(concept: &Concept, by: DomainOf, requested: &str) -> bool {
     let id = concept.type_ids.first().filter(|_| by == DomainOf::Type);
-    let names = [Some(domain_of(concept, by)), id.map(String::as_str)].into_iter().flatten();
-    names.map(str::to_lowercase).any(|name| !name.is_empty() && name == requested.to_lowercase())
+    let names = [Some(domain_of(concept, by)), id.map(String::as_str)]
+        .into_iter()
+        .flatten();
+    names
+        .map(str::to_lowercase)
+        .any(|name| !name.is_empty() && name == requested.to_lowercase())
 }
 
 /// Counts the domains and, if any are assigned to `dev` or `test`, writes the new corpus.
@@ -77,10 +81,15 @@ fn is_called(concept: &Concept, by: DomainOf, requested: &str) -> bool {
 pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
     let mut domains = count(material, worlds.by);
     assign(material, worlds, &mut domains)?;
-    let split_of: BTreeMap<&str, &str> =
-        domains.iter().map(|(name, counts)| (name.as_str(), counts.split.as_str())).collect();
-    let mut made: BTreeMap<&'static str, Vec<&CorpusMention>> =
-        [SPLITS.as_slice(), &[HELD_OUT]].concat().into_iter().map(|split| (split, Vec::new())).collect();
+    let split_of: BTreeMap<&str, &str> = domains
+        .iter()
+        .map(|(name, counts)| (name.as_str(), counts.split.as_str()))
+        .collect();
+    let mut made: BTreeMap<&'static str, Vec<&CorpusMention>> = [SPLITS.as_slice(), &[HELD_OUT]]
+        .concat()
+        .into_iter()
+        .map(|split| (split, Vec::new()))
+        .collect();
     let (mut left_out, mut without) = (0, 0);
     for split in &material.splits {
         for (mention, concept) in &split.mentions {
@@ -101,7 +110,10 @@ pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
             }
         }
     }
-    let counts: BTreeMap<&'static str, usize> = made.iter().map(|(split, mentions)| (*split, mentions.len())).collect();
+    let counts: BTreeMap<&'static str, usize> = made
+        .iter()
+        .map(|(split, mentions)| (*split, mentions.len()))
+        .collect();
     let writes = !worlds.dev.is_empty() || !worlds.test.is_empty();
     if let Some(empty) = SPLITS.iter().find(|split| writes && counts[*split] == 0) {
         return Err(Error::input(format!(
@@ -109,9 +121,22 @@ pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
              splits, and leave some for training"
         )));
     }
-    let mut domains: Vec<WorldCounts> = domains.into_values().filter(|domain| domain.mentions != [0; 3]).collect();
-    domains.sort_by_key(|domain| (std::cmp::Reverse(domain.mentions.iter().sum::<usize>()), domain.domain.clone()));
-    let report = WorldsReport { domains, made: counts, left_out, without };
+    let mut domains: Vec<WorldCounts> = domains
+        .into_values()
+        .filter(|domain| domain.mentions != [0; 3])
+        .collect();
+    domains.sort_by_key(|domain| {
+        (
+            std::cmp::Reverse(domain.mentions.iter().sum::<usize>()),
+            domain.domain.clone(),
+        )
+    });
+    let report = WorldsReport {
+        domains,
+        made: counts,
+        left_out,
+        without,
+    };
     if writes {
         write(material, worlds, &made, &report)?;
     }
@@ -122,12 +147,25 @@ fn count(material: &Material, by: DomainOf) -> BTreeMap<String, WorldCounts> {
     let mut domains: BTreeMap<String, WorldCounts> = BTreeMap::new();
     for (_, concept) in material.kb.kb.iter() {
         let domain = domain_of(concept, by);
-        let new = || WorldCounts { domain: domain.to_owned(), split: "train".into(), ..WorldCounts::default() };
-        domains.entry(domain.to_owned()).or_insert_with(new).concepts += 1;
+        let new = || WorldCounts {
+            domain: domain.to_owned(),
+            split: "train".into(),
+            ..WorldCounts::default()
+        };
+        domains
+            .entry(domain.to_owned())
+            .or_insert_with(new)
+            .concepts += 1;
     }
     for split in &material.splits {
-        let Some(at) = SPLITS.iter().position(|name| *name == split.name) else { continue };
-        for concept in split.mentions.iter().filter_map(|(_, concept)| material.kb.kb.get((*concept)?)) {
+        let Some(at) = SPLITS.iter().position(|name| *name == split.name) else {
+            continue;
+        };
+        for concept in split
+            .mentions
+            .iter()
+            .filter_map(|(_, concept)| material.kb.kb.get((*concept)?))
+        {
             if let Some(counts) = domains.get_mut(domain_of(concept, by)) {
                 counts.mentions[at] += 1;
             }
@@ -137,20 +175,34 @@ fn count(material: &Material, by: DomainOf) -> BTreeMap<String, WorldCounts> {
 }
 
 /// Assigns the given domains to their splits.
-fn assign(material: &Material, worlds: &Worlds, domains: &mut BTreeMap<String, WorldCounts>) -> Result<()> {
+fn assign(
+    material: &Material,
+    worlds: &Worlds,
+    domains: &mut BTreeMap<String, WorldCounts>,
+) -> Result<()> {
     for (split, requested) in [("dev", &worlds.dev), ("test", &worlds.test)] {
         let named = |name: &str| {
-            let (_, concept) = material.kb.kb.iter().find(|(_, concept)| is_called(concept, worlds.by, name))?;
+            let (_, concept) = material
+                .kb
+                .kb
+                .iter()
+                .find(|(_, concept)| is_called(concept, worlds.by, name))?;
             Some(domain_of(concept, worlds.by))
         };
         let unknown = |requested: &str| {
             Error::input(format!(
                 "--{split}: expected the first {} of a concept, found {requested:?}; run without --dev, --test and --out to list the domains",
-                if worlds.by == DomainOf::Type { "semantic type" } else { "source" }
+                if worlds.by == DomainOf::Type {
+                    "semantic type"
+                } else {
+                    "source"
+                }
             ))
         };
         for domain in listed(requested, named, unknown)? {
-            let Some(counts) = domains.get_mut(domain) else { continue };
+            let Some(counts) = domains.get_mut(domain) else {
+                continue;
+            };
             if counts.split != "train" {
                 return Err(Error::input(format!(
                     "--{split}: expected each domain once, but {domain:?} is already assigned to {}",
@@ -169,13 +221,23 @@ fn write(
     made: &BTreeMap<&str, Vec<&CorpusMention>>,
     report: &WorldsReport,
 ) -> Result<()> {
-    let mut output = OutputFolder::new(&worlds.out, "domains.json", [worlds.corpus.as_path(), worlds.kb.as_path()])?;
+    let mut output = OutputFolder::new(
+        &worlds.out,
+        "domains.json",
+        [worlds.corpus.as_path(), worlds.kb.as_path()],
+    )?;
     output.write("documents.jsonl", |out| {
         let mut written = HashSet::new();
         for document in material.splits.iter().flat_map(|split| &split.documents) {
             if written.insert(document.doc_id.as_str()) {
                 // A document of the test split also has mentions of `heldout`, so it is assigned to no split.
-                write_line(out, &crate::data::corpus::Document { split: None, ..document.clone() })?;
+                write_line(
+                    out,
+                    &crate::data::corpus::Document {
+                        split: None,
+                        ..document.clone()
+                    },
+                )?;
             }
         }
         Ok(())
@@ -184,8 +246,13 @@ fn write(
     for (split, mentions) in made.iter().filter(|(_, mentions)| !mentions.is_empty()) {
         output.write(&format!("mentions.{split}.jsonl"), |out| {
             // The training concepts have changed.
-            let without = |mention: &&CorpusMention| CorpusMention { seen_in_train: None, ..(*mention).clone() };
-            mentions.iter().try_for_each(|mention| write_line(out, &without(mention)))
+            let without = |mention: &&CorpusMention| CorpusMention {
+                seen_in_train: None,
+                ..(*mention).clone()
+            };
+            mentions
+                .iter()
+                .try_for_each(|mention| write_line(out, &without(mention)))
         })?;
     }
     output.commit(report)
@@ -197,10 +264,26 @@ impl WorldsReport {
         let mut table = text_tables::table(["Domain", "Split", "Concepts", "train", "dev", "test"]);
         for domain in &self.domains {
             let [train, dev, test] = domain.mentions.map(|count| count.to_string());
-            let name = if domain.domain.is_empty() { "(none)".to_owned() } else { domain.domain.clone() };
-            table.add_row([name, domain.split.clone(), domain.concepts.to_string(), train, dev, test]);
+            let name = if domain.domain.is_empty() {
+                "(none)".to_owned()
+            } else {
+                domain.domain.clone()
+            };
+            table.add_row([
+                name,
+                domain.split.clone(),
+                domain.concepts.to_string(),
+                train,
+                dev,
+                test,
+            ]);
         }
-        let made = self.made.iter().map(|(split, count)| format!("{split} {count}")).collect::<Vec<_>>().join(", ");
+        let made = self
+            .made
+            .iter()
+            .map(|(split, count)| format!("{split} {count}"))
+            .collect::<Vec<_>>()
+            .join(", ");
         format!(
             "{table}\nmentions: {made}; {} whose domain and document belong to different splits, {} without a concept of the \
              knowledge base",
@@ -220,12 +303,14 @@ mod tests {
 {"id":"D2","name":"heart","types":["Organ, or Part","Sign"],"type_ids":["T3","T1"]}"#;
 
     fn corpus(folder: &Path) -> Material {
-        let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("written");
+        let put =
+            |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("written");
         put("kb.jsonl", KB);
         let (mut documents, all) = (String::new(), ["D0", "D1", "D2", "X"]);
         for (doc_id, split) in [("a", "train"), ("b", "dev"), ("c", "test")] {
             let text = "fever aspirin heart thing";
-            documents += &format!("{{\"doc_id\":\"{doc_id}\",\"split\":\"{split}\",\"text\":\"{text}\"}}\n");
+            documents +=
+                &format!("{{\"doc_id\":\"{doc_id}\",\"split\":\"{split}\",\"text\":\"{text}\"}}\n");
             let places = [(0, 5), (6, 13), (14, 19), (20, 25)].iter().zip(all);
             let lines = places.map(|((start, end), id)| {
                 format!(
@@ -233,7 +318,10 @@ mod tests {
                     &text[*start..*end]
                 )
             });
-            put(&format!("mentions.{split}.jsonl"), &lines.collect::<String>());
+            put(
+                &format!("mentions.{split}.jsonl"),
+                &lines.collect::<String>(),
+            );
         }
         put("documents.jsonl", &documents);
         Material::read(folder, &folder.join("kb.jsonl"), "train").expect("sound")
@@ -244,7 +332,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let material = corpus(folder.path());
         let out = folder.path().join("worlds");
-        let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let words = |list: &[&str]| {
+            list.iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
         let worlds = |dev: &[&str], test: &[&str]| Worlds {
             corpus: folder.path().to_owned(),
             kb: folder.path().join("kb.jsonl"),
@@ -255,43 +347,80 @@ mod tests {
         };
         // Case-insensitive identifiers and names, also with commas. The heart's first type is organ.
         let report = by_domain(&material, &worlds(&["T2"], &["organ, or part"])).expect("made");
-        assert_eq!(report.made, BTreeMap::from([("dev", 1), ("heldout", 1), ("test", 1), ("train", 1)]));
+        assert_eq!(
+            report.made,
+            BTreeMap::from([("dev", 1), ("heldout", 1), ("test", 1), ("train", 1)])
+        );
         assert_eq!((report.left_out, report.without), (5, 3));
         assert!(report.text().contains("Organ"), "{}", report.text());
-        let own = Worlds { out: folder.path().to_owned(), ..worlds(&["T2"], &["T3"]) };
+        let own = Worlds {
+            out: folder.path().to_owned(),
+            ..worlds(&["T2"], &["T3"])
+        };
         assert!(
-            by_domain(&material, &own).expect_err("its own folder").to_string().contains("this folder is an input")
+            by_domain(&material, &own)
+                .expect_err("its own folder")
+                .to_string()
+                .contains("this folder is an input")
         );
         let record = std::fs::read_to_string(out.join("domains.json")).expect("the record");
-        assert!(record.contains("\"left_out\": 5") && record.contains("mentions.heldout.jsonl"), "{record}");
+        assert!(
+            record.contains("\"left_out\": 5") && record.contains("mentions.heldout.jsonl"),
+            "{record}"
+        );
         let kb = &material.kb.kb;
         let training = TrainingSplit::read(&out, "train").expect("read");
         let read = |split: &str| Split::read(&out, split, 1, kb, Some(&training)).expect("read");
-        let of = |split: &str| read(split).mentions.iter().map(|gold| (gold.concept, gold.seen)).collect::<Vec<_>>();
+        let of = |split: &str| {
+            read(split)
+                .mentions
+                .iter()
+                .map(|gold| (gold.concept, gold.seen))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(of("test"), [(kb.find("D2"), Some(false))]);
         assert_eq!(of("dev"), [(kb.find("D1"), Some(false))]);
         assert_eq!(of(HELD_OUT), [(kb.find("D0"), Some(true))]);
 
         // No training domain in unseen texts: the split is not written, and one of an earlier run is removed.
         let mut few = corpus(folder.path());
-        few.splits.iter_mut().filter(|split| split.name == "test").for_each(|split| {
-            split
-                .mentions
-                .retain(|(_, concept)| concept.is_some_and(|at| kb.get(at).is_some_and(|one| one.id == "D2")));
-        });
+        few.splits
+            .iter_mut()
+            .filter(|split| split.name == "test")
+            .for_each(|split| {
+                split.mentions.retain(|(_, concept)| {
+                    concept.is_some_and(|at| kb.get(at).is_some_and(|one| one.id == "D2"))
+                });
+            });
         by_domain(&few, &worlds(&["T2"], &["T3"])).expect("made");
-        assert!(out.join("mentions.test.jsonl").is_file() && !out.join("mentions.heldout.jsonl").exists());
+        assert!(
+            out.join("mentions.test.jsonl").is_file()
+                && !out.join("mentions.heldout.jsonl").exists()
+        );
 
         for (dev, test, message) in [
-            (&["T9"][..], &["T1"][..], "expected the first semantic type of a concept, found \"T9\""),
+            (
+                &["T9"][..],
+                &["T1"][..],
+                "expected the first semantic type of a concept, found \"T9\"",
+            ),
             (&["T1"], &["Sign"], "is already assigned to dev"),
             (&["T1"], &[], "found none for test"),
         ] {
-            let error = by_domain(&material, &worlds(dev, test)).expect_err("refused").to_string();
+            let error = by_domain(&material, &worlds(dev, test))
+                .expect_err("refused")
+                .to_string();
             assert!(error.contains(message), "{error}");
         }
         // Without arguments domains are only counted.
         let report = by_domain(&material, &worlds(&[], &[])).expect("counted");
-        assert_eq!(report.domains.iter().map(|domain| domain.mentions).collect::<Vec<_>>(), [[1, 1, 1]; 3]);
+        assert_eq!(
+            report
+                .domains
+                .iter()
+                .map(|domain| domain.mentions)
+                .collect::<Vec<_>>(),
+            [[1, 1, 1]; 3]
+        );
     }
 }

@@ -45,24 +45,49 @@ impl Material {
         let types = Types::new(&kb.kb);
         let mut splits = Vec::with_capacity(names.len());
         for name in names {
-            let Corpus { documents, mentions, report } = Corpus::read(corpus, &name)?;
+            let Corpus {
+                documents,
+                mentions,
+                report,
+            } = Corpus::read(corpus, &name)?;
             let found = |mention: CorpusMention| {
                 let concept = mention.id.as_deref().and_then(|id| kb.kb.find(id));
                 (mention, concept)
             };
-            let mentions = mentions.into_iter().map(|placed| found(placed.mention)).collect();
-            splits.push(SplitMentions { name, documents, mentions, report });
+            let mentions = mentions
+                .into_iter()
+                .map(|placed| found(placed.mention))
+                .collect();
+            splits.push(SplitMentions {
+                name,
+                documents,
+                mentions,
+                report,
+            });
         }
-        if splits.iter().all(|split| split.mentions.iter().all(|(_, concept)| concept.is_none())) {
-            return Err(Error::input("expected mentions with a concept of the knowledge base, found none"))
-                .context(|| corpus.display().to_string());
+        if splits
+            .iter()
+            .all(|split| split.mentions.iter().all(|(_, concept)| concept.is_none()))
+        {
+            return Err(Error::input(
+                "expected mentions with a concept of the knowledge base, found none",
+            ))
+            .context(|| corpus.display().to_string());
         }
-        Ok(Self { kb, types, splits, train: 0 })
+        Ok(Self {
+            kb,
+            types,
+            splits,
+            train: 0,
+        })
     }
 
     /// The concepts in training mentions.
     pub fn trained(&self) -> HashSet<ConceptId> {
-        let train = self.splits.get(self.train).map_or(&[][..], |split| &split.mentions);
+        let train = self
+            .splits
+            .get(self.train)
+            .map_or(&[][..], |split| &split.mentions);
         train.iter().filter_map(|(_, concept)| *concept).collect()
     }
 
@@ -81,9 +106,14 @@ impl Material {
 /// The splits in a corpus folder, the training split first.
 fn names(folder: &Path, train_split: &str) -> Result<Vec<String>> {
     let names = split_names(folder)?;
-    let (train, others): (Vec<String>, Vec<String>) = names.into_iter().partition(|name| name == train_split);
+    let (train, others): (Vec<String>, Vec<String>) =
+        names.into_iter().partition(|name| name == train_split);
     if train.is_empty() {
-        let there = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+        let there = if others.is_empty() {
+            "none".to_owned()
+        } else {
+            others.join(", ")
+        };
         return Err(Error::io(format!(
             "{}: expected mentions.{train_split}.jsonl (or .xz, .gz, .zst), found the splits {there}",
             folder.display()

@@ -16,6 +16,8 @@ mod types;
 pub use domains::{HELD_OUT, Worlds, WorldsReport, by_domain};
 pub use material::{Material, SplitMentions};
 pub use okb::{Okb, OkbReport, hold_out};
-pub use statistics::{Lengths, Overlap, OverlapOf, SplitStatistics, Statistics, Subset, TypeStatistics};
+pub use statistics::{
+    Lengths, Overlap, OverlapOf, SplitStatistics, Statistics, Subset, TypeStatistics,
+};
 pub use suggest::{Suggestion, TypeCounts, suggest};
 pub use types::{SemanticType, Types};

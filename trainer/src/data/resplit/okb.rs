@@ -57,23 +57,40 @@ pub struct OkbReport {
 /// If a type is unknown or has no concept, no mention stays linkable or becomes NIL, or the output folder is the corpus or
 /// has files of these names from elsewhere. Also if a file cannot be read or written.
 pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
-    let chosen = material.types.choose(&okb.types, &material.types_of_mentions())?;
-    let held: Vec<bool> =
-        material.types.of_concept.iter().map(|own| own.iter().any(|at| chosen.contains(at))).collect();
+    let chosen = material
+        .types
+        .choose(&okb.types, &material.types_of_mentions())?;
+    let held: Vec<bool> = material
+        .types
+        .of_concept
+        .iter()
+        .map(|own| own.iter().any(|at| chosen.contains(at)))
+        .collect();
     let statistics = Statistics::new(material, &chosen, &held);
     refuse_useless(material, &held, &statistics)?;
-    let mut output = OutputFolder::new(&okb.out, "okb.json", [okb.corpus.as_path(), okb.kb.as_path()])?;
+    let mut output = OutputFolder::new(
+        &okb.out,
+        "okb.json",
+        [okb.corpus.as_path(), okb.kb.as_path()],
+    )?;
     let kb_without_blake3 = write_kb(material, okb, &held, &mut output)?;
     write_corpus(material, &held, &mut output)?;
     let report = OkbReport {
         run: Run::here(),
-        types: chosen.iter().map(|at| material.types.all[*at].clone()).collect(),
+        types: chosen
+            .iter()
+            .map(|at| material.types.all[*at].clone())
+            .collect(),
         kb_blake3: material.kb.blake3.clone(),
         concepts_before: held.len(),
         concepts_held_out: held.iter().filter(|held| **held).count(),
         kb_without_blake3,
         statistics,
-        skipped: material.splits.iter().map(|split| (split.name.clone(), split.report.clone())).collect(),
+        skipped: material
+            .splits
+            .iter()
+            .map(|split| (split.name.clone(), split.report.clone()))
+            .collect(),
     };
     let text = report.text();
     output.write("okb.txt", |out| {
@@ -86,7 +103,9 @@ pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
 /// Refuses types that leave nothing to link or hold out nothing.
 fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -> Result<()> {
     if held.iter().all(|held| *held) {
-        return Err(Error::input("expected concepts of other types, found that every concept has one of these types"));
+        return Err(Error::input(
+            "expected concepts of other types, found that every concept has one of these types",
+        ));
     }
     if statistics.held_out.hits == 0 {
         return Err(Error::input(
@@ -94,7 +113,9 @@ fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -
         ));
     }
     for (split, statistics) in material.splits.iter().zip(&statistics.splits) {
-        if statistics.whole.mentions > 0 && statistics.held_out.mentions == statistics.whole.mentions {
+        if statistics.whole.mentions > 0
+            && statistics.held_out.mentions == statistics.whole.mentions
+        {
             return Err(Error::input(format!(
                 "expected linkable mentions in the split {}, found that all {} with a concept would become NIL",
                 split.name, statistics.whole.mentions
@@ -105,13 +126,20 @@ fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -
 }
 
 /// Writes kept and held-out lines of the concept table unchanged. Returns the hash of the kept lines.
-fn write_kb(material: &Material, okb: &Okb, held: &[bool], output: &mut OutputFolder) -> Result<String> {
+fn write_kb(
+    material: &Material,
+    okb: &Okb,
+    held: &[bool],
+    output: &mut OutputFolder,
+) -> Result<String> {
     #[derive(Deserialize)]
     struct Row {
         id: String,
     }
-    let held: HashSet<&str> =
-        (material.kb.kb.iter()).filter(|(at, _)| held[at.index()]).map(|(_, concept)| concept.id.as_str()).collect();
+    let held: HashSet<&str> = (material.kb.kb.iter())
+        .filter(|(at, _)| held[at.index()])
+        .map(|(_, concept)| concept.id.as_str())
+        .collect();
     let mut hash = blake3::Hasher::new();
     for (name, wanted) in [("kb.jsonl", false), ("held_out.jsonl", true)] {
         output.write(name, |out| {
@@ -127,13 +155,15 @@ fn write_kb(material: &Material, okb: &Okb, held: &[bool], output: &mut OutputFo
                 if !wanted {
                     hash.update(line.as_bytes()).update(b"\n");
                 }
-                writeln!(out, "{line}").map_err(|cause| Error::io("writing the concepts").caused_by(cause))
+                writeln!(out, "{line}")
+                    .map_err(|cause| Error::io("writing the concepts").caused_by(cause))
             })
         })?;
     }
     if let Some((_, text)) = concept_table::licences(&okb.kb)? {
         output.write(LICENCES, |out| {
-            out.write_all(text.as_bytes()).map_err(|cause| io_error("writing", Path::new(LICENCES), cause))
+            out.write_all(text.as_bytes())
+                .map_err(|cause| io_error("writing", Path::new(LICENCES), cause))
         })?;
     }
     Ok(hash.finalize().to_hex().to_string())
@@ -156,7 +186,13 @@ fn write_corpus(material: &Material, held: &[bool], output: &mut OutputFolder) -
             for (mention, concept) in &split.mentions {
                 let mut mention = mention.clone();
                 // The remaining concepts stay correct.
-                mention.other_ids.retain(|id| material.kb.kb.find(id).is_none_or(|concept| !held[concept.index()]));
+                mention.other_ids.retain(|id| {
+                    material
+                        .kb
+                        .kb
+                        .find(id)
+                        .is_none_or(|concept| !held[concept.index()])
+                });
                 if concept.is_some_and(|concept| held[concept.index()]) {
                     mention.id = mention.id.map(|id| format!("{NIL_LABEL}{id}"));
                 }

@@ -109,7 +109,10 @@ pub struct Lengths {
 
 /// Number of words of a concept's description.
 pub(super) fn words(concept: &Concept) -> usize {
-    concept.definition.as_deref().map_or(0, |text| text.split_whitespace().count())
+    concept
+        .definition
+        .as_deref()
+        .map_or(0, |text| text.split_whitespace().count())
 }
 
 fn surface(text: &str) -> String {
@@ -138,46 +141,75 @@ impl Statistics {
             .collect();
         let of_split = |(at, split): (usize, &SplitMentions)| {
             let held_surfaces = || {
-                let held =
-                    split.mentions.iter().filter(|(_, concept)| concept.is_some_and(|concept| is_held(&concept)));
+                let held = split
+                    .mentions
+                    .iter()
+                    .filter(|(_, concept)| concept.is_some_and(|concept| is_held(&concept)));
                 held.map(|(mention, _)| surface(&mention.text))
             };
             let own = |mention: &CorpusMention, chosen: bool| {
                 let mut names = mention.types.iter().chain(&mention.type_ids).peekable();
-                names.peek().is_some() && names.any(|name| chosen_names.contains(name.as_str())) == chosen
+                names.peek().is_some()
+                    && names.any(|name| chosen_names.contains(name.as_str())) == chosen
             };
             let named = |held: bool| {
-                let of_concept = |concept: &Option<ConceptId>| concept.is_some_and(|concept| is_held(&concept) == held);
-                split.mentions.iter().filter(|(mention, concept)| of_concept(concept) && own(mention, !held)).count()
+                let of_concept = |concept: &Option<ConceptId>| {
+                    concept.is_some_and(|concept| is_held(&concept) == held)
+                };
+                split
+                    .mentions
+                    .iter()
+                    .filter(|(mention, concept)| of_concept(concept) && own(mention, !held))
+                    .count()
             };
             SplitStatistics {
                 split: split.name.clone(),
                 mentions: split.mentions.len(),
-                natural_nil: split.mentions.iter().filter(|(_, concept)| concept.is_none()).count(),
+                natural_nil: split
+                    .mentions
+                    .iter()
+                    .filter(|(_, concept)| concept.is_none())
+                    .count(),
                 held_out: Subset::new(split, &trained, is_held),
                 whole: Subset::new(split, &trained, |_| true),
-                named_like_others: held_surfaces().filter(|surface| kept_names.contains(surface)).count(),
+                named_like_others: held_surfaces()
+                    .filter(|surface| kept_names.contains(surface))
+                    .count(),
                 linked_in_training: match at == material.train {
                     true => 0,
-                    false => held_surfaces().filter(|surface| linked_in_training.contains(surface)).count(),
+                    false => held_surfaces()
+                        .filter(|surface| linked_in_training.contains(surface))
+                        .count(),
                 },
                 other_type: named(false),
                 typed_otherwise: named(true),
             }
         };
-        let splits: Vec<SplitStatistics> = material.splits.iter().enumerate().map(of_split).collect();
+        let splits: Vec<SplitStatistics> =
+            material.splits.iter().enumerate().map(of_split).collect();
         let of_type = |at: &usize| TypeStatistics {
             semantic_type: material.types.all[*at].clone(),
-            concepts: material.types.of_concept.iter().filter(|own| own.contains(at)).count(),
+            concepts: material
+                .types
+                .of_concept
+                .iter()
+                .filter(|own| own.contains(at))
+                .count(),
             zero_shot: (material.splits.iter())
                 .map(|split| {
-                    let has = |concept: &ConceptId| material.types.of_concept[concept.index()].contains(at);
+                    let has = |concept: &ConceptId| {
+                        material.types.of_concept[concept.index()].contains(at)
+                    };
                     Subset::new(split, &trained, has).zero_shot
                 })
                 .collect(),
         };
-        let mentioned: BTreeSet<ConceptId> =
-            material.splits.iter().flat_map(|split| &split.mentions).filter_map(|(_, concept)| *concept).collect();
+        let mentioned: BTreeSet<ConceptId> = material
+            .splits
+            .iter()
+            .flat_map(|split| &split.mentions)
+            .filter_map(|(_, concept)| *concept)
+            .collect();
         let lengths = |concepts: &mut dyn Iterator<Item = ConceptId>| {
             Lengths::new(concepts.filter_map(|at| material.kb.kb.get(at)).map(words))
         };
@@ -185,7 +217,10 @@ impl Statistics {
         Self {
             held_out: splits
                 .iter()
-                .map(|split| Share { hits: split.held_out.mentions, of: split.whole.mentions })
+                .map(|split| Share {
+                    hits: split.held_out.mentions,
+                    of: split.whole.mentions,
+                })
                 .sum(),
             splits,
             types: chosen.iter().map(of_type).collect(),
@@ -201,14 +236,28 @@ impl Statistics {
 
 impl Subset {
     /// Counts mentions with a concept of the knowledge base for which `takes` is true.
-    pub(super) fn new(split: &SplitMentions, trained: &HashSet<ConceptId>, takes: impl Fn(&ConceptId) -> bool) -> Self {
-        let concepts: Vec<ConceptId> =
-            split.mentions.iter().filter_map(|(_, concept)| *concept).filter(|concept| takes(concept)).collect();
+    pub(super) fn new(
+        split: &SplitMentions,
+        trained: &HashSet<ConceptId>,
+        takes: impl Fn(&ConceptId) -> bool,
+    ) -> Self {
+        let concepts: Vec<ConceptId> = split
+            .mentions
+            .iter()
+            .filter_map(|(_, concept)| *concept)
+            .filter(|concept| takes(concept))
+            .collect();
         let entities: HashSet<ConceptId> = concepts.iter().copied().collect();
         Self {
             mentions: concepts.len(),
-            entities_seen: entities.iter().map(|concept| trained.contains(concept)).collect(),
-            zero_shot: concepts.iter().map(|concept| !trained.contains(concept)).collect(),
+            entities_seen: entities
+                .iter()
+                .map(|concept| trained.contains(concept))
+                .collect(),
+            zero_shot: concepts
+                .iter()
+                .map(|concept| !trained.contains(concept))
+                .collect(),
         }
     }
 }
@@ -218,7 +267,12 @@ impl Lengths {
     pub(super) fn new(words: impl Iterator<Item = usize>) -> Self {
         let mut words: Vec<usize> = words.collect();
         words.sort_unstable();
-        let at = |part: usize| words.get((words.len() * part).div_ceil(4).saturating_sub(1)).copied().unwrap_or(0);
+        let at = |part: usize| {
+            words
+                .get((words.len() * part).div_ceil(4).saturating_sub(1))
+                .copied()
+                .unwrap_or(0)
+        };
         Self {
             concepts: words.len(),
             described: words.iter().map(|count| *count > 0).collect(),
@@ -240,13 +294,26 @@ fn overlaps(material: &Material, is_held: impl Fn(&ConceptId) -> bool) -> Vec<Ov
         }
         counts
     };
-    let counts: Vec<[HashMap<String, usize>; 2]> =
-        material.splits.iter().map(|split| [count(split, true), count(split, false)]).collect();
+    let counts: Vec<[HashMap<String, usize>; 2]> = material
+        .splits
+        .iter()
+        .map(|split| [count(split, true), count(split, false)])
+        .collect();
     let shared = |from: &HashMap<String, usize>, to: &HashMap<String, usize>| OverlapOf {
-        surfaces: to.keys().map(|surface| from.contains_key(surface)).collect(),
+        surfaces: to
+            .keys()
+            .map(|surface| from.contains_key(surface))
+            .collect(),
         mentions: to
             .iter()
-            .map(|(surface, count)| Share { hits: if from.contains_key(surface) { *count } else { 0 }, of: *count })
+            .map(|(surface, count)| Share {
+                hits: if from.contains_key(surface) {
+                    *count
+                } else {
+                    0
+                },
+                of: *count,
+            })
             .sum(),
     };
     let mut overlaps = Vec::new();

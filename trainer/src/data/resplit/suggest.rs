@@ -69,11 +69,17 @@ struct Sums {
 
 impl Sums {
     fn new(splits: usize) -> Self {
-        Self { mentions: vec![0; splits], zero_shot: vec![0; splits], ..Self::default() }
+        Self {
+            mentions: vec![0; splits],
+            zero_shot: vec![0; splits],
+            ..Self::default()
+        }
     }
 
     fn add(&mut self, other: &Self) {
-        let add = |to: &mut Vec<usize>, from: &[usize]| to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        let add = |to: &mut Vec<usize>, from: &[usize]| {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from)
+        };
         add(&mut self.mentions, &other.mentions);
         add(&mut self.zero_shot, &other.zero_shot);
         self.entities += other.entities;
@@ -94,10 +100,16 @@ impl Sums {
 /// If no concept has a type, or every type with mentions exceeds the target.
 pub fn suggest(material: &Material, target: f64) -> Result<Suggestion> {
     let trained = material.trained();
-    let whole: Vec<Subset> = material.splits.iter().map(|split| Subset::new(split, &trained, |_| true)).collect();
+    let whole: Vec<Subset> = material
+        .splits
+        .iter()
+        .map(|split| Subset::new(split, &trained, |_| true))
+        .collect();
     let types = type_counts(material, &trained, &whole);
     if types.is_empty() {
-        return Err(Error::input("expected concepts with types, found none in the knowledge base"));
+        return Err(Error::input(
+            "expected concepts with types, found none in the knowledge base",
+        ));
     }
     let fits = |one: &&TypeCounts| {
         let share = one.share();
@@ -105,13 +117,22 @@ pub fn suggest(material: &Material, target: f64) -> Result<Suggestion> {
     };
     let tried: Vec<&TypeCounts> = types.iter().filter(fits).take(TRIED).collect();
     let places: Vec<usize> = (tried.iter())
-        .filter_map(|one| material.types.all.iter().position(|other| *other == one.semantic_type))
+        .filter_map(|one| {
+            material
+                .types
+                .all
+                .iter()
+                .position(|other| *other == one.semantic_type)
+        })
         .collect();
     let (by_mask, all) = sums(material, &trained, &places);
     let best = (1u32..1 << tried.len())
         .map(|mask| {
             let mut sums = Sums::new(material.splits.len());
-            by_mask.iter().filter(|(own, _)| *own & mask != 0).for_each(|(_, one)| sums.add(one));
+            by_mask
+                .iter()
+                .filter(|(own, _)| *own & mask != 0)
+                .for_each(|(_, one)| sums.add(one));
             let distance = ((ratio(&sums.mentions, &all.mentions) - target) / target).abs();
             // Prefer sets near the target, then similar ones.
             let far = if distance <= TOLERANCE { 0.0 } else { distance };
@@ -124,11 +145,21 @@ pub fn suggest(material: &Material, target: f64) -> Result<Suggestion> {
             100.0 * target
         )));
     };
-    let proposed = tried.iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1);
-    let mut proposed: Vec<SemanticType> = proposed.map(|(_, one)| one.semantic_type.clone()).collect();
+    let proposed = tried
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| mask >> at & 1 == 1);
+    let mut proposed: Vec<SemanticType> =
+        proposed.map(|(_, one)| one.semantic_type.clone()).collect();
     proposed.sort();
     let shares = |hits: &[usize], of: &[usize]| {
-        hits.iter().zip(of).map(|(hits, of)| Share { hits: *hits, of: *of }).collect::<Vec<_>>()
+        hits.iter()
+            .zip(of)
+            .map(|(hits, of)| Share {
+                hits: *hits,
+                of: *of,
+            })
+            .collect::<Vec<_>>()
     };
     Ok(Suggestion {
         target,
@@ -141,18 +172,34 @@ pub fn suggest(material: &Material, target: f64) -> Result<Suggestion> {
     })
 }
 
-fn type_counts(material: &Material, trained: &HashSet<ConceptId>, whole: &[Subset]) -> Vec<TypeCounts> {
+fn type_counts(
+    material: &Material,
+    trained: &HashSet<ConceptId>,
+    whole: &[Subset],
+) -> Vec<TypeCounts> {
     let mut types: Vec<TypeCounts> = Vec::new();
     for (at, semantic_type) in material.types.all.iter().enumerate() {
         let has = |concept: &ConceptId| material.types.of_concept[concept.index()].contains(&at);
-        let subsets: Vec<Subset> = material.splits.iter().map(|split| Subset::new(split, trained, has)).collect();
+        let subsets: Vec<Subset> = material
+            .splits
+            .iter()
+            .map(|split| Subset::new(split, trained, has))
+            .collect();
         types.push(TypeCounts {
             semantic_type: semantic_type.clone(),
-            concepts: material.types.of_concept.iter().filter(|own| own.contains(&at)).count(),
+            concepts: material
+                .types
+                .of_concept
+                .iter()
+                .filter(|own| own.contains(&at))
+                .count(),
             mentions: subsets
                 .iter()
                 .zip(whole)
-                .map(|(own, whole)| Share { hits: own.mentions, of: whole.mentions })
+                .map(|(own, whole)| Share {
+                    hits: own.mentions,
+                    of: whole.mentions,
+                })
                 .collect(),
             zero_shot: subsets.iter().map(|own| own.zero_shot).collect(),
         });
@@ -162,7 +209,11 @@ fn type_counts(material: &Material, trained: &HashSet<ConceptId>, whole: &[Subse
 }
 
 /// The sums by exact subset of the types at `places` (one bit each), and over all concepts.
-fn sums(material: &Material, trained: &HashSet<ConceptId>, places: &[usize]) -> (BTreeMap<u32, Sums>, Sums) {
+fn sums(
+    material: &Material,
+    trained: &HashSet<ConceptId>,
+    places: &[usize],
+) -> (BTreeMap<u32, Sums>, Sums) {
     let splits = material.splits.len();
     let mut of_concept: Vec<Sums> = vec![Sums::new(splits); material.kb.kb.len()];
     for (split, at) in material.splits.iter().zip(0..) {
@@ -179,8 +230,15 @@ fn sums(material: &Material, trained: &HashSet<ConceptId>, places: &[usize]) -> 
             (own.entities, own.words) = (1, words(concept));
         }
         let has = |place: &usize| material.types.of_concept[at.index()].contains(place);
-        let mask = places.iter().enumerate().map(|(bit, place)| u32::from(has(place)) << bit).sum();
-        by_mask.entry(mask).or_insert_with(|| Sums::new(splits)).add(own);
+        let mask = places
+            .iter()
+            .enumerate()
+            .map(|(bit, place)| u32::from(has(place)) << bit)
+            .sum();
+        by_mask
+            .entry(mask)
+            .or_insert_with(|| Sums::new(splits))
+            .add(own);
         all.add(own);
     }
     (by_mask, all)
@@ -197,7 +255,10 @@ fn off(sums: &Sums, all: &Sums, target: f64, train: usize) -> f64 {
     let splits = 0..all.mentions.len();
     let share = |at: usize| (part(sums.mentions[at], all.mentions[at]) - target).abs() / target;
     let zero_shot = |at: usize| {
-        let (own, whole) = (part(sums.zero_shot[at], sums.mentions[at]), part(all.zero_shot[at], all.mentions[at]));
+        let (own, whole) = (
+            part(sums.zero_shot[at], sums.mentions[at]),
+            part(all.zero_shot[at], all.mentions[at]),
+        );
         (whole > 0.0).then(|| (own - whole).abs() / whole)
     };
     let length = match all.mean_words() {
@@ -205,6 +266,11 @@ fn off(sums: &Sums, all: &Sums, target: f64, train: usize) -> f64 {
         whole => (sums.mean_words() - whole).abs() / whole,
     };
     mean(splits.clone().map(share).collect())
-        + mean(splits.filter(|at| *at != train).filter_map(zero_shot).collect())
+        + mean(
+            splits
+                .filter(|at| *at != train)
+                .filter_map(zero_shot)
+                .collect(),
+        )
         + length
 }

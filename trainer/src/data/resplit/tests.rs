@@ -66,7 +66,12 @@ impl TestCorpus {
 
     fn hold_out(&self, types: &[&str], out: &Path) -> pel_shared::error::Result<OkbReport> {
         let types = types.iter().map(|text| (*text).to_owned()).collect();
-        let okb = Okb { corpus: self.0.path().into(), kb: self.path("kb.jsonl"), types, out: out.into() };
+        let okb = Okb {
+            corpus: self.0.path().into(),
+            kb: self.path("kb.jsonl"),
+            types,
+            out: out.into(),
+        };
         hold_out(&self.material(), &okb)
     }
 }
@@ -78,34 +83,90 @@ fn share(hits: usize, of: usize) -> Share {
 #[test]
 fn statistics_equal_counts_by_hand() {
     let corpus = TestCorpus::new();
-    let found = corpus.hold_out(&["sign"], &corpus.path("okb")).expect("written").statistics;
+    let found = corpus
+        .hold_out(&["sign"], &corpus.path("okb"))
+        .expect("written")
+        .statistics;
     assert_eq!(found.held_out, share(5, 9));
-    let [train, dev, test] = &found.splits[..] else { panic!("three splits in their order") };
-    assert_eq!([&train.split, &dev.split, &test.split], ["train", "dev", "test"]);
-    let subset = |mentions, entities_seen, zero_shot| Subset { mentions, entities_seen, zero_shot };
+    let [train, dev, test] = &found.splits[..] else {
+        panic!("three splits in their order")
+    };
+    assert_eq!(
+        [&train.split, &dev.split, &test.split],
+        ["train", "dev", "test"]
+    );
+    let subset = |mentions, entities_seen, zero_shot| Subset {
+        mentions,
+        entities_seen,
+        zero_shot,
+    };
     assert_eq!(
         (train.held_out, train.whole),
-        (subset(1, share(1, 1), share(0, 1)), subset(3, share(2, 2), share(0, 3)))
+        (
+            subset(1, share(1, 1), share(0, 1)),
+            subset(3, share(2, 2), share(0, 3))
+        )
     );
     // fever and hot are D0, which training has; cough is D1, which it has not.
-    assert_eq!((dev.held_out, dev.whole), (subset(3, share(1, 2), share(1, 3)), subset(4, share(2, 3), share(1, 4))));
-    assert_eq!((test.held_out, test.whole), (subset(1, share(1, 1), share(0, 1)), subset(2, share(1, 2), share(1, 2))));
-    assert_eq!([train.natural_nil, dev.natural_nil, test.natural_nil], [1, 0, 1]);
+    assert_eq!(
+        (dev.held_out, dev.whole),
+        (
+            subset(3, share(1, 2), share(1, 3)),
+            subset(4, share(2, 3), share(1, 4))
+        )
+    );
+    assert_eq!(
+        (test.held_out, test.whole),
+        (
+            subset(1, share(1, 1), share(0, 1)),
+            subset(2, share(1, 2), share(1, 2))
+        )
+    );
+    assert_eq!(
+        [train.natural_nil, dev.natural_nil, test.natural_nil],
+        [1, 0, 1]
+    );
     // cough is also a name of D3, which stays; training links hot to D2, which stays, and calls aspirin a Sign.
-    assert_eq!((dev.named_like_others, dev.linked_in_training, train.other_type), (1, 1, 1));
+    assert_eq!(
+        (
+            dev.named_like_others,
+            dev.linked_in_training,
+            train.other_type
+        ),
+        (1, 1, 1)
+    );
     // The corpus calls Pyrexia a Drug.
-    assert_eq!((test.typed_otherwise, train.typed_otherwise, test.other_type), (1, 0, 0));
-    let [sign] = &found.types[..] else { panic!("one type") };
-    assert_eq!((sign.concepts, &sign.zero_shot[..]), (2, &[share(0, 1), share(1, 3), share(0, 1)][..]));
-    let [train_dev, train_test, dev_test] = &found.overlaps[..] else { panic!("three pairs") };
+    assert_eq!(
+        (test.typed_otherwise, train.typed_otherwise, test.other_type),
+        (1, 0, 0)
+    );
+    let [sign] = &found.types[..] else {
+        panic!("one type")
+    };
+    assert_eq!(
+        (sign.concepts, &sign.zero_shot[..]),
+        (2, &[share(0, 1), share(1, 3), share(0, 1)][..])
+    );
+    let [train_dev, train_test, dev_test] = &found.overlaps[..] else {
+        panic!("three pairs")
+    };
     let of = |surfaces, mentions| OverlapOf { surfaces, mentions };
     assert_eq!(train_dev.held_out, of(share(1, 3), share(1, 3)));
     assert_eq!(train_dev.whole, of(share(3, 4), share(3, 4)));
-    assert_eq!((train_test.held_out.surfaces, dev_test.whole.surfaces), (share(0, 1), share(0, 2)));
+    assert_eq!(
+        (train_test.held_out.surfaces, dev_test.whole.surfaces),
+        (share(0, 1), share(0, 2))
+    );
     // 3 and 0 words against 0, 0, 3 and 5: D4 has no mention.
     let [held, whole] = found.descriptions_mentioned;
-    assert_eq!((held.concepts, held.described, held.mean, held.quartiles), (2, share(1, 2), 1.5, [0, 0, 3]));
-    assert_eq!((whole.concepts, whole.described, whole.mean, whole.quartiles), (4, share(2, 4), 2.0, [0, 0, 3]));
+    assert_eq!(
+        (held.concepts, held.described, held.mean, held.quartiles),
+        (2, share(1, 2), 1.5, [0, 0, 3])
+    );
+    assert_eq!(
+        (whole.concepts, whole.described, whole.mean, whole.quartiles),
+        (4, share(2, 4), 2.0, [0, 0, 3])
+    );
     assert_eq!(found.descriptions.map(|lengths| lengths.concepts), [2, 5]);
 }
 
@@ -113,35 +174,65 @@ fn statistics_equal_counts_by_hand() {
 fn written_data_set_can_be_read() {
     let corpus = TestCorpus::new();
     let out = corpus.path("okb");
-    std::fs::write(corpus.path("LICENSES.md"), "| Source | Licence |\n| --- | --- |\n| A | CC0 |\n").expect("written");
+    std::fs::write(
+        corpus.path("LICENSES.md"),
+        "| Source | Licence |\n| --- | --- |\n| A | CC0 |\n",
+    )
+    .expect("written");
     let report = corpus.hold_out(&["T1"], &out).expect("written");
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
-    assert_eq!(read("held_out.jsonl").lines().collect::<Vec<_>>(), FILES[0].1.lines().take(2).collect::<Vec<_>>());
+    assert_eq!(
+        read("held_out.jsonl").lines().collect::<Vec<_>>(),
+        FILES[0].1.lines().take(2).collect::<Vec<_>>()
+    );
     let kb = concept_table::read(&out.join("kb.jsonl")).expect("a table");
     assert_eq!((kb.kb.len(), &kb.blake3), (3, &report.kb_without_blake3));
     assert_eq!((report.concepts_before, report.concepts_held_out), (5, 2));
     assert!(read("LICENSES.md").contains("CC0"));
-    assert!(read("mentions.dev.jsonl").starts_with(r#"{"doc_id":"b","start":0,"end":5,"text":"fever","id":"NIL:D0""#));
+    assert!(
+        read("mentions.dev.jsonl")
+            .starts_with(r#"{"doc_id":"b","start":0,"end":5,"text":"fever","id":"NIL:D0""#)
+    );
     let counts = |split: &str| {
-        let counts = Split::read(&out, split, 1, &kb.kb, None).expect("read").counts;
+        let counts = Split::read(&out, split, 1, &kb.kb, None)
+            .expect("read")
+            .counts;
         (counts.mentions, counts.in_kb, counts.nil, counts.held_out)
     };
-    assert_eq!([counts("train"), counts("dev"), counts("test")], [(4, 2, 2, 1), (4, 1, 3, 3), (3, 1, 2, 1)]);
+    assert_eq!(
+        [counts("train"), counts("dev"), counts("test")],
+        [(4, 2, 2, 1), (4, 1, 3, 3), (3, 1, 2, 1)]
+    );
     // The misplaced mention of the corpus is counted as skipped.
     assert_eq!(report.skipped["dev"].skipped_in_all(), 1);
     let text = read("okb.txt");
-    for part in
-        ["Held out: T1 Sign", "5 of 9 mentions that could be linked (55.6 %)", "Skipped in reading the split dev: 1 x"]
-    {
+    for part in [
+        "Held out: T1 Sign",
+        "5 of 9 mentions that could be linked (55.6 %)",
+        "Skipped in reading the split dev: 1 x",
+    ] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }
     let json: serde_json::Value = serde_json::from_str(&read("okb.json")).expect("JSON");
-    assert_eq!(json["statistics"]["splits"][1]["held_out"]["zero_shot"]["hits"], 1);
+    assert_eq!(
+        json["statistics"]["splits"][1]["held_out"]["zero_shot"]["hits"],
+        1
+    );
     // A second run writes the same files.
     let again = corpus.path("again");
     corpus.hold_out(&["Sign"], &again).expect("written");
-    for name in ["kb.jsonl", "held_out.jsonl", "documents.jsonl", "mentions.train.jsonl", "okb.txt"] {
-        assert_eq!(read(name), std::fs::read_to_string(again.join(name)).expect(name), "{name}");
+    for name in [
+        "kb.jsonl",
+        "held_out.jsonl",
+        "documents.jsonl",
+        "mentions.train.jsonl",
+        "okb.txt",
+    ] {
+        assert_eq!(
+            read(name),
+            std::fs::read_to_string(again.join(name)).expect(name),
+            "{name}"
+        );
     }
 }
 
@@ -150,18 +241,51 @@ fn proposed_set_is_near_the_target() {
     let corpus = TestCorpus::new();
     let material = corpus.material();
     let found = suggest(&material, 0.55).expect("a set");
-    let rows: Vec<_> = found.types.iter().map(|one| (one.semantic_type.words(), one.concepts, one.share())).collect();
+    let rows: Vec<_> = found
+        .types
+        .iter()
+        .map(|one| (one.semantic_type.words(), one.concepts, one.share()))
+        .collect();
     let row = |words: &str, concepts, hits| (words.to_owned(), concepts, share(hits, 9));
-    assert_eq!(rows, [row("T1 Sign", 2, 5), row("T2 Drug", 2, 4), row("T3 Device", 1, 0)]);
-    assert_eq!(found.proposed.iter().map(SemanticType::short).collect::<Vec<_>>(), ["T1"]);
-    assert_eq!((&found.shares[..], found.concepts), (&[share(1, 3), share(3, 4), share(1, 2)][..], 2));
+    assert_eq!(
+        rows,
+        [
+            row("T1 Sign", 2, 5),
+            row("T2 Drug", 2, 4),
+            row("T3 Device", 1, 0)
+        ]
+    );
+    assert_eq!(
+        found
+            .proposed
+            .iter()
+            .map(SemanticType::short)
+            .collect::<Vec<_>>(),
+        ["T1"]
+    );
+    assert_eq!(
+        (&found.shares[..], found.concepts),
+        (&[share(1, 3), share(3, 4), share(1, 2)][..], 2)
+    );
     // Shares: (|1/3-.55| + |3/4-.55| + |1/2-.55|) / .55 / 3; zero-shot: (|1/3-1/4|*4 + |0-1/2|*2) / 2; length: |1.5-2|/2.
     let off = (0.55 - 1.0 / 3.0 + 0.2 + 0.05) / 0.55 / 3.0 + (1.0 / 3.0 + 1.0) / 2.0 + 0.25;
-    assert!((found.off - off).abs() < 1e-12, "{} is not {off}", found.off);
+    assert!(
+        (found.off - off).abs() < 1e-12,
+        "{} is not {off}",
+        found.off
+    );
     let text = found.text(&["train".into(), "dev".into(), "test".into()]);
-    assert!(text.contains("--types T1\n") && text.contains("dev 75.0 % (33.3 % zero-shot)"), "{text}");
-    let error = suggest(&material, 0.1).expect_err("both are larger").to_string();
-    assert!(error.contains("expected a type with at most 10.0 %"), "{error}");
+    assert!(
+        text.contains("--types T1\n") && text.contains("dev 75.0 % (33.3 % zero-shot)"),
+        "{text}"
+    );
+    let error = suggest(&material, 0.1)
+        .expect_err("both are larger")
+        .to_string();
+    assert!(
+        error.contains("expected a type with at most 10.0 %"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -170,27 +294,52 @@ fn useless_choices_are_refused_and_write_nothing() {
     let out = corpus.path("okb");
     for (types, message) in [
         (&["Sing"][..], "did you mean T1 Sign?"),
-        (&["T9"], "expected a type with concepts in the knowledge base, found T9 in 1 mentions only"),
+        (
+            &["T9"],
+            "expected a type with concepts in the knowledge base, found T9 in 1 mentions only",
+        ),
         (&["T3"], "nothing would become NIL"),
-        (&["T1,T2,T3"], "found that every concept has one of these types"),
-        (&["T1,Drug"], "expected linkable mentions in the split train, found that all 3"),
+        (
+            &["T1,T2,T3"],
+            "found that every concept has one of these types",
+        ),
+        (
+            &["T1,Drug"],
+            "expected linkable mentions in the split train, found that all 3",
+        ),
     ] {
         let error = corpus.hold_out(types, &out).expect_err(message);
-        assert!(error.kind() == Kind::Input && error.to_string().contains(message), "{error}");
+        assert!(
+            error.kind() == Kind::Input && error.to_string().contains(message),
+            "{error}"
+        );
         assert!(!out.exists(), "{message}");
     }
-    let error = corpus.hold_out(&["T1"], corpus.0.path()).expect_err("its own folder").to_string();
+    let error = corpus
+        .hold_out(&["T1"], corpus.0.path())
+        .expect_err("its own folder")
+        .to_string();
     assert!(error.contains("this folder is an input"), "{error}");
-    assert_eq!(std::fs::read_to_string(corpus.path("kb.jsonl")).expect("read"), FILES[0].1);
+    assert_eq!(
+        std::fs::read_to_string(corpus.path("kb.jsonl")).expect("read"),
+        FILES[0].1
+    );
 
     let read = |train: &str, kb: &str| {
-        Material::read(corpus.0.path(), &corpus.path(kb), train).err().expect("refused").to_string()
+        Material::read(corpus.0.path(), &corpus.path(kb), train)
+            .err()
+            .expect("refused")
+            .to_string()
     };
     assert!(read("training", "kb.jsonl").contains("found the splits train, dev, test"));
     std::fs::write(corpus.path("other.jsonl"), r#"{"id":"Z","name":"z"}"#).expect("written");
-    assert!(read("train", "other.jsonl").contains("expected mentions with a concept of the knowledge base"));
+    assert!(
+        read("train", "other.jsonl")
+            .contains("expected mentions with a concept of the knowledge base")
+    );
     std::fs::write(corpus.path("untyped.jsonl"), r#"{"id":"D0","name":"z"}"#).expect("written");
-    let material = Material::read(corpus.0.path(), &corpus.path("untyped.jsonl"), "train").expect("read");
+    let material =
+        Material::read(corpus.0.path(), &corpus.path("untyped.jsonl"), "train").expect("read");
     assert!(
         suggest(&material, 0.12)
             .expect_err("no types")

@@ -17,7 +17,10 @@ pub struct SemanticType {
 impl SemanticType {
     /// The identifier, else the name.
     pub fn short(&self) -> &str {
-        self.id.as_deref().or(self.name.as_deref()).unwrap_or_default()
+        self.id
+            .as_deref()
+            .or(self.name.as_deref())
+            .unwrap_or_default()
     }
 
     /// Identifier and name.
@@ -29,7 +32,8 @@ impl SemanticType {
     }
 
     fn is_called(&self, requested: &str) -> bool {
-        self.texts().any(|text| text.to_lowercase() == requested.to_lowercase())
+        self.texts()
+            .any(|text| text.to_lowercase() == requested.to_lowercase())
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> {
@@ -57,7 +61,9 @@ impl Types {
         for (_, concept) in kb.iter() {
             let mut own: Vec<usize> = Vec::new();
             for found in types_of(concept) {
-                let at = *numbers.entry(found.short().to_lowercase()).or_insert(all.len());
+                let at = *numbers
+                    .entry(found.short().to_lowercase())
+                    .or_insert(all.len());
                 if at == all.len() {
                     all.push(found);
                 }
@@ -70,8 +76,14 @@ impl Types {
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|at| all[*at].words());
         let mut place = vec![0; all.len()];
-        order.iter().enumerate().for_each(|(to, from)| place[*from] = to);
-        of_concept.iter_mut().flatten().for_each(|at| *at = place[*at]);
+        order
+            .iter()
+            .enumerate()
+            .for_each(|(to, from)| place[*from] = to);
+        of_concept
+            .iter_mut()
+            .flatten()
+            .for_each(|at| *at = place[*at]);
         let all = order.into_iter().map(|at| all[at].clone()).collect();
         Self { all, of_concept }
     }
@@ -81,9 +93,15 @@ impl Types {
     ///
     /// # Errors
     /// If a type is unknown (the error suggests a similar one) or occurs only in the corpus.
-    pub fn choose(&self, requested: &[String], of_mentions: &BTreeMap<String, usize>) -> Result<Vec<usize>> {
+    pub fn choose(
+        &self,
+        requested: &[String],
+        of_mentions: &BTreeMap<String, usize>,
+    ) -> Result<Vec<usize>> {
         let named = |name: &str| self.all.iter().position(|one| one.is_called(name));
-        let mut chosen = listed(requested, named, |requested| self.unknown(requested, of_mentions))?;
+        let mut chosen = listed(requested, named, |requested| {
+            self.unknown(requested, of_mentions)
+        })?;
         chosen.sort_unstable();
         chosen.dedup();
         Ok(chosen)
@@ -91,30 +109,45 @@ impl Types {
 
     fn unknown(&self, requested: &str, of_mentions: &BTreeMap<String, usize>) -> Error {
         if requested.is_empty() {
-            return Error::input("--types: expected a type before and after each comma, found none");
+            return Error::input(
+                "--types: expected a type before and after each comma, found none",
+            );
         }
         if self.all.is_empty() {
             return Error::input("expected concepts with types, found none in the knowledge base");
         }
         let lower = requested.to_lowercase();
-        if let Some((_, mentions)) = of_mentions.iter().find(|(name, _)| name.to_lowercase() == lower) {
+        if let Some((_, mentions)) = of_mentions
+            .iter()
+            .find(|(name, _)| name.to_lowercase() == lower)
+        {
             return Error::input(format!(
                 "expected a type with concepts in the knowledge base, found {requested} in {mentions} mentions only"
             ));
         }
         let near = self.all.iter().filter_map(|one| {
-            let distance = one.texts().map(|text| edits(&text.to_lowercase(), &lower)).min()?;
+            let distance = one
+                .texts()
+                .map(|text| edits(&text.to_lowercase(), &lower))
+                .min()?;
             (distance <= 2.max(requested.chars().count() / 3)).then_some((distance, one.words()))
         });
         let hint = match near.min() {
             Some((_, words)) => format!("did you mean {words}?"),
             None => {
-                let some: Vec<String> = self.all.iter().take(LISTED).map(SemanticType::words).collect();
+                let some: Vec<String> = self
+                    .all
+                    .iter()
+                    .take(LISTED)
+                    .map(SemanticType::words)
+                    .collect();
                 let more = if self.all.len() > LISTED { ", ..." } else { "" };
                 format!("the knowledge base has {}{more}", some.join(", "))
             }
         };
-        Error::input(format!("expected a type of the knowledge base, found {requested}; {hint}"))
+        Error::input(format!(
+            "expected a type of the knowledge base, found {requested}; {hint}"
+        ))
     }
 }
 
@@ -133,8 +166,10 @@ pub fn listed<T>(
         let mut from = 0;
         while from < pieces.len() {
             let run = |to: usize| Some((named(pieces[from..to].join(",").trim())?, to));
-            let (one, to) =
-                (from + 1..=pieces.len()).rev().find_map(run).ok_or_else(|| unknown(pieces[from].trim()))?;
+            let (one, to) = (from + 1..=pieces.len())
+                .rev()
+                .find_map(run)
+                .ok_or_else(|| unknown(pieces[from].trim()))?;
             all.push(one);
             from = to;
         }
@@ -147,15 +182,39 @@ const LISTED: usize = 15;
 
 fn types_of(concept: &Concept) -> Vec<SemanticType> {
     let given = |text: &String| Some(text.clone()).filter(|text| !text.trim().is_empty());
-    let Concept { types, type_ids, .. } = concept;
+    let Concept {
+        types, type_ids, ..
+    } = concept;
     let pairs: Vec<SemanticType> = if types.len() == type_ids.len() {
-        types.iter().zip(type_ids).map(|(name, id)| SemanticType { id: given(id), name: given(name) }).collect()
+        types
+            .iter()
+            .zip(type_ids)
+            .map(|(name, id)| SemanticType {
+                id: given(id),
+                name: given(name),
+            })
+            .collect()
     } else if types.is_empty() {
-        type_ids.iter().map(|id| SemanticType { id: given(id), name: None }).collect()
+        type_ids
+            .iter()
+            .map(|id| SemanticType {
+                id: given(id),
+                name: None,
+            })
+            .collect()
     } else {
-        types.iter().map(|name| SemanticType { id: None, name: given(name) }).collect()
+        types
+            .iter()
+            .map(|name| SemanticType {
+                id: None,
+                name: given(name),
+            })
+            .collect()
     };
-    pairs.into_iter().filter(|one| !one.short().is_empty()).collect()
+    pairs
+        .into_iter()
+        .filter(|one| !one.short().is_empty())
+        .collect()
 }
 
 /// Levenshtein distance between two texts, in characters.
@@ -190,7 +249,11 @@ mod tests {
             };
             kb.push(concept).expect("new");
         };
-        push("a", &["Finding", "Amino Acid, Peptide, or Protein"], &["T033", "T116"]);
+        push(
+            "a",
+            &["Finding", "Amino Acid, Peptide, or Protein"],
+            &["T033", "T116"],
+        );
         push("b", &["finding again"], &["T033"]);
         push("c", &["Disease", "Sign"], &["T047"]);
         push("d", &[], &["T099"]);
@@ -202,8 +265,20 @@ mod tests {
     fn types_are_collected_by_identifier_or_name() {
         let found = types();
         let words: Vec<_> = found.all.iter().map(SemanticType::words).collect();
-        assert_eq!(words, ["Disease", "Sign", "T033 Finding", "T099", "T116 Amino Acid, Peptide, or Protein"]);
-        assert_eq!(found.of_concept, [vec![2, 4], vec![2], vec![0, 1], vec![3], vec![]]);
+        assert_eq!(
+            words,
+            [
+                "Disease",
+                "Sign",
+                "T033 Finding",
+                "T099",
+                "T116 Amino Acid, Peptide, or Protein"
+            ]
+        );
+        assert_eq!(
+            found.of_concept,
+            [vec![2, 4], vec![2], vec![0, 1], vec![3], vec![]]
+        );
     }
 
     #[test]
@@ -213,12 +288,24 @@ mod tests {
             types().choose(&texts, &BTreeMap::from([("T092".into(), 7)]))
         };
         assert_eq!(choose(&["t033, sign"]).expect("known"), [1, 2]);
-        assert_eq!(choose(&["T099,Amino Acid, Peptide, or Protein,Finding", "finding"]).expect("known"), [2, 3, 4]);
+        assert_eq!(
+            choose(&["T099,Amino Acid, Peptide, or Protein,Finding", "finding"]).expect("known"),
+            [2, 3, 4]
+        );
         for (texts, message) in [
-            ("Findng", "expected a type of the knowledge base, found Findng; did you mean T033 Finding?"),
+            (
+                "Findng",
+                "expected a type of the knowledge base, found Findng; did you mean T033 Finding?",
+            ),
             ("T034", "did you mean T033 Finding?"),
-            ("t092", "expected a type with concepts in the knowledge base, found t092 in 7 mentions only"),
-            ("Virus", "the knowledge base has Disease, Sign, T033 Finding, T099, T116 Amino"),
+            (
+                "t092",
+                "expected a type with concepts in the knowledge base, found t092 in 7 mentions only",
+            ),
+            (
+                "Virus",
+                "the knowledge base has Disease, Sign, T033 Finding, T099, T116 Amino",
+            ),
             ("T033,,Sign", "expected a type before and after each comma"),
         ] {
             let error = choose(&[texts]).expect_err(texts).to_string();
@@ -228,8 +315,13 @@ mod tests {
 
     #[test]
     fn edits_are_counted() {
-        for (a, b, count) in [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("é", "e", 1), ("ab", "ab", 0)]
-        {
+        for (a, b, count) in [
+            ("kitten", "sitting", 3),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("é", "e", 1),
+            ("ab", "ab", 0),
+        ] {
             assert_eq!(edits(a, b), count, "{a} {b}");
         }
     }

@@ -20,21 +20,38 @@ pub(super) fn open(args: &DeviceArgs) -> Result<OpenDevice> {
 
 /// Opens the first hardware GPU, if there is one.
 pub(super) fn open_if_present(args: &DeviceArgs) -> Result<Option<OpenDevice>> {
-    let real: Vec<_> = found().into_iter().filter(|(adapter, _)| adapter.is_gpu).collect();
-    if real.is_empty() { Ok(None) } else { start(args, &real).map(Some) }
+    let real: Vec<_> = found()
+        .into_iter()
+        .filter(|(adapter, _)| adapter.is_gpu)
+        .collect();
+    if real.is_empty() {
+        Ok(None)
+    } else {
+        start(args, &real).map(Some)
+    }
 }
 
 /// GPU memory reserved by this process, in bytes.
 pub(crate) fn reserved_bytes(device: &Device) -> Option<u64> {
     match device.clone().without_autodiff().as_dispatch() {
-        DispatchDevice::Cube(device) => Some(device.client().memory_report(MemoryScope::Device).usage().bytes_reserved),
+        DispatchDevice::Cube(device) => Some(
+            device
+                .client()
+                .memory_report(MemoryScope::Device)
+                .usage()
+                .bytes_reserved,
+        ),
         _ => None,
     }
 }
 
 /// The adapters and their selectors in Burn's runtime.
 fn found() -> Vec<(Adapter, DeviceKind)> {
-    let backends = if cfg!(target_os = "macos") { wgpu::Backends::METAL } else { wgpu::Backends::VULKAN };
+    let backends = if cfg!(target_os = "macos") {
+        wgpu::Backends::METAL
+    } else {
+        wgpu::Backends::VULKAN
+    };
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backends;
     let instance = wgpu::Instance::new(descriptor);
@@ -48,8 +65,12 @@ fn found() -> Vec<(Adapter, DeviceKind)> {
     let describe = |(number, adapter): (usize, &wgpu::Adapter)| {
         let (info, limits) = (adapter.get_info(), adapter.limits());
         let (kind, selector, is_gpu) = match info.device_type {
-            wgpu::DeviceType::DiscreteGpu => ("discrete GPU", DeviceKind::DiscreteGpu(next(0)), true),
-            wgpu::DeviceType::IntegratedGpu => ("integrated GPU", DeviceKind::IntegratedGpu(next(1)), true),
+            wgpu::DeviceType::DiscreteGpu => {
+                ("discrete GPU", DeviceKind::DiscreteGpu(next(0)), true)
+            }
+            wgpu::DeviceType::IntegratedGpu => {
+                ("integrated GPU", DeviceKind::IntegratedGpu(next(1)), true)
+            }
             wgpu::DeviceType::VirtualGpu => ("virtual GPU", DeviceKind::VirtualGpu(next(2)), true),
             wgpu::DeviceType::Cpu => ("software, on the processor", DeviceKind::Cpu, false),
             wgpu::DeviceType::Other => ("unknown", DeviceKind::DefaultDevice, false),
@@ -72,26 +93,44 @@ fn found() -> Vec<(Adapter, DeviceKind)> {
 }
 
 fn start(args: &DeviceArgs, adapters: &[(Adapter, DeviceKind)]) -> Result<OpenDevice> {
-    let real_first = adapters.iter().find(|(adapter, _)| adapter.is_gpu).or(adapters.first());
+    let real_first = adapters
+        .iter()
+        .find(|(adapter, _)| adapter.is_gpu)
+        .or(adapters.first());
     let chosen = match args.gpu {
-        Some(number) => adapters.iter().find(|(adapter, _)| adapter.number == number),
+        Some(number) => adapters
+            .iter()
+            .find(|(adapter, _)| adapter.number == number),
         None => real_first,
     };
     let (adapter, selector) = chosen.ok_or_else(|| match args.gpu {
-        Some(number) => Error::device(format!("there is no GPU {number}; `pel devices` lists the GPUs")),
-        None => Error::device("no Vulkan device was found; install its driver, or use --device cpu"),
+        Some(number) => Error::device(format!(
+            "there is no GPU {number}; `pel devices` lists the GPUs"
+        )),
+        None => {
+            Error::device("no Vulkan device was found; install its driver, or use --device cpu")
+        }
     })?;
     let memory = match args.gpu_memory {
         GpuMemory::Shared => MemoryConfiguration::default(),
         GpuMemory::Exclusive => MemoryConfiguration::ExclusivePages,
     };
-    let api = if cfg!(target_os = "macos") { WgpuBackend::Auto } else { WgpuBackend::Vulkan };
-    let options = Device::wgpu_options().device_kind(selector.clone()).graphics_api(api);
+    let api = if cfg!(target_os = "macos") {
+        WgpuBackend::Auto
+    } else {
+        WgpuBackend::Vulkan
+    };
+    let options = Device::wgpu_options()
+        .device_kind(selector.clone())
+        .graphics_api(api);
     let device = options
         .memory_config(memory)
         .init()
         .map_err(|cause| Error::device(format!("starting {}", adapter.name)).caused_by(cause))?;
-    Ok(OpenDevice { device, name: format!("{} ({})", adapter.name, adapter.backend) })
+    Ok(OpenDevice {
+        device,
+        name: format!("{} ({})", adapter.name, adapter.backend),
+    })
 }
 
 #[cfg(feature = "cuda")]
@@ -102,15 +141,23 @@ pub(super) fn cuda(number: usize) -> Result<OpenDevice> {
         device.sync().map(|()| device)
     });
     match opened {
-        Ok(Ok(device)) => Ok(OpenDevice { device, name: format!("CUDA device {number}") }),
-        Ok(Err(cause)) => Err(Error::device(format!("starting CUDA device {number}")).caused_by(cause.to_string())),
-        Err(_) => {
-            Err(Error::device(format!("CUDA device {number} cannot be started; is the NVIDIA driver installed?")))
+        Ok(Ok(device)) => Ok(OpenDevice {
+            device,
+            name: format!("CUDA device {number}"),
+        }),
+        Ok(Err(cause)) => {
+            Err(Error::device(format!("starting CUDA device {number}"))
+                .caused_by(cause.to_string()))
         }
+        Err(_) => Err(Error::device(format!(
+            "CUDA device {number} cannot be started; is the NVIDIA driver installed?"
+        ))),
     }
 }
 
 #[cfg(not(feature = "cuda"))]
 pub(super) fn cuda(_number: usize) -> Result<OpenDevice> {
-    Err(Error::device("this build has no CUDA; build with `--features cuda`, or use --device vulkan"))
+    Err(Error::device(
+        "this build has no CUDA; build with `--features cuda`, or use --device vulkan",
+    ))
 }

@@ -44,10 +44,21 @@ pub enum GpuMemory {
 #[derive(Clone, Debug, Default, Args)]
 pub struct DeviceArgs {
     /// Device of the encoder (`pel devices` lists all)
-    #[arg(long, value_enum, default_value_t, global = true, help_heading = "For every command")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        global = true,
+        help_heading = "For every command"
+    )]
     pub device: DeviceChoice,
     /// Number of the GPU in `pel devices`
-    #[arg(long, value_name = "N", global = true, help_heading = "For every command")]
+    #[arg(
+        long,
+        value_name = "N",
+        global = true,
+        help_heading = "For every command"
+    )]
     pub gpu: Option<usize>,
     /// Allocation of GPU memory
     #[arg(
@@ -123,5 +134,8 @@ impl DeviceArgs {
 
 fn cpu() -> OpenDevice {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    OpenDevice { device: Device::flex(), name: format!("CPU, {cores} threads") }
+    OpenDevice {
+        device: Device::flex(),
+        name: format!("CPU, {cores} threads"),
+    }
 }

@@ -11,21 +11,28 @@ use std::path::Path;
 /// # Errors
 /// If `fill` fails, or the folder cannot be created or renamed.
 pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = place
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let part = place.with_file_name(format!(".{name}.part"));
     let clear = |folder: &Path| match folder.exists() {
         true => fs::remove_dir_all(folder).map_err(|cause| io_error("removing", folder, cause)),
         false => Ok(()),
     };
     clear(&part)?;
-    let made = fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause));
+    let made =
+        fs::create_dir_all(&part).map_err(|cause| io_error("making the folder", &part, cause));
     if let Err(why) = made.and_then(|()| fill(&part)) {
         // On a full disk the partial folder would take the remaining space.
         let _ = fs::remove_dir_all(&part);
         return Err(why);
     }
     let old = place.with_file_name(format!(".{name}.old"));
-    let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|cause| io_error("renaming to", to, cause));
+    let rename = |from: &Path, to: &Path| {
+        fs::rename(from, to).map_err(|cause| io_error("renaming to", to, cause))
+    };
     if place.exists() {
         clear(&old)?;
         rename(place, &old)?;
@@ -37,7 +44,10 @@ pub fn write_folder(place: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Res
 
 /// Flushes the parent folder, so that a rename survives a system crash.
 fn sync_names(of: &Path) -> Result<()> {
-    let parent = of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = of
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     match cfg!(unix) {
         true => fs::File::open(parent)
             .and_then(|folder| folder.sync_all())

@@ -37,10 +37,21 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()
 ///
 /// # Errors
 /// As [`write_atomic`], or if a pipe or device has this name.
-pub fn write_no_follow(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let there = fs::symlink_metadata(path).ok().filter(|there| !there.is_symlink());
-    if there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
-        return Err(Error::io(format!("writing {}: expected a regular file or none, found a device", path.display())));
+pub fn write_no_follow(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let there = fs::symlink_metadata(path)
+        .ok()
+        .filter(|there| !there.is_symlink());
+    if there
+        .as_ref()
+        .is_some_and(|there| !there.is_file() && !there.is_dir())
+    {
+        return Err(Error::io(format!(
+            "writing {}: expected a regular file or none, found a device",
+            path.display()
+        )));
     }
     replace(path, there, write)
 }
@@ -52,7 +63,9 @@ pub fn write_no_follow(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result
 pub fn open_no_follow(path: &Path, options: &mut OpenOptions) -> Result<fs::File> {
     if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
         let path = path.display();
-        return Err(Error::io(format!("writing {path}: expected a regular file or none, found a link or device")));
+        return Err(Error::io(format!(
+            "writing {path}: expected a regular file or none, found a link or device"
+        )));
     }
     #[cfg(unix)]
     {
@@ -60,19 +73,34 @@ pub fn open_no_follow(path: &Path, options: &mut OpenOptions) -> Result<fs::File
         // Another process may create a link between the check and the opening.
         options.custom_flags(NO_FOLLOW);
     }
-    options.open(path).map_err(|cause| io_error("opening", path, cause))
+    options
+        .open(path)
+        .map_err(|cause| io_error("opening", path, cause))
 }
 
 #[cfg(unix)]
 const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
 /// Writes a temporary file beside `path` and renames it. `there` is the metadata of an existing file.
-fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+fn replace(
+    path: &Path,
+    there: Option<Metadata>,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     if there.as_ref().is_some_and(Metadata::is_dir) {
-        return Err(Error::io(format!("writing {}: expected a file, found a folder", path.display())));
+        return Err(Error::io(format!(
+            "writing {}: expected a file, found a folder",
+            path.display()
+        )));
     }
-    if there.as_ref().is_some_and(|there| there.permissions().readonly()) {
-        return Err(Error::io(format!("writing {}: the file is read-only", path.display())));
+    if there
+        .as_ref()
+        .is_some_and(|there| there.permissions().readonly())
+    {
+        return Err(Error::io(format!(
+            "writing {}: the file is read-only",
+            path.display()
+        )));
     }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -85,7 +113,10 @@ fn replace(path: &Path, there: Option<Metadata>, write: impl FnOnce(&mut dyn Wri
     let (beside, _claim) = partial_files::file_in(folder, mode).map_err(failed)?;
     let mut buffered = BufWriter::with_capacity(1 << 16, InterruptibleWriter(beside));
     write(&mut buffered)?;
-    let beside = buffered.into_inner().map_err(|error| failed(error.into_error()))?.0;
+    let beside = buffered
+        .into_inner()
+        .map_err(|error| failed(error.into_error()))?
+        .0;
     if let Some(there) = &there {
         copy_ownership_from(there, beside.as_file()).map_err(failed)?;
     }
@@ -113,7 +144,8 @@ fn copy_ownership_from(old: &Metadata, new: &fs::File) -> io::Result<()> {
         let now = new.metadata()?;
         if (now.uid(), now.gid()) != (old.uid(), old.gid()) {
             // Only root may change the owner; users may choose one of their groups.
-            let _ = fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
+            let _ = fchown(new, Some(old.uid()), Some(old.gid()))
+                .or_else(|_| fchown(new, None, Some(old.gid())));
         }
         let now = new.metadata()?;
         // A new group gets no access.
@@ -145,7 +177,9 @@ impl<W: Write> Write for InterruptibleWriter<W> {
 /// Writes to a pipe or device, which cannot be replaced.
 fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let failed = |cause| io_error("writing", path, cause);
-    let mut file = BufWriter::new(InterruptibleWriter(OpenOptions::new().write(true).open(path).map_err(failed)?));
+    let mut file = BufWriter::new(InterruptibleWriter(
+        OpenOptions::new().write(true).open(path).map_err(failed)?,
+    ));
     write(&mut file)?;
     file.flush().map_err(failed)
 }
@@ -154,7 +188,10 @@ fn write_into(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> 
 ///
 /// # Errors
 /// As [`write_no_follow`].
-pub fn write_jsonl<T: serde::Serialize>(path: &Path, rows: impl IntoIterator<Item = T>) -> Result<()> {
+pub fn write_jsonl<T: serde::Serialize>(
+    path: &Path,
+    rows: impl IntoIterator<Item = T>,
+) -> Result<()> {
     write_no_follow(path, |file| {
         for row in rows {
             let line = json::compact(&row)?;
@@ -169,7 +206,10 @@ mod tests {
     use super::*;
 
     fn put(text: &'static str) -> impl FnOnce(&mut dyn Write) -> Result<()> {
-        move |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", Path::new("it"), cause))
+        move |file| {
+            file.write_all(text.as_bytes())
+                .map_err(|cause| io_error("writing", Path::new("it"), cause))
+        }
     }
 
     #[test]
@@ -197,7 +237,10 @@ mod tests {
             fs::write(&path, "old").expect("written");
             fs::set_permissions(&path, PermissionsExt::from_mode(mode_bits)).expect("its own");
             write_atomic(&path, put("new")).expect("written");
-            assert_eq!((mode(&path), fs::read_to_string(&path).expect("read")), (mode_bits, "new".to_owned()));
+            assert_eq!(
+                (mode(&path), fs::read_to_string(&path).expect("read")),
+                (mode_bits, "new".to_owned())
+            );
             write_no_follow(&path, put("newer")).expect("written");
             assert_eq!(mode(&path), mode_bits);
         }
@@ -213,7 +256,8 @@ mod tests {
     fn link_is_followed_if_named_by_the_user_and_replaced_otherwise() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().expect("a folder");
-        let [target, link, dangling] = ["target", "link", "dangling"].map(|name| folder.path().join(name));
+        let [target, link, dangling] =
+            ["target", "link", "dangling"].map(|name| folder.path().join(name));
         fs::write(&target, "old").expect("written");
         symlink(&target, &link).expect("linked");
         write_atomic(&link, put("new")).expect("written");
@@ -223,7 +267,12 @@ mod tests {
         assert_eq!(fs::read_to_string(&target).expect("read"), "new");
         symlink(folder.path().join("nowhere"), &dangling).expect("linked");
         let opened = open_no_follow(&dangling, OpenOptions::new().write(true).create(true));
-        assert!(opened.expect_err("a link").to_string().contains("found a link"));
+        assert!(
+            opened
+                .expect_err("a link")
+                .to_string()
+                .contains("found a link")
+        );
         assert!(!folder.path().join("nowhere").exists());
     }
 }

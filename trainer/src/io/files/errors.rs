@@ -7,7 +7,10 @@ use std::path::Path;
 
 /// Converts an error of the operating system, naming the action and the file.
 pub fn io_error(doing: &str, path: &Path, cause: io::Error) -> Error {
-    if cause.get_ref().is_some_and(|inner| inner.is::<InterruptedByUser>()) {
+    if cause
+        .get_ref()
+        .is_some_and(|inner| inner.is::<InterruptedByUser>())
+    {
         return Error::interrupted();
     }
     if let Some(exceeded) = find_exceeded_limit(&cause) {
@@ -21,9 +24,10 @@ pub fn walk_error(folder: &Path, cause: walkdir::Error) -> Error {
     let at = cause.path().unwrap_or(folder).to_owned();
     match cause.into_io_error() {
         Some(cause) => io_error("listing", &at, cause),
-        None => {
-            Error::input(format!("{}: expected no cycle of links, found a link to a folder around it", at.display()))
-        }
+        None => Error::input(format!(
+            "{}: expected no cycle of links, found a link to a folder around it",
+            at.display()
+        )),
     }
 }
 

@@ -14,7 +14,13 @@ pub fn entries(folder: &Path) -> Result<Vec<String>> {
     }
     let failed = |cause| io_error("reading the folder", folder, cause);
     let entries = std::fs::read_dir(folder).map_err(failed)?;
-    let names = entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned()));
+    let names = entries.map(|entry| {
+        Ok(entry
+            .map_err(failed)?
+            .file_name()
+            .to_string_lossy()
+            .into_owned())
+    });
     let mut names = names.collect::<Result<Vec<_>>>()?;
     names.sort_unstable();
     Ok(names)
@@ -30,7 +36,10 @@ pub fn list_files(input: &Path) -> Result<Vec<PathBuf>> {
     }
     let mut files = Vec::new();
     // `walkdir` reports a cycle of links as an error.
-    for entry in walkdir::WalkDir::new(input).follow_links(true).sort_by_file_name() {
+    for entry in walkdir::WalkDir::new(input)
+        .follow_links(true)
+        .sort_by_file_name()
+    {
         let entry = entry.map_err(|cause| walk_error(input, cause))?;
         if !entry.file_type().is_dir() {
             files.push(entry.into_path());

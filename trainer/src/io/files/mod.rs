@@ -10,10 +10,15 @@ mod standard_output;
 mod text;
 
 pub use atomic_folder::{write_folder, write_in_folder};
-pub use atomic_write::{copy_ownership, open_no_follow, write_atomic, write_jsonl, write_no_follow};
+pub use atomic_write::{
+    copy_ownership, open_no_follow, write_atomic, write_jsonl, write_no_follow,
+};
 pub use errors::{io_error, walk_error};
 pub use listing::{entries, list_files};
 pub use open::open;
 pub use partial_files::is_partial;
 pub use standard_output::{StandardOutput, print};
-pub use text::{convert_read_error, for_each_line, for_each_line_in, for_each_line_within, read_text, record_limit};
+pub use text::{
+    convert_read_error, for_each_line, for_each_line_in, for_each_line_within, read_text,
+    record_limit,
+};

@@ -34,14 +34,20 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
     } else {
         let file = File::open(path).map_err(|cause| io_error("opening", path, cause))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(Error::io(format!("opening {}: expected a file, found a folder", path.display())));
+            return Err(Error::io(format!(
+                "opening {}: expected a file, found a folder",
+                path.display()
+            )));
         }
         Box::new(file)
     };
     // niffler refuses input shorter than the longest magic number. Such input is too short to be compressed.
     let mut head = Vec::new();
     let mut raw = raw;
-    raw.by_ref().take(10).read_to_end(&mut head).map_err(|cause| io_error("reading", path, cause))?;
+    raw.by_ref()
+        .take(10)
+        .read_to_end(&mut head)
+        .map_err(|cause| io_error("reading", path, cause))?;
     if head.len() < 5 {
         return Ok(Box::new(io::Cursor::new(head)));
     }
@@ -61,7 +67,9 @@ fn is_bzip2(head: &[u8]) -> bool {
     const BLOCK: &[u8] = &[0x31, 0x41, 0x59, 0x26, 0x53, 0x59];
     const END: &[u8] = &[0x17, 0x72, 0x45, 0x38, 0x50, 0x90];
     match head {
-        [b'B', b'Z', b'h', b'1'..=b'9', mark @ ..] => mark.starts_with(BLOCK) || mark.starts_with(END),
+        [b'B', b'Z', b'h', b'1'..=b'9', mark @ ..] => {
+            mark.starts_with(BLOCK) || mark.starts_with(END)
+        }
         _ => false,
     }
 }
@@ -101,7 +109,10 @@ impl StandardInput {
                 }
             }
         });
-        Self { pieces, piece: io::Cursor::default() }
+        Self {
+            pieces,
+            piece: io::Cursor::default(),
+        }
     }
 }
 

@@ -39,14 +39,21 @@ pub struct Claim {
 impl Claim {
     fn new(path: &Path, lock: Option<File>) -> Self {
         let lock = lock.filter(|file| file.try_lock().is_ok());
-        LIVE.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
-        Self { path: path.to_owned(), _lock: lock }
+        LIVE.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.to_owned());
+        Self {
+            path: path.to_owned(),
+            _lock: lock,
+        }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        LIVE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+        LIVE.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.path);
     }
 }
 
@@ -58,14 +65,20 @@ pub struct CreatedFolder(PathBuf);
 impl CreatedFolder {
     /// Registers a folder.
     pub fn new(folder: &Path) -> Self {
-        CREATED.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+        CREATED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(folder.to_owned());
         Self(folder.to_owned())
     }
 }
 
 impl Drop for CreatedFolder {
     fn drop(&mut self) {
-        CREATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        CREATED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.0);
     }
 }
 
@@ -92,7 +105,10 @@ pub fn file_in(folder: &Path, mode: u32) -> std::io::Result<(NamedTempFile, Clai
 /// If it cannot be created.
 pub fn folder_in(folder: &Path) -> std::io::Result<(TempDir, Claim)> {
     remove_abandoned(folder);
-    let made = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempdir_in(folder)?;
+    let made = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
+        .tempdir_in(folder)?;
     // Windows cannot open a folder this way; a partial folder there stays.
     let claim = Claim::new(made.path(), File::open(made.path()).ok());
     Ok((made, claim))
@@ -100,9 +116,18 @@ pub fn folder_in(folder: &Path) -> std::io::Result<(TempDir, Claim)> {
 
 /// Removes the partial files of this process before it ends. Failures are ignored.
 pub fn remove_all() {
-    let live: Vec<PathBuf> = LIVE.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+    let live: Vec<PathBuf> = LIVE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .iter()
+        .cloned()
+        .collect();
     live.iter().for_each(|path| remove(path));
-    for folder in CREATED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+    for folder in CREATED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .iter()
+    {
         let _ = fs::remove_dir(folder);
     }
 }
@@ -119,7 +144,11 @@ fn remove(path: &Path) {
 /// recent change and no lock.
 fn remove_abandoned(folder: &Path) {
     let place = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    if !CLEANED.lock().unwrap_or_else(PoisonError::into_inner).insert(place) {
+    if !CLEANED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(place)
+    {
         return;
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -130,10 +159,18 @@ fn remove_abandoned(folder: &Path) {
 }
 
 fn is_abandoned(path: &Path) -> bool {
-    let Ok(found) = fs::symlink_metadata(path) else { return false };
-    let is_old = found.modified().ok().and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > MIN_AGE);
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    let is_old = found
+        .modified()
+        .ok()
+        .and_then(|changed| changed.elapsed().ok())
+        .is_some_and(|age| age > MIN_AGE);
     // PEL creates no links or pipes under these names.
-    is_old && (found.is_file() || found.is_dir()) && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    is_old
+        && (found.is_file() || found.is_dir())
+        && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Flushes the entries of a folder, so that a renamed file survives a power failure.
@@ -146,7 +183,11 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
         use std::io::ErrorKind;
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         match synced {
-            Err(cause) if matches!(cause.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {}
+            Err(cause)
+                if matches!(
+                    cause.kind(),
+                    ErrorKind::InvalidInput | ErrorKind::Unsupported
+                ) => {}
             // A folder may be writable but not readable.
             Err(cause) if cause.kind() == ErrorKind::PermissionDenied => {}
             other => other.map_err(|cause| io_error("writing the folder", folder, cause))?,
@@ -164,25 +205,47 @@ mod tests {
 
     fn age(path: &Path, seconds: u64) {
         let then = SystemTime::now() - Duration::from_secs(seconds);
-        File::open(path).and_then(|file| file.set_modified(then)).expect("its own");
+        File::open(path)
+            .and_then(|file| file.set_modified(then))
+            .expect("its own");
     }
 
     #[test]
     fn only_abandoned_partial_files_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
-        for name in [".pel-old.part", ".pel-young.part", ".pel-locked.part", ".other-old.part", ".pel-old.txt"] {
+        for name in [
+            ".pel-old.part",
+            ".pel-young.part",
+            ".pel-locked.part",
+            ".other-old.part",
+            ".pel-old.txt",
+        ] {
             fs::write(path(name), "half").expect("written");
         }
         fs::create_dir(path(".pel-folder.part")).expect("made");
         fs::write(path(".pel-folder.part/kb.jsonl"), "half").expect("written");
-        let names = [".pel-old.part", ".pel-locked.part", ".other-old.part", ".pel-old.txt", ".pel-folder.part"];
+        let names = [
+            ".pel-old.part",
+            ".pel-locked.part",
+            ".other-old.part",
+            ".pel-old.txt",
+            ".pel-folder.part",
+        ];
         names.iter().for_each(|name| age(&path(name), 3600));
         let held = File::open(path(".pel-locked.part")).expect("there");
         held.try_lock().expect("nobody has it");
         drop(file_in(folder.path(), 0o600).expect("made"));
         let left = crate::io::files::entries(folder.path()).expect("listed");
-        assert_eq!(left, [".other-old.part", ".pel-locked.part", ".pel-old.txt", ".pel-young.part"]);
+        assert_eq!(
+            left,
+            [
+                ".other-old.part",
+                ".pel-locked.part",
+                ".pel-old.txt",
+                ".pel-young.part"
+            ]
+        );
     }
 
     #[test]
@@ -202,7 +265,10 @@ mod tests {
         }
         drop((claim, of_folder));
         for path in [file, made] {
-            assert!(is_abandoned(&path) && !LIVE.lock().expect("whole").contains(&path), "{path:?}");
+            assert!(
+                is_abandoned(&path) && !LIVE.lock().expect("whole").contains(&path),
+                "{path:?}"
+            );
         }
     }
 }

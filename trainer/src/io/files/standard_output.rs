@@ -19,7 +19,8 @@ impl StandardOutput {
     /// # Errors
     /// If it cannot be written, as on a full disk.
     pub fn finish(mut self) -> Result<()> {
-        self.flush().map_err(|cause| Error::io("writing to standard output").caused_by(cause))
+        self.flush()
+            .map_err(|cause| Error::io("writing to standard output").caused_by(cause))
     }
 }
 
@@ -56,6 +57,7 @@ impl Write for StandardOutput {
 /// If it cannot be written, as on a full disk.
 pub fn print(text: &str) -> Result<()> {
     let mut out = StandardOutput::new();
-    out.write_all(text.as_bytes()).map_err(|cause| Error::io("writing to standard output").caused_by(cause))?;
+    out.write_all(text.as_bytes())
+        .map_err(|cause| Error::io("writing to standard output").caused_by(cause))?;
     out.finish()
 }

@@ -28,7 +28,11 @@ pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -
 /// # Errors
 /// Errors of reading and of `each`, with file and line. A file beyond `bound`, a line beyond [`Bound::Record`], or an
 /// interrupt.
-pub fn for_each_line_within(path: &Path, bound: Bound, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
+pub fn for_each_line_within(
+    path: &Path,
+    bound: Bound,
+    each: impl FnMut(usize, &str) -> Result<()>,
+) -> Result<()> {
     for_each_line_in(path, &TextEncoding::default(), bound, each)
 }
 
@@ -44,14 +48,23 @@ pub fn for_each_line_in(
 ) -> Result<()> {
     let name = path.display().to_string();
     let mut reader = open_text(path, encoding, bound)?;
-    let read = import::for_each_line_within(&name, &mut reader, record_limit(), &mut interrupt::check, each);
+    let read = import::for_each_line_within(
+        &name,
+        &mut reader,
+        record_limit(),
+        &mut interrupt::check,
+        each,
+    );
     read.map_err(|error| convert_read_error(path, error))
 }
 
 /// The limit of a line, with the option that raises it.
 pub fn record_limit() -> Longest<'static> {
     let bytes = usize::try_from(Bound::Record.bytes()).unwrap_or(usize::MAX);
-    Longest { bytes, remedy: "; --max-input SIZE raises the limit" }
+    Longest {
+        bytes,
+        remedy: "; --max-input SIZE raises the limit",
+    }
 }
 
 /// Replaces a reader's error by its cause if that is an interrupt or a file beyond its limit.
@@ -92,8 +105,14 @@ mod tests {
             seen.push((number, line.to_owned()));
             Ok(())
         });
-        assert_eq!(seen, [(1, "one".into()), (2, "two".into()), (3, String::new())]);
+        assert_eq!(
+            seen,
+            [(1, "one".into()), (2, "two".into()), (3, String::new())]
+        );
         let message = error.expect_err("line 4 is not UTF-8").to_string();
-        assert!(message.contains("line 4") && message.contains("UTF-8") && message.contains("byte 4"), "{message}");
+        assert!(
+            message.contains("line 4") && message.contains("UTF-8") && message.contains("byte 4"),
+            "{message}"
+        );
     }
 }

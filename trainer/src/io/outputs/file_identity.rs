@@ -70,7 +70,9 @@ impl Standard {
 
 /// Whether the path is an existing regular file.
 pub(super) fn is_file(path: &Path) -> bool {
-    std::fs::metadata(path).as_ref().is_ok_and(Metadata::is_file)
+    std::fs::metadata(path)
+        .as_ref()
+        .is_ok_and(Metadata::is_file)
 }
 
 /// Whether two paths are the same existing file or folder.
@@ -88,7 +90,9 @@ pub fn behind_links(path: &Path) -> PathBuf {
         if let Ok(real) = path.canonicalize() {
             return real;
         }
-        let Ok(to) = std::fs::read_link(&path) else { break };
+        let Ok(to) = std::fs::read_link(&path) else {
+            break;
+        };
         path = path.parent().unwrap_or(Path::new("")).join(to);
     }
     path
@@ -100,11 +104,17 @@ pub(super) fn real(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut there = path.as_path();
     loop {
-        let place = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+        let place = if there.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            there
+        };
         if let Ok(real) = place.canonicalize() {
             return rest.iter().rev().fold(real, |real, name| real.join(name));
         }
-        let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else { return path.clone() };
+        let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else {
+            return path.clone();
+        };
         rest.push(name);
         there = parent;
     }
@@ -119,9 +129,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("there");
         std::fs::create_dir(root.join("a")).expect("made");
-        assert_eq!(real(&folder.path().join("a/../new/file")), root.join("new/file"));
+        assert_eq!(
+            real(&folder.path().join("a/../new/file")),
+            root.join("new/file")
+        );
         let around: Vec<Identity> = Identity::around(&folder.path().join("a/new/file")).collect();
-        assert_eq!(around[..2], [root.join("a"), root].map(|path| Identity::of(&path).expect("there")));
+        assert_eq!(
+            around[..2],
+            [root.join("a"), root].map(|path| Identity::of(&path).expect("there"))
+        );
     }
 
     #[cfg(unix)]

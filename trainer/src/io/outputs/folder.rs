@@ -35,18 +35,34 @@ impl OutputFolder {
     ///
     /// # Errors
     /// If a folder cannot be created, the target is a file or an input, or another process is moving files into it.
-    pub fn new<'a>(target: &Path, record: &'static str, inputs: impl IntoIterator<Item = &'a Path>) -> Result<Self> {
+    pub fn new<'a>(
+        target: &Path,
+        record: &'static str,
+        inputs: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Self> {
         let inputs: Vec<PathBuf> = inputs.into_iter().map(Path::to_owned).collect();
         if inputs.iter().any(|input| is_same(input, target)) {
-            return Err(Error::input(format!("{}: this folder is an input; choose another --out", target.display())));
+            return Err(Error::input(format!(
+                "{}: this folder is an input; choose another --out",
+                target.display()
+            )));
         }
         let made = (!target.exists()).then(|| CreatedFolder::new(target));
-        std::fs::create_dir_all(target).map_err(|cause| io_error("making the folder", target, cause))?;
+        std::fs::create_dir_all(target)
+            .map_err(|cause| io_error("making the folder", target, cause))?;
         recover(target)?;
         let pending = Pending::new(target);
         let earlier = recorded_files(&target.join(record));
         let (target, names) = (target.to_owned(), Vec::new());
-        let mut output = Self { target, pending: None, names, record, earlier, inputs, made };
+        let mut output = Self {
+            target,
+            pending: None,
+            names,
+            record,
+            earlier,
+            inputs,
+            made,
+        };
         output.pending = Some(pending?);
         Ok(output)
     }
@@ -55,19 +71,31 @@ impl OutputFolder {
     ///
     /// # Errors
     /// If it would replace an input or a file of no earlier run, or `write` or the file system fails.
-    pub fn write(&mut self, name: &str, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    pub fn write(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
         let to = self.target.join(name);
         // A file of an earlier run is not an input, even inside a folder that is read.
         let ours = self.earlier.contains(name);
-        check_file(&to, self.inputs.iter().map(PathBuf::as_path).filter(|input| !(ours && input.is_dir())))?;
+        check_file(
+            &to,
+            self.inputs
+                .iter()
+                .map(PathBuf::as_path)
+                .filter(|input| !(ours && input.is_dir())),
+        )?;
         if to.exists() && !self.earlier.contains(name) {
             let (to, record) = (to.display(), self.record);
             return Err(Error::input(format!(
                 "{to}: expected a new folder, or one whose {record} lists this file; choose another --out"
             )));
         }
-        let pending =
-            self.pending.as_ref().ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
+        let pending = self
+            .pending
+            .as_ref()
+            .ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
         write_atomic(&pending.place(name), write)?;
         self.names.push(name.to_owned());
         Ok(())
@@ -83,22 +111,44 @@ impl OutputFolder {
     pub fn commit(mut self, content: &impl Serialize) -> Result<()> {
         crate::io::interrupt::check()?;
         let record = self.record;
-        let names: BTreeSet<&str> = self.names.iter().map(String::as_str).chain([record]).collect();
-        let is_stale =
-            |file: &str| !names.contains(file) && names.iter().any(|name| file_stem(name) == file_stem(file));
-        let (stale, others): (Vec<String>, Vec<String>) = self.earlier.iter().cloned().partition(|file| is_stale(file));
-        let files = names.into_iter().chain(others.iter().map(String::as_str)).collect::<BTreeSet<_>>();
+        let names: BTreeSet<&str> = self
+            .names
+            .iter()
+            .map(String::as_str)
+            .chain([record])
+            .collect();
+        let is_stale = |file: &str| {
+            !names.contains(file) && names.iter().any(|name| file_stem(name) == file_stem(file))
+        };
+        let (stale, others): (Vec<String>, Vec<String>) = self
+            .earlier
+            .iter()
+            .cloned()
+            .partition(|file| is_stale(file));
+        let files = names
+            .into_iter()
+            .chain(others.iter().map(String::as_str))
+            .collect::<BTreeSet<_>>();
         let mut text = json::pretty(&Record { files, content })?;
         text.push('\n');
         self.write(record, |out| {
-            out.write_all(text.as_bytes()).map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
+            out.write_all(text.as_bytes())
+                .map_err(|cause| Error::io(format!("writing {record}")).caused_by(cause))
         })?;
-        let Some(pending) = self.pending.take() else { return Ok(()) };
+        let Some(pending) = self.pending.take() else {
+            return Ok(());
+        };
         // The files are moved together, even after an interrupt.
         let _finishing = crate::io::interrupt::critical_section();
         let is_input = |file: &Path| self.inputs.iter().any(|input| is_same(input, file));
-        let stale = stale.into_iter().filter(|file| !is_input(&self.target.join(file))).collect();
-        pending.commit(&Plan { files: self.names.clone(), stale })
+        let stale = stale
+            .into_iter()
+            .filter(|file| !is_input(&self.target.join(file)))
+            .collect();
+        pending.commit(&Plan {
+            files: self.names.clone(),
+            stale,
+        })
     }
 }
 
@@ -121,7 +171,9 @@ fn recorded_files(record: &Path) -> BTreeSet<String> {
         files: BTreeSet<String>,
     }
     let text = std::fs::read(record).unwrap_or_default();
-    let files = serde_json::from_slice(&text).map(|Files { files }| files).unwrap_or_default();
+    let files = serde_json::from_slice(&text)
+        .map(|Files { files }| files)
+        .unwrap_or_default();
     files.into_iter().filter(|file| is_inside(file)).collect()
 }
 
@@ -158,24 +210,40 @@ mod tests {
         let target = folder.path().join("new");
         let open = || OutputFolder::new(&target, "import.json", []).expect("made");
         let mut output = open();
-        output.write("a.jsonl", |out| write_line(out, &1)).expect("written");
-        assert!(output.write("b.jsonl", |_| Err(Error::input("line 3"))).is_err());
+        output
+            .write("a.jsonl", |out| write_line(out, &1))
+            .expect("written");
+        assert!(
+            output
+                .write("b.jsonl", |_| Err(Error::input("line 3")))
+                .is_err()
+        );
         drop(output);
         assert!(!target.exists());
 
         let mut output = open();
         for name in ["a.jsonl", "b.jsonl"] {
-            output.write(name, |out| write_line(out, &name)).expect("written");
+            output
+                .write(name, |out| write_line(out, &name))
+                .expect("written");
         }
         output.commit(&json!({ "kept": 2 })).expect("moved");
-        assert_eq!(entries(&target).expect("listed"), ["a.jsonl", "b.jsonl", "import.json"]);
-        assert_eq!(std::fs::read_to_string(target.join("b.jsonl")).expect("read"), "\"b.jsonl\"\n");
+        assert_eq!(
+            entries(&target).expect("listed"),
+            ["a.jsonl", "b.jsonl", "import.json"]
+        );
+        assert_eq!(
+            std::fs::read_to_string(target.join("b.jsonl")).expect("read"),
+            "\"b.jsonl\"\n"
+        );
     }
 
     #[test]
     fn only_files_of_earlier_runs_are_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
-        let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        let put = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("written")
+        };
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("read");
         let run = |name: &str, record: &'static str| {
             let mut output = OutputFolder::new(folder.path(), record, [])?;
@@ -184,7 +252,9 @@ mod tests {
         };
         put("theirs.jsonl", "mine");
         let refused = |name: &str, record| run(name, record).expect_err("refused").to_string();
-        assert!(refused("theirs.jsonl", "import.json").contains("theirs.jsonl: expected a new folder"));
+        assert!(
+            refused("theirs.jsonl", "import.json").contains("theirs.jsonl: expected a new folder")
+        );
         for name in ["a.jsonl", "b.jsonl", "a.jsonl"] {
             run(name, "import.json").expect("its own");
         }
@@ -192,10 +262,19 @@ mod tests {
         // An invalid record is not replaced either.
         put("okb.json", "{\"files\": 3}");
         assert!(refused("c.jsonl", "okb.json").contains("okb.json: expected a new folder"));
-        assert_eq!((read("theirs.jsonl"), read("okb.json")), ("mine".into(), "{\"files\": 3}".into()));
+        assert_eq!(
+            (read("theirs.jsonl"), read("okb.json")),
+            ("mine".into(), "{\"files\": 3}".into())
+        );
         assert_eq!(
             entries(folder.path()).expect("listed"),
-            ["a.jsonl", "b.jsonl", "import.json", "okb.json", "theirs.jsonl"]
+            [
+                "a.jsonl",
+                "b.jsonl",
+                "import.json",
+                "okb.json",
+                "theirs.jsonl"
+            ]
         );
     }
 
@@ -206,7 +285,9 @@ mod tests {
         let run = |names: &[&str]| {
             let mut output = OutputFolder::new(&out, "import.json", []).expect("its own");
             for name in names {
-                output.write(name, |out| write_line(out, name)).expect("written");
+                output
+                    .write(name, |out| write_line(out, name))
+                    .expect("written");
             }
             output.commit(&json!({})).expect("moved");
             entries(&out).expect("listed")
@@ -218,7 +299,13 @@ mod tests {
         run(&["documents.jsonl", &train, &dev]);
         assert_eq!(
             run(&["documents.jsonl", &train]),
-            ["documents.jsonl", "import.json", "kb.jsonl", "mentions.mine.jsonl", "mentions.train.jsonl"]
+            [
+                "documents.jsonl",
+                "import.json",
+                "kb.jsonl",
+                "mentions.mine.jsonl",
+                "mentions.train.jsonl"
+            ]
         );
         // A manipulated record cannot reach files outside the folder.
         std::fs::write(folder.path().join("mentions.mine.jsonl"), "mine").expect("written");
@@ -236,7 +323,9 @@ mod tests {
         let run = |kill: bool| {
             let mut output = OutputFolder::new(&target, "import.json", []).expect("its own");
             for name in ["documents.jsonl", "mentions.train.jsonl"] {
-                output.write(name, |out| write_line(out, &name)).expect("written");
+                output
+                    .write(name, |out| write_line(out, &name))
+                    .expect("written");
             }
             if kill {
                 // A killed process leaves its files without a lock.
@@ -250,7 +339,10 @@ mod tests {
         assert_eq!(entries(&target).expect("listed").len(), 1);
         run(true);
         run(false);
-        assert_eq!(entries(&target).expect("listed"), ["documents.jsonl", "import.json", "mentions.train.jsonl"]);
+        assert_eq!(
+            entries(&target).expect("listed"),
+            ["documents.jsonl", "import.json", "mentions.train.jsonl"]
+        );
         run(true);
         run(false);
         assert_eq!(entries(&target).expect("listed").len(), 3);

@@ -22,10 +22,16 @@ use std::path::Path;
 /// If it has an entry (the first is named), is a file, or has no name of its own.
 pub fn check_new_folder(out: &Path) -> Result<()> {
     if out.file_name().is_none() {
-        return Err(Error::input(format!("{}: expected the name of a folder to make", out.display())));
+        return Err(Error::input(format!(
+            "{}: expected the name of a folder to make",
+            out.display()
+        )));
     }
     if out.exists() && !out.is_dir() {
-        return Err(Error::input(format!("{}: expected a folder to write into, found a file", out.display())));
+        return Err(Error::input(format!(
+            "{}: expected a folder to write into, found a file",
+            out.display()
+        )));
     }
     // Partial files of a killed run are removed before writing.
     match entries(out)?.iter().find(|name| !is_partial(name)) {
@@ -49,9 +55,15 @@ mod tests {
         assert_eq!(refused(folder.path()), None);
         std::fs::write(folder.path().join("chapter.md"), "mine").expect("written");
         assert!(refused(folder.path()).is_some_and(|why| why.contains("found chapter.md in it")));
-        assert!(refused(&folder.path().join("chapter.md")).is_some_and(|why| why.contains("found a file")));
+        assert!(
+            refused(&folder.path().join("chapter.md"))
+                .is_some_and(|why| why.contains("found a file"))
+        );
         for unnamed in ["..", "/"] {
-            assert!(refused(Path::new(unnamed)).is_some_and(|why| why.contains("the name of a folder")), "{unnamed}");
+            assert!(
+                refused(Path::new(unnamed)).is_some_and(|why| why.contains("the name of a folder")),
+                "{unnamed}"
+            );
         }
     }
 }

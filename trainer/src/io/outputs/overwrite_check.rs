@@ -51,7 +51,8 @@ impl Inputs {
         for path in paths {
             if path.as_os_str() == "-" {
                 let file = Standard::Input.identity();
-                self.places.extend(file.map(|file| (file, PathBuf::from("standard input"))));
+                self.places
+                    .extend(file.map(|file| (file, PathBuf::from("standard input"))));
                 continue;
             }
             // The reader reports a folder that cannot be listed.
@@ -69,7 +70,8 @@ impl Inputs {
         for path in paths {
             self = self.files([path]);
             if path.is_dir() {
-                self.whole.extend(Identity::of(path).map(|folder| (folder, path.to_owned())));
+                self.whole
+                    .extend(Identity::of(path).map(|folder| (folder, path.to_owned())));
             }
         }
         self
@@ -79,9 +81,12 @@ impl Inputs {
     #[must_use]
     pub fn corpora<'a>(mut self, folders: impl IntoIterator<Item = &'a Path>) -> Self {
         for folder in folders {
-            corpus_files::inputs(folder).iter().for_each(|file| self.place(file));
+            corpus_files::inputs(folder)
+                .iter()
+                .for_each(|file| self.place(file));
             self.place(folder);
-            self.corpora.extend(Identity::of(folder).map(|identity| (identity, folder.to_owned())));
+            self.corpora
+                .extend(Identity::of(folder).map(|identity| (identity, folder.to_owned())));
         }
         self
     }
@@ -89,7 +94,8 @@ impl Inputs {
     fn place(&mut self, path: &Path) {
         // Writing to a device that is also read loses nothing.
         if is_file(path) || path.is_dir() {
-            self.places.extend(Identity::of(path).map(|identity| (identity, path.to_owned())));
+            self.places
+                .extend(Identity::of(path).map(|identity| (identity, path.to_owned())));
         }
         self.given.push(path.to_owned());
     }
@@ -114,7 +120,10 @@ impl Inputs {
                 )));
             }
         }
-        match Standard::Output.identity().and_then(|file| self.places.get(&file)) {
+        match Standard::Output
+            .identity()
+            .and_then(|file| self.places.get(&file))
+        {
             Some(input) => Err(Error::usage(format!(
                 "standard output: it is redirected to {}, which is an input; choose another output",
                 input.display()
@@ -126,13 +135,20 @@ impl Inputs {
     fn check_one(&self, output: Output<'_>) -> Result<()> {
         let path = output.path();
         if matches!(output, Output::File(_)) && path.is_dir() {
-            return Err(Error::input(format!("{}: expected a file to write, found a folder", path.display())));
+            return Err(Error::input(format!(
+                "{}: expected a file to write, found a folder",
+                path.display()
+            )));
         }
         let own = Identity::of(path);
-        let mut refused = own.as_ref().and_then(|own| self.places.get(own).or(self.whole.get(own)));
+        let mut refused = own
+            .as_ref()
+            .and_then(|own| self.places.get(own).or(self.whole.get(own)));
         // Further files may be written beside single input files.
         if matches!(output, Output::Into(_)) && path.is_dir() {
-            refused = own.as_ref().and_then(|own| self.whole.get(own).or(self.corpora.get(own)));
+            refused = own
+                .as_ref()
+                .and_then(|own| self.whole.get(own).or(self.corpora.get(own)));
         }
         if let Some(input) = refused {
             return Err(is_input(path, input));
@@ -152,7 +168,8 @@ impl Inputs {
             )));
         }
         if let (Output::Folder(_), Some(own)) = (output, &own) {
-            let inside = |input: &&PathBuf| Identity::around(input).skip(1).any(|around| around == *own);
+            let inside =
+                |input: &&PathBuf| Identity::around(input).skip(1).any(|around| around == *own);
             if let Some(input) = self.given.iter().find(inside) {
                 return Err(Error::usage(format!(
                     "{}: it contains {}, which is an input; choose another output",
@@ -168,7 +185,10 @@ impl Inputs {
     fn corpus_around(&self, path: &Path) -> Option<&PathBuf> {
         let real = real(path);
         let folder = self.corpora.get(&Identity::of(real.parent()?)?)?;
-        real.file_name()?.to_str().is_some_and(corpus_files::is_part).then_some(folder)
+        real.file_name()?
+            .to_str()
+            .is_some_and(corpus_files::is_part)
+            .then_some(folder)
     }
 }
 
@@ -190,7 +210,10 @@ fn is_input(out: &Path, input: &Path) -> Error {
         true => String::new(),
         false => format!(" ({})", input.display()),
     };
-    Error::usage(format!("{}: this is an input{also}; choose another output", out.display()))
+    Error::usage(format!(
+        "{}: this is an input{also}; choose another output",
+        out.display()
+    ))
 }
 
 #[cfg(test)]
@@ -230,8 +253,14 @@ mod tests {
         let input = place.path("note.txt");
         let inputs = Inputs::new().files([input.as_path()]);
         for same in [input.clone(), place.path("in/../note.txt")] {
-            assert!(why(&inputs, File(&same)).is_some_and(|why| why.contains("this is an input")), "{same:?}");
-            assert!(why(&inputs, Folder(&same)).is_some_and(|why| why.contains("this is an input")), "{same:?}");
+            assert!(
+                why(&inputs, File(&same)).is_some_and(|why| why.contains("this is an input")),
+                "{same:?}"
+            );
+            assert!(
+                why(&inputs, Folder(&same)).is_some_and(|why| why.contains("this is an input")),
+                "{same:?}"
+            );
         }
         for other in ["other.txt", "new.txt", "in/new/note.txt"] {
             assert_eq!(why(&inputs, File(&place.path(other))), None, "{other}");
@@ -242,7 +271,9 @@ mod tests {
         let whole = why(&inputs, Folder(place.0.path()));
         assert!(whole.is_some_and(|why| why.contains("it contains")));
         assert_eq!(why(&inputs, Folder(&place.path("in"))), None);
-        let folder = inputs.check([File(&place.path("in"))]).expect_err("a folder");
+        let folder = inputs
+            .check([File(&place.path("in"))])
+            .expect_err("a folder");
         assert!(folder.kind() == Kind::Input && folder.to_string().contains("found a folder"));
     }
 
@@ -251,27 +282,45 @@ mod tests {
     fn links_to_an_input_are_refused() {
         use std::os::unix::fs::symlink;
         let place = Place::new(&["note.txt", "bundle/manifest.json"]);
-        let [note, hard, soft, bundle] = ["note.txt", "hard", "soft", "to_bundle"].map(|name| place.path(name));
+        let [note, hard, soft, bundle] =
+            ["note.txt", "hard", "soft", "to_bundle"].map(|name| place.path(name));
         std::fs::hard_link(&note, &hard).expect("linked");
         symlink(&note, &soft).expect("linked");
         symlink(place.path("bundle"), &bundle).expect("linked");
-        for (given, others) in [(&note, [&hard, &soft]), (&soft, [&note, &hard]), (&hard, [&note, &soft])] {
+        for (given, others) in [
+            (&note, [&hard, &soft]),
+            (&soft, [&note, &hard]),
+            (&hard, [&note, &soft]),
+        ] {
             let inputs = Inputs::new().files([given.as_path()]);
             for other in others {
-                assert!(why(&inputs, File(other)).is_some_and(|why| why.contains("this is an input (")), "{other:?}");
+                assert!(
+                    why(&inputs, File(other)).is_some_and(|why| why.contains("this is an input (")),
+                    "{other:?}"
+                );
             }
         }
         let inputs = Inputs::new().artifacts([bundle.as_path()]);
         for inside in ["bundle/new.csv", "to_bundle/new.csv", "bundle/a/b/new.csv"] {
             assert!(
-                why(&inputs, File(&place.path(inside))).is_some_and(|why| why.contains("this is inside")),
+                why(&inputs, File(&place.path(inside)))
+                    .is_some_and(|why| why.contains("this is inside")),
                 "{inside}"
             );
         }
         // A dangling link into the bundle.
         symlink(place.path("bundle/new"), place.path("dangling")).expect("linked");
-        assert!(why(&inputs, File(&place.path("dangling"))).is_some_and(|why| why.contains("this is inside")));
-        assert_eq!(why(&Inputs::new().files([Path::new("/dev/null")]), File(Path::new("/dev/null"))), None);
+        assert!(
+            why(&inputs, File(&place.path("dangling")))
+                .is_some_and(|why| why.contains("this is inside"))
+        );
+        assert_eq!(
+            why(
+                &Inputs::new().files([Path::new("/dev/null")]),
+                File(Path::new("/dev/null"))
+            ),
+            None
+        );
     }
 
     #[test]
@@ -286,7 +335,9 @@ mod tests {
             assert!(why(&inputs, Into(&place.path(name))).is_some(), "{name}");
             assert!(why(&inputs, Folder(&place.path(name))).is_some(), "{name}");
         }
-        assert!(why(&inputs, Folder(place.0.path())).is_some_and(|why| why.contains("it contains")));
+        assert!(
+            why(&inputs, Folder(place.0.path())).is_some_and(|why| why.contains("it contains"))
+        );
         for name in ["b2", "b3", "c"] {
             assert_eq!(why(&inputs, Folder(&place.path(name))), None, "{name}");
         }
@@ -294,17 +345,27 @@ mod tests {
 
     #[test]
     fn corpus_gets_no_files_that_would_be_read_with_it() {
-        let place = Place::new(&["c/documents.jsonl.gz", "c/mentions.dev.jsonl", "c/kb.jsonl", "c/mine.csv"]);
+        let place = Place::new(&[
+            "c/documents.jsonl.gz",
+            "c/mentions.dev.jsonl",
+            "c/kb.jsonl",
+            "c/mine.csv",
+        ]);
         let corpus = place.path("c");
         let inputs = Inputs::new().corpora([corpus.as_path()]);
         for name in ["c/documents.jsonl.gz", "c/mentions.dev.jsonl", "c/kb.jsonl"] {
             assert!(
-                why(&inputs, File(&place.path(name))).is_some_and(|why| why.contains("this is an input")),
+                why(&inputs, File(&place.path(name)))
+                    .is_some_and(|why| why.contains("this is an input")),
                 "{name}"
             );
         }
         for name in ["c/documents.jsonl", "c/mentions.new.jsonl.xz"] {
-            assert!(why(&inputs, File(&place.path(name))).is_some_and(|why| why.contains("another name")), "{name}");
+            assert!(
+                why(&inputs, File(&place.path(name)))
+                    .is_some_and(|why| why.contains("another name")),
+                "{name}"
+            );
         }
         for name in ["c/mine.csv", "c/results.json", "c/run/mentions.dev.jsonl"] {
             assert_eq!(why(&inputs, File(&place.path(name))), None, "{name}");
@@ -318,10 +379,21 @@ mod tests {
     fn two_equal_outputs_are_refused() {
         let place = Place::new(&["a/x"]);
         let inputs = Inputs::new();
-        let (one, same, other) = (place.path("out"), place.path("a/../out"), place.path("a/out"));
+        let (one, same, other) = (
+            place.path("out"),
+            place.path("a/../out"),
+            place.path("a/out"),
+        );
         assert!(inputs.check([File(&one), File(&other)]).is_ok());
-        let message = inputs.check([File(&one), File(&same)]).expect_err("one file").to_string();
+        let message = inputs
+            .check([File(&one), File(&same)])
+            .expect_err("one file")
+            .to_string();
         assert!(message.contains("found the same twice"), "{message}");
-        assert!(inputs.check([File(Path::new("-")), File(Path::new("-"))]).is_ok());
+        assert!(
+            inputs
+                .check([File(Path::new("-")), File(Path::new("-"))])
+                .is_ok()
+        );
     }
 }

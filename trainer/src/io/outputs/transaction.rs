@@ -51,16 +51,31 @@ impl Pending {
         let failed = |cause| io_error("writing into the folder", target, cause);
         // Another process may take the new folder for an abandoned one and remove it. Then retry.
         for _ in 0..16 {
-            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(target).map_err(failed)?.keep();
-            let Ok(lock) = File::create_new(folder.join(LOCK)) else { continue };
-            if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) || !folder.join(LOCK).exists() {
+            let folder = tempfile::Builder::new()
+                .prefix(PREFIX)
+                .tempdir_in(target)
+                .map_err(failed)?
+                .keep();
+            let Ok(lock) = File::create_new(folder.join(LOCK)) else {
+                continue;
+            };
+            if matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
+                || !folder.join(LOCK).exists()
+            {
                 continue;
             }
-            let pending = Self { target: target.to_owned(), folder, _lock: lock };
+            let pending = Self {
+                target: target.to_owned(),
+                folder,
+                _lock: lock,
+            };
             fs::create_dir(pending.folder.join(FILES)).map_err(failed)?;
             return Ok(pending);
         }
-        Err(Error::io(format!("writing into the folder {}: cannot create a hidden folder in it", target.display())))
+        Err(Error::io(format!(
+            "writing into the folder {}: cannot create a hidden folder in it",
+            target.display()
+        )))
     }
 
     /// Where to write a file of the output.
@@ -87,14 +102,20 @@ impl Pending {
     }
 
     fn write_plan(&self, plan: &Plan) -> Result<()> {
-        let mut folders: Vec<PathBuf> =
-            plan.files.iter().filter_map(|name| self.place(name).parent().map(Path::to_owned)).collect();
+        let mut folders: Vec<PathBuf> = plan
+            .files
+            .iter()
+            .filter_map(|name| self.place(name).parent().map(Path::to_owned))
+            .collect();
         folders.sort_unstable();
         folders.dedup();
         folders.iter().try_for_each(|folder| sync_folder(folder))?;
         let text = json::compact(plan)?;
         let path = self.folder.join(PLAN);
-        write_atomic(&path, |file| file.write_all(text.as_bytes()).map_err(|cause| io_error("writing", &path, cause)))?;
+        write_atomic(&path, |file| {
+            file.write_all(text.as_bytes())
+                .map_err(|cause| io_error("writing", &path, cause))
+        })?;
         sync_folder(&self.folder)
     }
 }
@@ -111,7 +132,9 @@ fn finish(target: &Path, folder: &Path) -> Result<()> {
 /// Removes a hidden folder: its plan first, since it is done, and its lock last, since a folder without one counts as
 /// abandoned.
 fn discard(folder: &Path) -> Result<()> {
-    let removed = |path: &Path, done: std::io::Result<()>| done.map_err(|cause| io_error("removing", path, cause));
+    let removed = |path: &Path, done: std::io::Result<()>| {
+        done.map_err(|cause| io_error("removing", path, cause))
+    };
     let (plan, files) = (folder.join(PLAN), folder.join(FILES));
     removed(&plan, fs::remove_file(&plan))?;
     if files.exists() {
@@ -130,11 +153,21 @@ enum Step {
 fn steps(folder: &Path) -> Result<Vec<Step>> {
     let path = folder.join(PLAN);
     let json = fs::read(&path).map_err(|cause| io_error("reading", &path, cause))?;
-    let Plan { files, stale } = serde_json::from_slice(&json)
-        .map_err(|cause| Error::io(format!("{}: expected a plan of files to move", path.display())).caused_by(cause))?;
-    let all = files.into_iter().map(Step::Move).chain(stale.into_iter().map(Step::Remove));
+    let Plan { files, stale } = serde_json::from_slice(&json).map_err(|cause| {
+        Error::io(format!(
+            "{}: expected a plan of files to move",
+            path.display()
+        ))
+        .caused_by(cause)
+    })?;
+    let all = files
+        .into_iter()
+        .map(Step::Move)
+        .chain(stale.into_iter().map(Step::Remove));
     // A plan may contain any path; only those inside the folder count.
-    Ok(all.filter(|(Step::Move(name) | Step::Remove(name))| is_inside(name)).collect())
+    Ok(all
+        .filter(|(Step::Move(name) | Step::Remove(name))| is_inside(name))
+        .collect())
 }
 
 /// Whether a relative path stays inside its folder.
@@ -152,9 +185,14 @@ fn apply(step: &Step, target: &Path, folder: &Path) -> Result<()> {
                 return Ok(());
             }
             let parent = to.parent().unwrap_or(target);
-            fs::create_dir_all(parent).map_err(|cause| io_error("making the folder", parent, cause))?;
+            fs::create_dir_all(parent)
+                .map_err(|cause| io_error("making the folder", parent, cause))?;
             fs::rename(&from, &to).map_err(|cause| io_error("writing", &to, cause))?;
-            if parent == target { Ok(()) } else { sync_folder(parent) }
+            if parent == target {
+                Ok(())
+            } else {
+                sync_folder(parent)
+            }
         }
         Step::Remove(name) => {
             let file = target.join(name);
@@ -208,7 +246,10 @@ pub fn roll_back(target: &Path, record: &str) -> Result<()> {
                 fs::remove_file(&file).map_err(|cause| io_error("removing", &file, cause))?;
             }
             // Folders with other content stay.
-            let above = Path::new(&name).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+            let above = Path::new(&name)
+                .ancestors()
+                .skip(1)
+                .filter(|above| !above.as_os_str().is_empty());
             above.for_each(|above| drop(fs::remove_dir(target.join(above))));
         }
         discard(folder)
@@ -228,7 +269,10 @@ fn for_each_abandoned(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Resul
                 }
                 continue;
             }
-            Err(_) => open_no_follow(&folder.join(LOCK), OpenOptions::new().write(true).create(true))?,
+            Err(_) => open_no_follow(
+                &folder.join(LOCK),
+                OpenOptions::new().write(true).create(true),
+            )?,
         };
         match lock.try_lock() {
             Ok(()) if planned => end(&folder)?,
@@ -253,8 +297,15 @@ fn for_each_abandoned(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Resul
 /// # Errors
 /// If a process is moving files into it or was interrupted doing so.
 pub fn check_complete(target: &Path) -> Result<()> {
-    let target = if target.as_os_str().is_empty() { Path::new(".") } else { target };
-    match hidden_folders(target).iter().any(|folder| folder.join(PLAN).exists()) {
+    let target = if target.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        target
+    };
+    match hidden_folders(target)
+        .iter()
+        .any(|folder| folder.join(PLAN).exists())
+    {
         false => Ok(()),
         true => Err(Error::input(format!(
             "{}: expected the files of one run, found files of two: a command is writing or was interrupted; repeat that \
@@ -285,14 +336,26 @@ mod tests {
             put(&pending.place(name), "after");
         }
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let plan = Plan { files: names(&["a", "b", "sub/c"]), stale: names(&["old"]) };
+        let plan = Plan {
+            files: names(&["a", "b", "sub/c"]),
+            stale: names(&["old"]),
+        };
         (root, pending, plan)
     }
 
     fn is_after(root: &Path) {
         assert_eq!(entries(root).expect("listed"), ["a", "b", "mine", "sub"]);
-        for (name, text) in [("a", "after"), ("b", "after"), ("sub/c", "after"), ("mine", "before")] {
-            assert_eq!(fs::read_to_string(root.join(name)).expect("read"), text, "{name}");
+        for (name, text) in [
+            ("a", "after"),
+            ("b", "after"),
+            ("sub/c", "after"),
+            ("mine", "before"),
+        ] {
+            assert_eq!(
+                fs::read_to_string(root.join(name)).expect("read"),
+                text,
+                "{name}"
+            );
         }
         check_complete(root).expect("whole");
     }
@@ -315,8 +378,14 @@ mod tests {
         drop(pending);
         check_complete(root.path()).expect("as before");
         recover(root.path()).expect("swept");
-        assert_eq!(entries(root.path()).expect("listed"), ["a", "b", "mine", "old"]);
-        assert_eq!(fs::read_to_string(root.path().join("a")).expect("read"), "before");
+        assert_eq!(
+            entries(root.path()).expect("listed"),
+            ["a", "b", "mine", "old"]
+        );
+        assert_eq!(
+            fs::read_to_string(root.path().join("a")).expect("read"),
+            "before"
+        );
         // Killed before it made its lock.
         fs::create_dir(root.path().join(format!("{PREFIX}x"))).expect("made");
         recover(root.path()).expect("swept");
@@ -337,9 +406,18 @@ mod tests {
                 let folder = pending.folder.clone();
                 let all = steps(&folder).expect("planned");
                 assert_eq!(all.len(), 4);
-                let run = |steps: &[Step]| steps.iter().try_for_each(|step| apply(step, root.path(), &folder));
+                let run = |steps: &[Step]| {
+                    steps
+                        .iter()
+                        .try_for_each(|step| apply(step, root.path(), &folder))
+                };
                 run(&all[..done]).expect("done");
-                assert!(recover(root.path()).expect_err("it lives").to_string().contains("another command"));
+                assert!(
+                    recover(root.path())
+                        .expect_err("it lives")
+                        .to_string()
+                        .contains("another command")
+                );
                 drop(pending);
                 let message = check_complete(root.path()).expect_err("mixed").to_string();
                 assert!(message.contains("found files of two"), "{message}");
@@ -356,15 +434,28 @@ mod tests {
             let root = tempfile::tempdir().expect("a folder");
             let pending = Pending::new(root.path()).expect("made");
             let names = ["a", "sub/b", "sub/deep/c"].map(str::to_owned);
-            names.iter().for_each(|name| put(&pending.place(name), "after"));
-            pending.write_plan(&Plan { files: names.to_vec(), stale: Vec::new() }).expect("written");
+            names
+                .iter()
+                .for_each(|name| put(&pending.place(name), "after"));
+            pending
+                .write_plan(&Plan {
+                    files: names.to_vec(),
+                    stale: Vec::new(),
+                })
+                .expect("written");
             let folder = pending.folder.clone();
             let all = steps(&folder).expect("planned");
-            all[..done].iter().try_for_each(|step| apply(step, root.path(), &folder)).expect("done");
+            all[..done]
+                .iter()
+                .try_for_each(|step| apply(step, root.path(), &folder))
+                .expect("done");
             assert!(roll_back(root.path(), "a").is_err(), "it lives");
             drop(pending);
             roll_back(root.path(), "a").expect("taken away");
-            assert!(entries(root.path()).expect("listed").is_empty(), "{done} moved");
+            assert!(
+                entries(root.path()).expect("listed").is_empty(),
+                "{done} moved"
+            );
         }
     }
 
@@ -384,14 +475,26 @@ mod tests {
         put(&root.path().join("mine"), "before");
         let folder = target.join(format!("{PREFIX}planted"));
         put(&folder.join("files/mine"), "after");
-        put(&folder.join(PLAN), r#"{"files": ["../mine", "/mine", ""], "stale": ["../mine", "."]}"#);
+        put(
+            &folder.join(PLAN),
+            r#"{"files": ["../mine", "/mine", ""], "stale": ["../mine", "."]}"#,
+        );
         recover(&target).expect("nothing to do");
-        assert_eq!(fs::read_to_string(root.path().join("mine")).expect("read"), "before");
+        assert_eq!(
+            fs::read_to_string(root.path().join("mine")).expect("read"),
+            "before"
+        );
         assert!(entries(&target).expect("listed").is_empty());
         put(&folder.join(PLAN), "{}");
         assert!(recover(&target).is_err());
-        for (name, inside) in [("a", true), ("a/b", true), ("", false), ("..", false), ("a/../b", false), ("/a", false)]
-        {
+        for (name, inside) in [
+            ("a", true),
+            ("a/b", true),
+            ("", false),
+            ("..", false),
+            ("a/../b", false),
+            ("/a", false),
+        ] {
             assert_eq!(is_inside(name), inside, "{name}");
         }
     }

@@ -5,14 +5,20 @@ use super::{Config, NegativeKind, Negatives, Optimiser, Task};
 impl Optimiser {
     /// Examples of a micro-batch.
     pub fn micro(&self) -> usize {
-        if self.micro_batch == 0 { self.batch } else { self.micro_batch }
+        if self.micro_batch == 0 {
+            self.batch
+        } else {
+            self.micro_batch
+        }
     }
 }
 
 impl Config {
     /// Whether hard negatives are mined: not for a cross-encoder, and not with candidate lists.
     pub fn mines(&self) -> bool {
-        self.data.task == Task::Link && self.data.candidates.as_os_str().is_empty() && self.negatives.mines()
+        self.data.task == Task::Link
+            && self.data.candidates.as_os_str().is_empty()
+            && self.negatives.mines()
     }
 }
 
@@ -33,6 +39,10 @@ impl Negatives {
 
     /// The number of random negatives of a mention.
     pub fn random_count(&self) -> usize {
-        if self.kind == NegativeKind::None { 0 } else { self.count - self.hard_count() }
+        if self.kind == NegativeKind::None {
+            0
+        } else {
+            self.count - self.hard_count()
+        }
     }
 }

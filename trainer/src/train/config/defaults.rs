@@ -10,10 +10,25 @@ impl Config {
     /// The defaults of a cross-encoder: PEL, table 6, second column.
     pub fn ranking() -> Self {
         Self {
-            data: Data { task: Task::Rank, ..Data::default() },
-            model: Model { tied: true, ..Model::default() },
-            loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
-            optimiser: Optimiser { learning_rate: 2e-5, warmup: 0.2, batch: 4, epochs: 5.0, ..Optimiser::default() },
+            data: Data {
+                task: Task::Rank,
+                ..Data::default()
+            },
+            model: Model {
+                tied: true,
+                ..Model::default()
+            },
+            loss: Loss {
+                kind: LossKind::CrossEntropy,
+                ..Loss::default()
+            },
+            optimiser: Optimiser {
+                learning_rate: 2e-5,
+                warmup: 0.2,
+                batch: 4,
+                epochs: 5.0,
+                ..Optimiser::default()
+            },
             ..Self::default()
         }
     }
@@ -22,7 +37,10 @@ impl Config {
     /// negatives (section 4.1 and appendix A).
     pub fn blink() -> Self {
         Self {
-            loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
+            loss: Loss {
+                kind: LossKind::CrossEntropy,
+                ..Loss::default()
+            },
             negatives: Negatives {
                 kind: NegativeKind::Hard,
                 in_batch: true,
@@ -31,7 +49,12 @@ impl Config {
                 domain: Domain::Trained,
                 ..Negatives::default()
             },
-            optimiser: Optimiser { learning_rate: 2e-5, batch: 128, epochs: 5.0, ..Optimiser::default() },
+            optimiser: Optimiser {
+                learning_rate: 2e-5,
+                batch: 128,
+                epochs: 5.0,
+                ..Optimiser::default()
+            },
             ..Self::default()
         }
         .as_blink_reads()
@@ -42,8 +65,16 @@ impl Config {
     pub fn blink_ranking() -> Self {
         let ranking = Self::ranking();
         Self {
-            data: Data { top: 64, ..ranking.data },
-            optimiser: Optimiser { learning_rate: 1e-5, batch: 1, epochs: 2.0, ..ranking.optimiser },
+            data: Data {
+                top: 64,
+                ..ranking.data
+            },
+            optimiser: Optimiser {
+                learning_rate: 1e-5,
+                batch: 1,
+                epochs: 2.0,
+                ..ranking.optimiser
+            },
             ..ranking
         }
         .as_blink_reads()
@@ -53,8 +84,14 @@ impl Config {
     /// transformation after the first layer (sections 3.3 and 4.3; table 3).
     pub fn t_biencoder() -> Self {
         Self {
-            model: Model { freeze_embeddings: true, ..Model::default() },
-            loss: Loss { kind: LossKind::CrossEntropy, ..Loss::default() },
+            model: Model {
+                freeze_embeddings: true,
+                ..Model::default()
+            },
+            loss: Loss {
+                kind: LossKind::CrossEntropy,
+                ..Loss::default()
+            },
             negatives: Negatives {
                 kind: NegativeKind::Random,
                 count: 15,
@@ -64,8 +101,15 @@ impl Config {
                 domain: Domain::Inside,
                 ..Negatives::default()
             },
-            transformation: Transformation { weight: 1.0, ..Transformation::default() },
-            optimiser: Optimiser { batch: 64, epochs: 5.0, ..Optimiser::default() },
+            transformation: Transformation {
+                weight: 1.0,
+                ..Transformation::default()
+            },
+            optimiser: Optimiser {
+                batch: 64,
+                epochs: 5.0,
+                ..Optimiser::default()
+            },
             ..Self::default()
         }
         .as_blink_reads()
@@ -82,10 +126,22 @@ impl Config {
             ..Views::default()
         };
         Self {
-            data: Data { task: Task::Align, ..Data::default() },
-            model: Model { tied: true, ..Model::default() },
+            data: Data {
+                task: Task::Align,
+                ..Data::default()
+            },
+            model: Model {
+                tied: true,
+                ..Model::default()
+            },
             view,
-            optimiser: Optimiser { learning_rate: 2e-5, batch: 256, epochs: 1.0, warmup: 0.1, ..Optimiser::default() },
+            optimiser: Optimiser {
+                learning_rate: 2e-5,
+                batch: 256,
+                epochs: 1.0,
+                warmup: 0.1,
+                ..Optimiser::default()
+            },
             ..Self::default()
         }
     }
@@ -160,7 +216,13 @@ impl From<ViewOptions> for Views {
 impl Default for Loss {
     fn default() -> Self {
         let Proxy { alpha, delta } = Proxy::default();
-        Self { kind: LossKind::Proxy, alpha, delta, scale: 1.0, multi_similarity: MultiSimilarity::default() }
+        Self {
+            kind: LossKind::Proxy,
+            alpha,
+            delta,
+            scale: 1.0,
+            multi_similarity: MultiSimilarity::default(),
+        }
     }
 }
 
@@ -180,13 +242,19 @@ impl Default for Negatives {
 
 impl Default for Fgsm {
     fn default() -> Self {
-        Self { lambda: 0.0, epsilon: 0.01 }
+        Self {
+            lambda: 0.0,
+            epsilon: 0.01,
+        }
     }
 }
 
 impl Default for Distillation {
     fn default() -> Self {
-        Self { own_share: 1.0, temperature: 2.0 }
+        Self {
+            own_share: 1.0,
+            temperature: 2.0,
+        }
     }
 }
 
@@ -214,7 +282,15 @@ impl Default for Transformation {
     /// T-Biencoder, table 3: dual scorer and random in-domain negatives. The paper does not state the step size of the ascent; at 0.1 ε
     /// training does not converge (results/t-biencoder.md).
     fn default() -> Self {
-        Self { weight: 0.0, plain: true, layer: 1, norm: Norm::Frobenius, epsilon: 32.0, ascents: 0, rate: 0.003 }
+        Self {
+            weight: 0.0,
+            plain: true,
+            layer: 1,
+            norm: Norm::Frobenius,
+            epsilon: 32.0,
+            ascents: 0,
+            rate: 0.003,
+        }
     }
 }
 
@@ -238,12 +314,21 @@ impl Default for Optimiser {
 
 impl Default for Validation {
     fn default() -> Self {
-        Self { split: "dev".into(), every: 0, mentions: 1000, candidates: PathBuf::new(), keep: Keep::Best }
+        Self {
+            split: "dev".into(),
+            every: 0,
+            mentions: 1000,
+            candidates: PathBuf::new(),
+            keep: Keep::Best,
+        }
     }
 }
 
 impl Default for Checkpoints {
     fn default() -> Self {
-        Self { every: 500, keep: 2 }
+        Self {
+            every: 500,
+            keep: 2,
+        }
     }
 }

@@ -4,24 +4,50 @@ use super::{Config, Keep, LossKind, NegativeKind, Task};
 
 /// Why a setting of this key has no effect; `None` if it may have one.
 pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
-    let Config { data, loss, negatives, fgsm, distillation, transformation, validation, .. } = config;
-    let (rank, listed) = (data.task == Task::Rank, !data.candidates.as_os_str().is_empty());
+    let Config {
+        data,
+        loss,
+        negatives,
+        fgsm,
+        distillation,
+        transformation,
+        validation,
+        ..
+    } = config;
+    let (rank, listed) = (
+        data.task == Task::Rank,
+        !data.candidates.as_os_str().is_empty(),
+    );
     let (section, name) = key.split_once('.').unwrap_or(("", key));
     match (section, name) {
-        ("negatives", _) if rank => Some("the negatives of a cross-encoder are the other candidates of its lists"),
-        ("negatives", name) if listed && name != "in_batch" => Some("the candidates of the lists are the negatives"),
-        ("negatives", "mine_every" | "mine_top") if !negatives.mines() => Some("negatives.kind does not mine"),
-        ("negatives", "hard_share") if negatives.kind != NegativeKind::Mixed => Some("negatives.kind is not mixed"),
-        ("negatives", "count" | "domain") if negatives.kind == NegativeKind::None => Some("negatives.kind is none"),
+        ("negatives", _) if rank => {
+            Some("the negatives of a cross-encoder are the other candidates of its lists")
+        }
+        ("negatives", name) if listed && name != "in_batch" => {
+            Some("the candidates of the lists are the negatives")
+        }
+        ("negatives", "mine_every" | "mine_top") if !negatives.mines() => {
+            Some("negatives.kind does not mine")
+        }
+        ("negatives", "hard_share") if negatives.kind != NegativeKind::Mixed => {
+            Some("negatives.kind is not mixed")
+        }
+        ("negatives", "count" | "domain") if negatives.kind == NegativeKind::None => {
+            Some("negatives.kind is none")
+        }
         ("loss", "alpha" | "delta") if rank || loss.kind == LossKind::CrossEntropy => {
             Some("only the proxy-based loss has it")
         }
-        ("data", "top" | "add_gold") if !listed => Some("there are no lists (--candidates, --distil)"),
+        ("data", "top" | "add_gold") if !listed => {
+            Some("there are no lists (--candidates, --distil)")
+        }
         ("validation", "keep") if validation.keep == Keep::Best && !config.validates() => {
             Some("nothing is validated, so the last weights are kept")
         }
         ("fgsm", "epsilon") if fgsm.lambda == 0.0 => Some("fgsm.lambda is 0"),
-        ("distillation", "temperature") if distillation.own_share >= 1.0 => Some("nothing is distilled (--distil)"),
+        ("distillation", "temperature") if distillation.own_share >= 1.0 => {
+            Some("nothing is distilled (--distil)")
+        }
         ("transformation", name) if name != "weight" && transformation.weight == 0.0 => {
             Some("transformation.weight is 0")
         }
@@ -36,7 +62,10 @@ mod tests {
     #[test]
     fn settings_without_effect_are_recognised() {
         let of = |base: Config, settings: &[&str], key: &str| {
-            let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+            let settings: Vec<String> = settings
+                .iter()
+                .map(|setting| (*setting).to_owned())
+                .collect();
             idle(&base.read(None, &settings).expect("sound"), key).is_some()
         };
         let (link, rank) = (Config::default, Config::ranking);
@@ -46,28 +75,72 @@ mod tests {
             (rank(), &["data.candidates=\"list\""], "data.top", false),
             (link(), &[], "data.top", true),
             (link(), &[], "negatives.count", false),
-            (link(), &["data.candidates=\"list\""], "negatives.count", true),
-            (link(), &["negatives.kind=random"], "negatives.mine_every", true),
-            (link(), &["negatives.kind=hard"], "negatives.mine_every", false),
-            (link(), &["negatives.kind=hard"], "negatives.hard_share", true),
+            (
+                link(),
+                &["data.candidates=\"list\""],
+                "negatives.count",
+                true,
+            ),
+            (
+                link(),
+                &["negatives.kind=random"],
+                "negatives.mine_every",
+                true,
+            ),
+            (
+                link(),
+                &["negatives.kind=hard"],
+                "negatives.mine_every",
+                false,
+            ),
+            (
+                link(),
+                &["negatives.kind=hard"],
+                "negatives.hard_share",
+                true,
+            ),
             (link(), &["loss.kind=cross-entropy"], "loss.delta", true),
             (link(), &["loss.kind=proxy"], "loss.delta", false),
             (link(), &["fgsm.lambda=0"], "fgsm.epsilon", true),
             (link(), &["fgsm.lambda=1"], "fgsm.epsilon", false),
             (link(), &[], "transformation.norm", true),
-            (link(), &["transformation.weight=1"], "transformation.norm", false),
-            (link(), &[], "distillation.temperature", true),
-            (link(), &[], "optimiser.batch", false),
-            (link(), &["data.corpus=\"corpus\""], "validation.keep", false),
-            (link(), &["data.corpus=\"corpus\"", "validation.mentions=0"], "validation.keep", true),
             (
                 link(),
-                &["data.corpus=\"corpus\"", "validation.mentions=0", "validation.keep=last"],
+                &["transformation.weight=1"],
+                "transformation.norm",
+                false,
+            ),
+            (link(), &[], "distillation.temperature", true),
+            (link(), &[], "optimiser.batch", false),
+            (
+                link(),
+                &["data.corpus=\"corpus\""],
+                "validation.keep",
+                false,
+            ),
+            (
+                link(),
+                &["data.corpus=\"corpus\"", "validation.mentions=0"],
+                "validation.keep",
+                true,
+            ),
+            (
+                link(),
+                &[
+                    "data.corpus=\"corpus\"",
+                    "validation.mentions=0",
+                    "validation.keep=last",
+                ],
                 "validation.keep",
                 false,
             ),
             (rank(), &["data.corpus=\"corpus\""], "validation.keep", true),
-            (rank(), &["data.corpus=\"corpus\"", "validation.candidates=\"list\""], "validation.keep", false),
+            (
+                rank(),
+                &["data.corpus=\"corpus\"", "validation.candidates=\"list\""],
+                "validation.keep",
+                false,
+            ),
             (Config::alignment(), &[], "validation.keep", true),
         ] {
             assert_eq!(of(base, settings, key), expected, "{settings:?} {key}");

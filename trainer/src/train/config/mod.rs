@@ -303,7 +303,8 @@ pub struct Checkpoints {
 impl Config {
     /// Whether the run validates.
     pub fn validates(&self) -> bool {
-        let listed = self.data.task != Task::Rank || !self.validation.candidates.as_os_str().is_empty();
+        let listed =
+            self.data.task != Task::Rank || !self.validation.candidates.as_os_str().is_empty();
         self.validation.mentions > 0 && !self.data.corpus.as_os_str().is_empty() && listed
     }
 
@@ -321,12 +322,24 @@ impl Config {
             (Task::Link, LossKind::CrossEntropy) | (Task::Rank, _) => Similarity::Dot,
             _ => Similarity::Cosine,
         };
-        Reduction { pooling: self.model.pooling, score: self.model.score.unwrap_or(by_loss) }
+        Reduction {
+            pooling: self.model.pooling,
+            score: self.model.score.unwrap_or(by_loss),
+        }
     }
 
     /// How mentions and concepts are written, as a bundle says it.
     pub fn view_options(&self) -> ViewOptions {
-        let Views { concepts, template, synonyms, mention, mention_tokens, entity_tokens, name_tokens, .. } = self.view;
+        let Views {
+            concepts,
+            template,
+            synonyms,
+            mention,
+            mention_tokens,
+            entity_tokens,
+            name_tokens,
+            ..
+        } = self.view;
         let abbreviations = self.view.abbreviations;
         ViewOptions {
             concepts,

@@ -16,8 +16,8 @@ impl Config {
     pub fn read(self, file: Option<&Path>, settings: &[String]) -> Result<Self> {
         let known = toml::Table::try_from(self.with_all_keys())
             .map_err(|cause| Error::input("the configuration").caused_by(cause))?;
-        let mut table =
-            toml::Table::try_from(&self).map_err(|cause| Error::input("the configuration").caused_by(cause))?;
+        let mut table = toml::Table::try_from(&self)
+            .map_err(|cause| Error::input("the configuration").caused_by(cause))?;
         if let Some(path) = file {
             let given = parse(path)?;
             check_keys(&given, &known, "").context(|| path.display().to_string())?;
@@ -49,14 +49,18 @@ impl Config {
     /// # Errors
     /// If it cannot be encoded.
     pub fn to_toml(&self) -> Result<String> {
-        toml::to_string_pretty(self).map_err(|cause| Error::input("writing the configuration").caused_by(cause))
+        toml::to_string_pretty(self)
+            .map_err(|cause| Error::input("writing the configuration").caused_by(cause))
     }
 }
 
 fn parse(path: &Path) -> Result<toml::Table> {
     let text = read_text(path)?;
     let named = || path.display().to_string();
-    if path.extension().is_some_and(|extension| extension == "json") {
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
         let mut json: serde_json::Value = serde_json::from_str(&text)
             .map_err(|cause| Error::input("expected JSON").caused_by(cause))
             .context(named)?;
@@ -66,8 +70,14 @@ fn parse(path: &Path) -> Result<toml::Table> {
             .context(named);
     }
     text.parse().map_err(|cause: toml::de::Error| {
-        let line = cause.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        Error::input(format!("{}: line {line}: {}", path.display(), cause.message()))
+        let line = cause
+            .span()
+            .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        Error::input(format!(
+            "{}: line {line}: {}",
+            path.display(),
+            cause.message()
+        ))
     })
 }
 
@@ -82,9 +92,14 @@ fn drop_nulls(json: &mut serde_json::Value) {
 /// `a.b=value` as a table.
 fn assignment(setting: &str) -> Result<toml::Table> {
     let Some((key, value)) = setting.split_once('=') else {
-        return Err(Error::input(format!("--set: expected key=value, found {setting:?}")));
+        return Err(Error::input(format!(
+            "--set: expected key=value, found {setting:?}"
+        )));
     };
-    let parsed = format!("value = {value}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("value"));
+    let parsed = format!("value = {value}")
+        .parse::<toml::Table>()
+        .ok()
+        .and_then(|mut table| table.remove("value"));
     let mut inner = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
     for part in key.trim().rsplit('.') {
         inner = toml::Value::Table(toml::Table::from_iter([(part.to_owned(), inner)]));
@@ -101,10 +116,19 @@ fn check_keys(given: &toml::Table, known: &toml::Table, prefix: &str) -> Result<
         let path = format!("{prefix}{key}");
         match (known.get(key), value) {
             (None, _) => {
-                let nearest = known.keys().map(|other| (strsim::jaro_winkler(key, other), other));
-                let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(near, _)| *near > 0.6);
+                let nearest = known
+                    .keys()
+                    .map(|other| (strsim::jaro_winkler(key, other), other));
+                let nearest = nearest
+                    .max_by(|a, b| a.0.total_cmp(&b.0))
+                    .filter(|(near, _)| *near > 0.6);
                 let hint = nearest.map_or_else(
-                    || format!("; keys here: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
+                    || {
+                        format!(
+                            "; keys here: {}",
+                            known.keys().cloned().collect::<Vec<_>>().join(", ")
+                        )
+                    },
                     |(_, other)| format!("; did you mean `{prefix}{other}`?"),
                 );
                 return Err(Error::input(format!("there is no key `{path}`{hint}")));
@@ -113,7 +137,10 @@ fn check_keys(given: &toml::Table, known: &toml::Table, prefix: &str) -> Result<
                 check_keys(given, known, &format!("{path}."))?;
             }
             (Some(toml::Value::Table(_)), _) => {
-                return Err(Error::input(format!("`{path}`: expected a table, found {}", value.type_str())));
+                return Err(Error::input(format!(
+                    "`{path}`: expected a table, found {}",
+                    value.type_str()
+                )));
             }
             _ => {}
         }
@@ -137,36 +164,84 @@ mod tests {
     use super::super::*;
     use super::*;
 
-    const PATHS: [&str; 3] = ["data.kb=kb.jsonl", "data.corpus=corpus", "model.encoder=minilm"];
+    const PATHS: [&str; 3] = [
+        "data.kb=kb.jsonl",
+        "data.corpus=corpus",
+        "model.encoder=minilm",
+    ];
 
     fn read(settings: &[&str]) -> Result<Config> {
-        let settings: Vec<String> = PATHS.iter().chain(settings).map(|setting| (*setting).to_owned()).collect();
+        let settings: Vec<String> = PATHS
+            .iter()
+            .chain(settings)
+            .map(|setting| (*setting).to_owned())
+            .collect();
         Config::default().read(None, &settings)
     }
 
     #[test]
     fn default_settings_equal_the_papers() {
         let config = read(&[]).expect("whole");
-        let Optimiser { learning_rate, warmup, epsilon, clip, batch, epochs, .. } = config.optimiser;
-        assert_eq!((learning_rate, warmup, epsilon, clip, batch, epochs), (1e-5, 0.25, 1e-6, 1.0, 32, 7.0));
-        assert_eq!((config.loss.alpha, config.loss.delta, config.fgsm.epsilon), (32.0, 0.0, 0.01));
-        assert_eq!((config.view.mention_tokens, config.view.entity_tokens), (128, 128));
-        assert_eq!((config.negatives.hard_count(), config.negatives.random_count()), (16, 16));
-        assert_eq!(config.reduction().score, Similarity::Cosine);
-        assert_eq!(read(&["loss.kind=cross-entropy"]).expect("whole").reduction().score, Similarity::Dot);
+        let Optimiser {
+            learning_rate,
+            warmup,
+            epsilon,
+            clip,
+            batch,
+            epochs,
+            ..
+        } = config.optimiser;
         assert_eq!(
-            read(&["loss.kind=cross-entropy", "model.score=cosine"]).expect("whole").reduction().score,
+            (learning_rate, warmup, epsilon, clip, batch, epochs),
+            (1e-5, 0.25, 1e-6, 1.0, 32, 7.0)
+        );
+        assert_eq!(
+            (config.loss.alpha, config.loss.delta, config.fgsm.epsilon),
+            (32.0, 0.0, 0.01)
+        );
+        assert_eq!(
+            (config.view.mention_tokens, config.view.entity_tokens),
+            (128, 128)
+        );
+        assert_eq!(
+            (
+                config.negatives.hard_count(),
+                config.negatives.random_count()
+            ),
+            (16, 16)
+        );
+        assert_eq!(config.reduction().score, Similarity::Cosine);
+        assert_eq!(
+            read(&["loss.kind=cross-entropy"])
+                .expect("whole")
+                .reduction()
+                .score,
+            Similarity::Dot
+        );
+        assert_eq!(
+            read(&["loss.kind=cross-entropy", "model.score=cosine"])
+                .expect("whole")
+                .reduction()
+                .score,
             Similarity::Cosine
         );
     }
 
     #[test]
     fn a_written_configuration_reads_back() {
-        let config = read(&["model.tied=true", "optimiser.steps=7", "data.more_kbs=[\"a\"]"]).expect("whole");
+        let config = read(&[
+            "model.tied=true",
+            "optimiser.steps=7",
+            "data.more_kbs=[\"a\"]",
+        ])
+        .expect("whole");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("config.toml");
         std::fs::write(&path, config.to_toml().expect("written")).expect("written");
-        assert_eq!(Config::default().read(Some(&path), &[]).expect("whole"), config);
+        assert_eq!(
+            Config::default().read(Some(&path), &[]).expect("whole"),
+            config
+        );
         let path = folder.path().join("config.json");
         std::fs::write(&path, serde_json::to_string(&config).expect("written")).expect("written");
         let again = Config::default().read(Some(&path), &[]);
@@ -175,13 +250,21 @@ mod tests {
 
     #[test]
     fn defaults_alone_can_be_shown() {
-        assert!(Config::default().read(None, &[]).and_then(|config| config.to_toml()).is_ok());
+        assert!(
+            Config::default()
+                .read(None, &[])
+                .and_then(|config| config.to_toml())
+                .is_ok()
+        );
     }
 
     #[test]
     fn bad_settings_are_named() {
         for (setting, said) in [
-            ("optimiser.learnig_rate=1", "did you mean `optimiser.learning_rate`?"),
+            (
+                "optimiser.learnig_rate=1",
+                "did you mean `optimiser.learning_rate`?",
+            ),
             ("lose.alpha=1", "did you mean `loss`?"),
             ("loss=3", "expected a table"),
             ("loss.alpha=high", "alpha"),
@@ -198,16 +281,32 @@ mod tests {
             assert!(error.contains(said), "{setting}: {error}");
         }
         for (settings, said) in [
-            (["data.task=align", "fgsm.lambda=1"], "`fgsm.lambda`: expected no setting, because alignment"),
-            (["data.task=align", "model.scorer=sum-of-max"], "`model.scorer`: expected no setting"),
-            (["data.task=align", "loss.multi_similarity.alpha=0"], "alpha and beta above 0"),
-            (["transformation.ascents=1", "optimiser.micro_batch=4"], "`transformation.ascents`"),
+            (
+                ["data.task=align", "fgsm.lambda=1"],
+                "`fgsm.lambda`: expected no setting, because alignment",
+            ),
+            (
+                ["data.task=align", "model.scorer=sum-of-max"],
+                "`model.scorer`: expected no setting",
+            ),
+            (
+                ["data.task=align", "loss.multi_similarity.alpha=0"],
+                "alpha and beta above 0",
+            ),
+            (
+                ["transformation.ascents=1", "optimiser.micro_batch=4"],
+                "`transformation.ascents`",
+            ),
         ] {
             let error = read(&settings).expect_err(said).to_string();
             assert!(error.contains(said), "{settings:?}: {error}");
         }
         // The candidates of the lists are the negatives.
-        let listed = ["data.candidates=\"list\"", "negatives.kind=none", "distillation.own_share=0.5"];
+        let listed = [
+            "data.candidates=\"list\"",
+            "negatives.kind=none",
+            "distillation.own_share=0.5",
+        ];
         assert!(read(&listed).is_ok());
     }
 }

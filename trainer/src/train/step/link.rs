@@ -28,8 +28,16 @@ impl Step<'_> {
     ///
     /// # Errors
     /// If the device fails.
-    pub fn link(&self, batch: &LinkBatch<'_>, perturbation: Option<&mut Perturbation>) -> Result<Outcome> {
-        let mentions: Vec<&Encoded> = batch.mentions.iter().map(|example| &example.mention).collect();
+    pub fn link(
+        &self,
+        batch: &LinkBatch<'_>,
+        perturbation: Option<&mut Perturbation>,
+    ) -> Result<Outcome> {
+        let mentions: Vec<&Encoded> = batch
+            .mentions
+            .iter()
+            .map(|example| &example.mention)
+            .collect();
         let entities = tokens_of(self.entity_inputs, batch.entities.iter().copied());
         let width = entities.len();
         let targets = self.targets(&batch.pairing, width);
@@ -38,7 +46,11 @@ impl Step<'_> {
         let Some(perturbation) = perturbation else {
             let vectors = [Side::Mention, Side::Entity].map(|side| {
                 let (tower, input) = (self.model.towers.tower(side), &inputs[side as usize]);
-                self.read(tower, tower.bert().forward(input, &self.pass(side as u64)), input)
+                self.read(
+                    tower,
+                    tower.bert().forward(input, &self.pass(side as u64)),
+                    input,
+                )
             });
             let mut loss = self.plain(scores(&vectors), &targets, batch);
             if self.config.fgsm.lambda > 0.0 {
@@ -54,10 +66,20 @@ impl Step<'_> {
         perturbation.ascend(options.ascents, |matrices| {
             let frozen = self.model.towers.clone().no_grad();
             let z = z.clone().map(Tensor::detach);
-            self.loss(scores(&self.above(&frozen, z, &inputs, Some(matrices))), &targets).sum() * self.scale
+            self.loss(
+                scores(&self.above(&frozen, z, &inputs, Some(matrices))),
+                &targets,
+            )
+            .sum()
+                * self.scale
         })?;
         let matrices = perturbation.tracked();
-        let transformed = self.above(&self.model.towers, z.clone(), &inputs, Some(matrices.clone()));
+        let transformed = self.above(
+            &self.model.towers,
+            z.clone(),
+            &inputs,
+            Some(matrices.clone()),
+        );
         let mut loss = self.loss(scores(&transformed), &targets) * options.weight;
         if options.plain || self.config.fgsm.lambda > 0.0 {
             let vectors = self.above(&self.model.towers, z, &inputs, None);
@@ -87,15 +109,31 @@ impl Step<'_> {
             return own;
         }
         let width = batch.entities.len();
-        let teacher = self.matrix(batch.teacher.iter().map(|score| score.unwrap_or(0.0)).collect(), width);
-        let listed = batch.teacher.iter().map(|score| f32::from(u8::from(score.is_some()))).collect();
+        let teacher = self.matrix(
+            batch
+                .teacher
+                .iter()
+                .map(|score| score.unwrap_or(0.0))
+                .collect(),
+            width,
+        );
+        let listed = batch
+            .teacher
+            .iter()
+            .map(|score| f32::from(u8::from(score.is_some())))
+            .collect();
         // Cosines are not logits: scale them as the loss does, the proxy-based loss by α.
         let student = scores
             * match self.config.loss.kind {
                 LossKind::CrossEntropy => self.config.loss.scale,
                 LossKind::Proxy => self.config.loss.alpha,
             };
-        let distilled = objectives::distillation(student, teacher, &self.matrix(listed, width), options.temperature);
+        let distilled = objectives::distillation(
+            student,
+            teacher,
+            &self.matrix(listed, width),
+            options.temperature,
+        );
         own * options.own_share + distilled * (1.0 - options.own_share)
     }
 
@@ -103,24 +141,53 @@ impl Step<'_> {
     ///
     /// # Shapes
     /// -> `[mentions]`
-    fn perturbed(&self, batch: &LinkBatch<'_>, mentions: &TokenVectors, targets: &Targets) -> (Tensor<1>, usize) {
+    fn perturbed(
+        &self,
+        batch: &LinkBatch<'_>,
+        mentions: &TokenVectors,
+        targets: &Targets,
+    ) -> (Tensor<1>, usize) {
         let width = batch.entities.len();
         let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
-        let rows = tokens_of(self.entity_inputs, pairs.iter().map(|(_, entity, _)| batch.entities[*entity]));
+        let rows = tokens_of(
+            self.entity_inputs,
+            pairs.iter().map(|(_, entity, _)| batch.entities[*entity]),
+        );
         let input = self.input(&rows);
-        let of_pairs = self.numbers(pairs.iter().map(|(mention, _, _)| *mention as i32).collect());
+        let of_pairs = self.numbers(
+            pairs
+                .iter()
+                .map(|(mention, _, _)| *mention as i32)
+                .collect(),
+        );
         let of_pairs = mentions.select(of_pairs);
         let tower = self.model.towers.tower(Side::Entity);
         let frozen = tower.clone().no_grad();
-        let signs: Vec<_> = pairs.iter().map(|(_, _, pairing)| towards(*pairing)).collect();
-        let step = fgsm(frozen.bert().embedding_sum(&input), &signs, self.config.fgsm.epsilon as f32, |z| {
-            let hidden = frozen.bert().forward_from_sum(z, &input.mask, &Pass::default());
-            sum_of_max_by_row(&of_pairs.clone().detach(), &self.read(&frozen, hidden, &input))
-        });
+        let signs: Vec<_> = pairs
+            .iter()
+            .map(|(_, _, pairing)| towards(*pairing))
+            .collect();
+        let step = fgsm(
+            frozen.bert().embedding_sum(&input),
+            &signs,
+            self.config.fgsm.epsilon as f32,
+            |z| {
+                let hidden = frozen
+                    .bert()
+                    .forward_from_sum(z, &input.mask, &Pass::default());
+                sum_of_max_by_row(
+                    &of_pairs.clone().detach(),
+                    &self.read(&frozen, hidden, &input),
+                )
+            },
+        );
         let z = tower.bert().embedding_sum(&input) + step;
         let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
         let scores = sum_of_max_by_row(&of_pairs, &self.read(tower, hidden, &input));
-        (self.loss(self.spread(scores, &batch.pairing, width), targets), tokens_in(rows))
+        (
+            self.loss(self.spread(scores, &batch.pairing, width), targets),
+            tokens_in(rows),
+        )
     }
 
     /// Continues from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
@@ -140,7 +207,10 @@ impl Step<'_> {
         [(Side::Mention, z_m, a_m), (Side::Entity, z_e, a_e)].map(|(side, z, a)| {
             let (tower, input) = (towers.tower(side), &inputs[side as usize]);
             let z = a.map_or(z.clone(), |a| transform(z, a));
-            let hidden = tower.bert().forward_from_layer(z, &input.mask, layer, &self.pass(side as u64));
+            let hidden =
+                tower
+                    .bert()
+                    .forward_from_layer(z, &input.mask, layer, &self.pass(side as u64));
             self.read(tower, hidden, input)
         })
     }

@@ -57,7 +57,11 @@ impl Step<'_> {
             rate: model.dropout as f32,
             seed: stream(*seed, Purpose::Dropout, 4 * self.number + which).next_u64(),
         });
-        Pass { dropout, recompute: model.gradient_checkpointing, precision: model.precision }
+        Pass {
+            dropout,
+            recompute: model.gradient_checkpointing,
+            precision: model.precision,
+        }
     }
 
     fn input(&self, rows: &[&Encoded]) -> BertInput {
@@ -74,7 +78,10 @@ impl Step<'_> {
     }
 
     fn encode(&self, side: Side, rows: &[&Encoded], pass: &Pass) -> Tensor<2> {
-        self.model.towers.tower(side).forward_pass(&self.input(rows), self.model.reduction, pass)
+        self.model
+            .towers
+            .tower(side)
+            .forward_pass(&self.input(rows), self.model.reduction, pass)
     }
 
     fn matrix(&self, values: Vec<f32>, width: usize) -> Tensor<2> {
@@ -83,7 +90,13 @@ impl Step<'_> {
     }
 
     fn mask(&self, pairing: &[Pairing], width: usize, wanted: Pairing) -> Tensor<2> {
-        self.matrix(pairing.iter().map(|found| f32::from(u8::from(*found == wanted))).collect(), width)
+        self.matrix(
+            pairing
+                .iter()
+                .map(|found| f32::from(u8::from(*found == wanted)))
+                .collect(),
+            width,
+        )
     }
 
     fn targets(&self, pairing: &[Pairing], width: usize) -> Targets {
@@ -111,7 +124,10 @@ impl Step<'_> {
             at.push(if compared { next } else { 0 });
             next += i32::from(compared);
         }
-        let taken = pairing.iter().map(|found| f32::from(u8::from(*found != Pairing::Ignored))).collect();
+        let taken = pairing
+            .iter()
+            .map(|found| f32::from(u8::from(*found != Pairing::Ignored)))
+            .collect();
         let shape = [pairing.len() / width, width];
         scores.select(0, self.numbers(at)).reshape(shape) * self.matrix(taken, width)
     }
@@ -123,7 +139,14 @@ impl Step<'_> {
     fn loss(&self, scores: Tensor<2>, targets: &Targets) -> Tensor<1> {
         let options = &self.config.loss;
         match options.kind {
-            LossKind::Proxy => objectives::proxy(scores, targets, Proxy { alpha: options.alpha, delta: options.delta }),
+            LossKind::Proxy => objectives::proxy(
+                scores,
+                targets,
+                Proxy {
+                    alpha: options.alpha,
+                    delta: options.delta,
+                },
+            ),
             LossKind::CrossEntropy => objectives::cross_entropy(scores * options.scale, targets),
         }
     }
@@ -133,15 +156,27 @@ impl Step<'_> {
     /// # Errors
     /// If the device fails.
     pub fn align(&self, batch: &AlignBatch) -> Result<Outcome> {
-        let rows = tokens_of(self.entity_inputs, batch.names.iter().map(|(_, name)| *name));
+        let rows = tokens_of(
+            self.entity_inputs,
+            batch.names.iter().map(|(_, name)| *name),
+        );
         let count = rows.len();
         let places = (0..count).flat_map(|one| (0..count).map(move |other| (one, other)));
-        let pairing: Vec<Pairing> = places.map(|(one, other)| batch.pairing(one, other)).collect();
+        let pairing: Vec<Pairing> = places
+            .map(|(one, other)| batch.pairing(one, other))
+            .collect();
         let vectors = self.encode(Side::Entity, &rows, &self.pass(0));
         let scores = vectors.clone().matmul(vectors.transpose());
-        let (positive, negative) =
-            (self.mask(&pairing, count, Pairing::Positive), self.mask(&pairing, count, Pairing::Negative));
-        let loss = objectives::multi_similarity(scores, &positive, &negative, self.config.loss.multi_similarity);
+        let (positive, negative) = (
+            self.mask(&pairing, count, Pairing::Positive),
+            self.mask(&pairing, count, Pairing::Negative),
+        );
+        let loss = objectives::multi_similarity(
+            scores,
+            &positive,
+            &negative,
+            self.config.loss.multi_similarity,
+        );
         // An example has two names; its loss is their mean.
         self.outcome(loss.sum() / 2.0, tokens_in(rows))
     }
@@ -150,14 +185,26 @@ impl Step<'_> {
 impl Step<'_> {
     fn outcome(&self, loss: Tensor<1>, tokens: usize) -> Result<Outcome> {
         let value = loss.clone().inner().try_into_scalar_f32()?;
-        let scaled = if self.scale == 1.0 { loss } else { loss * self.scale };
-        Ok(Outcome { loss: value, gradients: scaled.backward(), tokens })
+        let scaled = if self.scale == 1.0 {
+            loss
+        } else {
+            loss * self.scale
+        };
+        Ok(Outcome {
+            loss: value,
+            gradients: scaled.backward(),
+            tokens,
+        })
     }
 }
 
 /// The direction in which FGSM changes the similarity of a pair.
 fn towards(pairing: Pairing) -> Towards {
-    if pairing == Pairing::Positive { Towards::Lower } else { Towards::Higher }
+    if pairing == Pairing::Positive {
+        Towards::Lower
+    } else {
+        Towards::Higher
+    }
 }
 
 fn tokens_in<'a>(rows: impl IntoIterator<Item = &'a Encoded>) -> usize {
@@ -174,9 +221,9 @@ impl Scalar for Tensor<1> {
         let data = self
             .try_into_data()
             .map_err(|cause| Error::device("reading the loss back").caused_by(cause.to_string()))?;
-        let values = data
-            .try_to_vec::<f32>()
-            .map_err(|cause| Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}")))?;
+        let values = data.try_to_vec::<f32>().map_err(|cause| {
+            Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}"))
+        })?;
         Ok(values.first().copied().map_or(f64::NAN, f64::from))
     }
 }

@@ -41,7 +41,10 @@ impl Perturbation {
             return Ok(None);
         }
         let berts = [Side::Mention, Side::Entity].map(|side| model.towers.tower(side).bert());
-        let depth = berts.map(|bert| bert.depth()).into_iter().fold(usize::MAX, usize::min);
+        let depth = berts
+            .map(|bert| bert.depth())
+            .into_iter()
+            .fold(usize::MAX, usize::min);
         if options.layer > depth {
             let found = options.layer;
             let expected = format!("a layer from 0 to {depth}, which is how deep the encoder is");
@@ -49,14 +52,37 @@ impl Perturbation {
                 "the configuration: `transformation.layer`: expected {expected}, found {found}"
             )));
         }
-        Ok(Some(Self::new(options, berts.map(|bert| bert.hidden()), device)))
+        Ok(Some(Self::new(
+            options,
+            berts.map(|bert| bert.hidden()),
+            device,
+        )))
     }
 
     /// Resumes with the matrices of a checkpoint.
-    pub fn from_matrices(options: &Transformation, matrices: [Tensor<2>; 2], device: &Device) -> Self {
-        let Transformation { norm, epsilon, rate, .. } = *options;
-        let ball = Ball { norm, epsilon, rate };
-        Self { ball, device: device.clone(), matrices, gradients: [None, None], overflowed: false }
+    pub fn from_matrices(
+        options: &Transformation,
+        matrices: [Tensor<2>; 2],
+        device: &Device,
+    ) -> Self {
+        let Transformation {
+            norm,
+            epsilon,
+            rate,
+            ..
+        } = *options;
+        let ball = Ball {
+            norm,
+            epsilon,
+            rate,
+        };
+        Self {
+            ball,
+            device: device.clone(),
+            matrices,
+            gradients: [None, None],
+            overflowed: false,
+        }
     }
 
     /// A_m and A_e.
@@ -69,7 +95,10 @@ impl Perturbation {
     /// # Errors
     /// If the device fails.
     pub fn norms(&self) -> Result<[f64; 2]> {
-        let [mention, entity] = self.matrices.each_ref().map(|matrix| norm(matrix, self.ball.norm));
+        let [mention, entity] = self
+            .matrices
+            .each_ref()
+            .map(|matrix| norm(matrix, self.ball.norm));
         Ok([mention?, entity?])
     }
 
@@ -81,14 +110,20 @@ impl Perturbation {
     /// Both matrices as leaves of the graph, so that the loss has gradients for them.
     pub fn tracked(&self) -> [Tensor<2>; 2] {
         let strategy = self.device.gradient_checkpointing_strategy();
-        self.matrices.clone().map(|matrix| differentiable(matrix, strategy).require_grad())
+        self.matrices
+            .clone()
+            .map(|matrix| differentiable(matrix, strategy).require_grad())
     }
 
     /// Ascends `steps` steps on `loss`, a function of both matrices.
     ///
     /// # Errors
     /// As [`Perturbation::ascend_once`].
-    pub fn ascend(&mut self, steps: usize, loss: impl Fn([Tensor<2>; 2]) -> Tensor<1>) -> Result<()> {
+    pub fn ascend(
+        &mut self,
+        steps: usize,
+        loss: impl Fn([Tensor<2>; 2]) -> Tensor<1>,
+    ) -> Result<()> {
         for _ in 0..steps {
             let tracked = self.tracked();
             let mut gradients = loss(tracked.clone()).backward();

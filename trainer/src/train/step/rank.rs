@@ -22,7 +22,9 @@ impl Step<'_> {
         let tower = self.model.towers.tower(Side::Mention);
         let score = |tower: &Tower, z: Tensor<3>, pass: &Pass| {
             let hidden = tower.bert().forward_from_sum(z, &input.mask, pass);
-            tower.reduce(hidden, &input, self.model.reduction).reshape([rows.len()])
+            tower
+                .reduce(hidden, &input, self.model.reduction)
+                .reshape([rows.len()])
         };
         let targets = self.targets(&batch.pairing, batch.width);
         let loss = |scores| self.loss(self.spread(scores, &batch.pairing, batch.width), &targets);
@@ -33,12 +35,14 @@ impl Step<'_> {
             let frozen = tower.clone().no_grad();
             let compared = batch.pairing.iter().filter(|pairing| pairing.compared());
             let signs: Vec<_> = compared.map(|pairing| towards(*pairing)).collect();
-            let step =
-                fgsm(z.clone(), &signs, self.config.fgsm.epsilon as f32, |z| score(&frozen, z, &Pass::default()));
+            let step = fgsm(z.clone(), &signs, self.config.fgsm.epsilon as f32, |z| {
+                score(&frozen, z, &Pass::default())
+            });
             let [batch_size, seq] = input.segments.dims();
             // Only the tokens of the entity, which are the second segment, are perturbed.
             let of_entity = input.segments.clone().float().reshape([batch_size, seq, 1]);
-            sum = sum + loss(score(tower, z + step * of_entity, &self.pass(1))) * self.config.fgsm.lambda;
+            sum = sum
+                + loss(score(tower, z + step * of_entity, &self.pass(1))) * self.config.fgsm.lambda;
             tokens *= 2;
         }
         self.outcome(sum.sum(), tokens)

@@ -21,13 +21,22 @@ fn spoilt(folder: &Path) -> Config {
 /// Recall@1 after each validated step.
 fn figures(out: &Path) -> Vec<(usize, Option<f64>)> {
     let events = log::read(&out.join(METRICS)).expect("whole");
-    let of =
-        |event| if let Event::Validation { step, found, .. } = event { Some((step, found.recall_1)) } else { None };
+    let of = |event| {
+        if let Event::Validation { step, found, .. } = event {
+            Some((step, found.recall_1))
+        } else {
+            None
+        }
+    };
     events.into_iter().filter_map(of).collect()
 }
 
 fn best_folders(out: &Path) -> Vec<String> {
-    entries(&out.join(CHECKPOINTS)).expect("listed").into_iter().filter(|name| name.contains("best")).collect()
+    entries(&out.join(CHECKPOINTS))
+        .expect("listed")
+        .into_iter()
+        .filter(|name| name.contains("best"))
+        .collect()
 }
 
 #[test]
@@ -35,30 +44,55 @@ fn the_model_is_that_of_the_best_validation() {
     let root = tempfile::tempdir().expect("a folder");
     let config = spoilt(root.path());
     let whole = root.path().join("whole");
-    let Trained { kept, validated, .. } = run(&config, &whole).expect("it trains");
+    let Trained {
+        kept, validated, ..
+    } = run(&config, &whole).expect("it trains");
     let figures = figures(&whole);
     assert_eq!(figures.len(), 6);
-    let highest = figures.iter().filter_map(|(_, recall)| *recall).fold(0.0, f64::max);
-    let first = figures.iter().find(|(_, recall)| *recall == Some(highest)).expect("there is one").0;
+    let highest = figures
+        .iter()
+        .filter_map(|(_, recall)| *recall)
+        .fold(0.0, f64::max);
+    let first = figures
+        .iter()
+        .find(|(_, recall)| *recall == Some(highest))
+        .expect("there is one")
+        .0;
     assert_eq!((kept.step, kept.recall_1), (first, Some(highest)));
-    assert!(first < 6 && validated.expect("validated").recall_1 < Some(highest), "{figures:?}");
+    assert!(
+        first < 6 && validated.expect("validated").recall_1 < Some(highest),
+        "{figures:?}"
+    );
     // The weights are those of a run that ends there.
     let mut short = config.clone();
     (short.optimiser.steps, short.validation.keep) = (Some(first), Keep::Last);
     let shorter = run(&short, &root.path().join("short")).expect("it trains");
     assert_eq!((shorter.kept.step, shorter.kept.recall_1), (first, None));
-    assert!(outcome(&whole).0 == outcome(&root.path().join("short")).0, "other weights");
+    assert!(
+        outcome(&whole).0 == outcome(&root.path().join("short")).0,
+        "other weights"
+    );
     let mut last = config.clone();
     last.validation.keep = Keep::Last;
     let lasting = run(&last, &root.path().join("last")).expect("it trains");
     assert_eq!((lasting.kept.step, lasting.kept.recall_1), (6, None));
-    assert!(outcome(&whole).0 != outcome(&root.path().join("last")).0, "the weights of the last step");
+    assert!(
+        outcome(&whole).0 != outcome(&root.path().join("last")).0,
+        "the weights of the last step"
+    );
     assert!(best_folders(&root.path().join("last")).is_empty());
     // The same command again changes nothing.
     let before = outcome(&whole);
     assert_eq!(run(&config, &whole).expect("it is done").kept, kept);
     assert!(outcome(&whole) == before);
-    assert!(before.1.last().is_some_and(|line| line.starts_with("6 Kept")), "{:?}", before.1);
+    assert!(
+        before
+            .1
+            .last()
+            .is_some_and(|line| line.starts_with("6 Kept")),
+        "{:?}",
+        before.1
+    );
 }
 
 #[test]
@@ -70,11 +104,21 @@ fn resumed_run_keeps_the_best_weights_of_an_uninterrupted_run() {
     let whole = run(&config, &root.path().join("whole")).expect("it trains");
     assert!(whole.kept.step < 6, "{:?}", whole.kept);
     let expected = outcome(&root.path().join("whole"));
-    let deaths = ended_and_resumed(interrupt::kill_after, &config, root.path(), "ended", 9, |out, checks| {
-        let found = outcome(out);
-        assert_eq!(found.1, expected.1, "killed at check {checks}");
-        assert!(found.0 == expected.0, "killed at check {checks}: other weights");
-    });
+    let deaths = ended_and_resumed(
+        interrupt::kill_after,
+        &config,
+        root.path(),
+        "ended",
+        9,
+        |out, checks| {
+            let found = outcome(out);
+            assert_eq!(found.1, expected.1, "killed at check {checks}");
+            assert!(
+                found.0 == expected.0,
+                "killed at check {checks}: other weights"
+            );
+        },
+    );
     assert!(deaths > 5, "{deaths}");
     // Killed between the best weights and the line that says so.
     (config.checkpoints.every, config.checkpoints.keep) = (1, 10);
@@ -85,7 +129,10 @@ fn resumed_run_keeps_the_best_weights_of_an_uninterrupted_run() {
     });
     let lines = std::fs::read_to_string(out.join(METRICS)).expect("read");
     let best = format!("{{\"event\":\"validation\",\"step\":{},", whole.kept.step);
-    let before: Vec<&str> = lines.lines().take_while(|line| !line.starts_with(&best)).collect();
+    let before: Vec<&str> = lines
+        .lines()
+        .take_while(|line| !line.starts_with(&best))
+        .collect();
     assert!(before.len() < lines.lines().count());
     std::fs::write(out.join(METRICS), before.join("\n") + "\n").expect("written");
     run(&config, &out).expect("it goes on");
@@ -100,7 +147,12 @@ fn the_earliest_of_equal_validations_is_kept() {
     let out = root.path().join("run");
     let trained = run(&config, &out).expect("it trains");
     let figures = figures(&out);
-    assert!(figures.iter().all(|(_, recall)| *recall == figures[0].1 && recall.is_some()), "{figures:?}");
+    assert!(
+        figures
+            .iter()
+            .all(|(_, recall)| *recall == figures[0].1 && recall.is_some()),
+        "{figures:?}"
+    );
     assert_eq!(trained.kept.step, 1);
 }
 
@@ -112,7 +164,10 @@ fn last_weights_are_kept_without_intermediate_validations() {
     // Nothing to compare, and no mention with a concept.
     config.validation.mentions = 0;
     let none = run(&config, &root.path().join("none")).expect("it trains");
-    assert_eq!((none.kept.step, none.kept.recall_1, none.validated), (3, None, None));
+    assert_eq!(
+        (none.kept.step, none.kept.recall_1, none.validated),
+        (3, None, None)
+    );
     config.validation.mentions = 8;
     let mentions = std::fs::read_to_string(root.path().join("mentions.dev.jsonl")).expect("read");
     let nil = mentions.lines().last().expect("there are some");
@@ -132,26 +187,55 @@ fn runs_with_best_weights_validate_each_epoch() {
     let out = root.path().join("run");
     // Eight examples, four a step.
     assert_eq!(run(&config, &out).expect("it trains").examples, 8);
-    assert_eq!(figures(&out).iter().map(|(step, _)| *step).collect::<Vec<_>>(), [2, 4, 6]);
+    assert_eq!(
+        figures(&out)
+            .iter()
+            .map(|(step, _)| *step)
+            .collect::<Vec<_>>(),
+        [2, 4, 6]
+    );
     config.validation.keep = Keep::Last;
     let out = root.path().join("last");
     run(&config, &out).expect("it trains");
-    assert_eq!(figures(&out).iter().map(|(step, _)| *step).collect::<Vec<_>>(), [6]);
+    assert_eq!(
+        figures(&out)
+            .iter()
+            .map(|(step, _)| *step)
+            .collect::<Vec<_>>(),
+        [6]
+    );
 }
 
 #[test]
 fn rankers_and_aligned_encoders_keep_their_best_too() {
     let root = tempfile::tempdir().expect("a folder");
     let mut ranker = ranking(root.path());
-    (ranker.optimiser.learning_rate, ranker.optimiser.steps, ranker.validation.every) = (1e-12, Some(3), 1);
+    (
+        ranker.optimiser.learning_rate,
+        ranker.optimiser.steps,
+        ranker.validation.every,
+    ) = (1e-12, Some(3), 1);
     let mut align = Config::alignment();
-    (align.data.kb, align.data.corpus, align.model.encoder) = (ranker.data.kb.clone(), root.path().to_owned(), tiny());
-    (align.optimiser.batch, align.optimiser.steps, align.optimiser.learning_rate) = (8, Some(3), 1e-12);
+    (align.data.kb, align.data.corpus, align.model.encoder) =
+        (ranker.data.kb.clone(), root.path().to_owned(), tiny());
+    (
+        align.optimiser.batch,
+        align.optimiser.steps,
+        align.optimiser.learning_rate,
+    ) = (8, Some(3), 1e-12);
     align.validation.every = 1;
     for (name, config) in [("ranker", ranker), ("align", align)] {
         let trained = run(&config, &root.path().join(name)).expect("it trains");
-        assert!(trained.kept.step == 1 && trained.kept.recall_1.is_some(), "{name}: {:?}", trained.kept);
-        assert_eq!(best_folders(&root.path().join(name)), ["best-0000001"], "{name}");
+        assert!(
+            trained.kept.step == 1 && trained.kept.recall_1.is_some(),
+            "{name}: {:?}",
+            trained.kept
+        );
+        assert_eq!(
+            best_folders(&root.path().join(name)),
+            ["best-0000001"],
+            "{name}"
+        );
     }
 }
 
@@ -163,11 +247,19 @@ fn a_run_of_an_earlier_version_kept_the_last_weights() {
     let out = root.path().join("run");
     run(&config, &out).expect("it trains");
     let text = std::fs::read_to_string(out.join("config.toml")).expect("read");
-    let without: Vec<&str> = text.lines().filter(|line| !line.starts_with("keep = \"last\"")).collect();
+    let without: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("keep = \"last\""))
+        .collect();
     assert_eq!(without.len() + 1, text.lines().count());
     std::fs::write(out.join("config.toml"), without.join("\n") + "\n").expect("written");
     assert_eq!(run(&config, &out).expect("it goes on").kept.step, 6);
     config.validation.keep = Keep::Best;
-    let error = run(&config, &out).expect_err("another configuration").to_string();
-    assert!(error.contains("`keep = \"last\"`, found `keep = \"best\"`"), "{error}");
+    let error = run(&config, &out)
+        .expect_err("another configuration")
+        .to_string();
+    assert!(
+        error.contains("`keep = \"last\"`, found `keep = \"best\"`"),
+        "{error}"
+    );
 }

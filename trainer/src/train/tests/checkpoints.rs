@@ -28,12 +28,19 @@ fn a_flipped_bit_in_a_checkpoint_is_refused_by_file() {
         let path = last.join(name);
         let whole = std::fs::read(&path).expect("kept");
         let mut bytes = whole.clone();
-        let at = if name.ends_with(".json") { bytes.len() / 2 } else { bytes.len() - 4 };
+        let at = if name.ends_with(".json") {
+            bytes.len() / 2
+        } else {
+            bytes.len() - 4
+        };
         // The lowest bit of a weight, too small to be seen in any figure.
         bytes[at] ^= 1;
         std::fs::write(&path, bytes).expect("written");
         let error = run(&config, &out).expect_err(name).to_string();
-        assert!(error.contains("step-0000005: this checkpoint cannot be read") && error.contains(name), "{error}");
+        assert!(
+            error.contains("step-0000005: this checkpoint cannot be read") && error.contains(name),
+            "{error}"
+        );
         std::fs::write(&path, whole).expect("written");
     }
     // What a killed process left of another one is removed on the way.
@@ -59,27 +66,38 @@ fn numbers_of_checkpoints_without_checksums_are_bounded() {
     };
     let hard = last.join("hard.safetensors");
     let kept = std::fs::read(&hard).expect("read");
-    for (example, sequence, said) in
-        [(0, 1_000_000, "texts, which are below"), (1_000_000, 0, "examples, which are below")]
-    {
-        let all = [numbers("examples", vec![1], &[example]), numbers("sequences", vec![1, 1], &[sequence])];
+    for (example, sequence, said) in [
+        (0, 1_000_000, "texts, which are below"),
+        (1_000_000, 0, "examples, which are below"),
+    ] {
+        let all = [
+            numbers("examples", vec![1], &[example]),
+            numbers("sequences", vec![1, 1], &[sequence]),
+        ];
         let tensors = all.iter().map(|(name, shape, bytes)| NamedTensor {
             name: name.clone(),
             dtype: Dtype::U32,
             shape: shape.clone(),
             bytes,
         });
-        std::fs::write(&hard, to_bytes(&tensors.collect::<Vec<_>>()).expect("encoded")).expect("written");
+        std::fs::write(
+            &hard,
+            to_bytes(&tensors.collect::<Vec<_>>()).expect("encoded"),
+        )
+        .expect("written");
         let error = run(&config, &out).expect_err(said).to_string();
         assert!(
-            error.contains("hard.safetensors") && error.contains(said) && error.contains("found 1000000"),
+            error.contains("hard.safetensors")
+                && error.contains(said)
+                && error.contains("found 1000000"),
             "{error}"
         );
     }
     std::fs::write(&hard, kept).expect("written");
-    for (name, tensor) in
-        [("model/mention/model.safetensors", "the tensor `"), ("optimiser.safetensors", "the tensor `")]
-    {
+    for (name, tensor) in [
+        ("model/mention/model.safetensors", "the tensor `"),
+        ("optimiser.safetensors", "the tensor `"),
+    ] {
         let path = last.join(name);
         let whole = std::fs::read(&path).expect("read");
         let mut bytes = whole.clone();
@@ -87,7 +105,10 @@ fn numbers_of_checkpoints_without_checksums_are_bounded() {
         bytes[at..].copy_from_slice(&f32::NAN.to_le_bytes());
         std::fs::write(&path, bytes).expect("written");
         let error = run(&config, &out).expect_err(name).to_string();
-        assert!(error.contains(tensor) && error.contains("expected finite numbers, found NaN"), "{error}");
+        assert!(
+            error.contains(tensor) && error.contains("expected finite numbers, found NaN"),
+            "{error}"
+        );
         std::fs::write(&path, whole).expect("written");
     }
     run(&config, &out).expect("whole again");

@@ -22,11 +22,24 @@ use std::collections::BTreeSet;
 
 /// The loss of the first micro-batch, as the one of another number, with a share of what the step multiplies it with.
 fn loss(start: &Start, number: u64) -> f64 {
-    let Start { config, entity_inputs, model, device, .. } = start;
-    Step { config, entity_inputs, model, device, number, scale: 1.0 }
-        .link(&start.batch(), None)
-        .expect("the device works")
-        .loss
+    let Start {
+        config,
+        entity_inputs,
+        model,
+        device,
+        ..
+    } = start;
+    Step {
+        config,
+        entity_inputs,
+        model,
+        device,
+        number,
+        scale: 1.0,
+    }
+    .link(&start.batch(), None)
+    .expect("the device works")
+    .loss
 }
 
 #[test]
@@ -40,7 +53,10 @@ fn dropout_differs_between_steps_and_not_between_calls() {
     let start = Start::new(config);
     let first = loss(&start, 0);
     assert_eq!(loss(&start, 0), first);
-    assert!((loss(&start, 1) - first).abs() > 1e-4 && (loss(&still, 0) - first).abs() > 1e-4, "{first}");
+    assert!(
+        (loss(&start, 1) - first).abs() > 1e-4 && (loss(&still, 0) - first).abs() > 1e-4,
+        "{first}"
+    );
 }
 
 #[test]
@@ -49,9 +65,25 @@ fn gradient_checkpointing_reaches_the_encoders() {
     for asked in [false, true] {
         let mut config = world(root.path());
         config.model.gradient_checkpointing = asked;
-        let Start { config, entity_inputs, model, device, .. } = &Start::new(config);
-        let step = Step { config, entity_inputs, model, device, number: 0, scale: 1.0 };
-        assert_eq!([0, 1, 2].map(|which| step.pass(which).recompute), [asked; 3]);
+        let Start {
+            config,
+            entity_inputs,
+            model,
+            device,
+            ..
+        } = &Start::new(config);
+        let step = Step {
+            config,
+            entity_inputs,
+            model,
+            device,
+            number: 0,
+            scale: 1.0,
+        };
+        assert_eq!(
+            [0, 1, 2].map(|which| step.pass(which).recompute),
+            [asked; 3]
+        );
     }
 }
 
@@ -59,20 +91,49 @@ fn gradient_checkpointing_reaches_the_encoders() {
 fn weights_decay_and_biases_do_not() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
-    (config.optimiser.weight_decay, config.optimiser.learning_rate, config.model.tied) = (0.5, 0.1, true);
+    (
+        config.optimiser.weight_decay,
+        config.optimiser.learning_rate,
+        config.model.tied,
+    ) = (0.5, 0.1, true);
     let mut start = Start::new(config);
-    let tensors = |start: &Start| start.model.towers.tower(Side::Mention).to_safetensors().expect("read").0;
+    let tensors = |start: &Start| {
+        start
+            .model
+            .towers
+            .tower(Side::Mention)
+            .to_safetensors()
+            .expect("read")
+            .0
+    };
     let before = tensors(&start);
     let mut optimiser = Optimiser::new(&start.config.optimiser, &start.model.towers, &start.device);
     // Gradients that are 0 everywhere.
     let mut nothing = {
-        let Start { config, entity_inputs, model, device, .. } = &start;
-        Step { config, entity_inputs, model, device, number: 0, scale: 0.0 }
-            .link(&start.batch(), None)
-            .expect("the device works")
+        let Start {
+            config,
+            entity_inputs,
+            model,
+            device,
+            ..
+        } = &start;
+        Step {
+            config,
+            entity_inputs,
+            model,
+            device,
+            number: 0,
+            scale: 0.0,
+        }
+        .link(&start.batch(), None)
+        .expect("the device works")
     };
-    optimiser.add(&start.model.towers, &mut nothing.gradients).expect("the device works");
-    optimiser.step(&mut start.model.towers, 3, 4, 4).expect("the device works");
+    optimiser
+        .add(&start.model.towers, &mut nothing.gradients)
+        .expect("the device works");
+    optimiser
+        .step(&mut start.model.towers, 3, 4, 4)
+        .expect("the device works");
     let after = tensors(&start);
     let left = 1.0 - (learning_rate(&start.config.optimiser, 3, 4) * 0.5) as f32;
     assert!(left < 0.99, "{left}");
@@ -80,7 +141,12 @@ fn weights_decay_and_biases_do_not() {
     let [before, after] = [before, after].map(|bytes| read(Box::leak(bytes.into_boxed_slice())));
     for (name, tensor) in before.tensors() {
         let values = |bytes: &[u8]| -> Vec<f32> {
-            bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
+            bytes
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|four| f32::from_le_bytes(*four))
+                .collect()
         };
         let kept = if tensor.shape().len() >= 2 { left } else { 1.0 };
         let now = values(after.tensor(&name).expect("the same").data());
@@ -98,7 +164,11 @@ fn teacher_scores_belong_to_their_concepts() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.dropout, config.view.concepts) = (0.0, View::Template);
-    config.data.candidates = lists(root.path(), "train", r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#);
+    config.data.candidates = lists(
+        root.path(),
+        "train",
+        r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#,
+    );
     config.distillation.own_share = 0.0;
     let taught = |temperature: f64| {
         let mut config = config.clone();
@@ -106,10 +176,25 @@ fn teacher_scores_belong_to_their_concepts() {
         Start::new(config)
     };
     let start = taught(2.0);
-    let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
-    let batch = link_batch(&start.config, &start.entity_inputs, &places, &HardNegatives::new());
+    let places: Vec<_> = start
+        .examples
+        .iter()
+        .enumerate()
+        .map(|(at, example)| (at, at, example))
+        .collect();
+    let batch = link_batch(
+        &start.config,
+        &start.entity_inputs,
+        &places,
+        &HardNegatives::new(),
+    );
     let width = batch.entities.len();
-    for (at, (example, row)) in batch.mentions.iter().zip(batch.teacher.chunks_exact(width)).enumerate() {
+    for (at, (example, row)) in batch
+        .mentions
+        .iter()
+        .zip(batch.teacher.chunks_exact(width))
+        .enumerate()
+    {
         assert_eq!(row.iter().flatten().count(), 4, "{}", example.place);
         for (next, score) in [(1, 0.5), (0, 2.0), (2, -1.0), (3, 0.0)] {
             let concept = ConceptId(((at + next) % 8) as u32);
@@ -129,23 +214,45 @@ fn teacher_scores_belong_to_their_concepts() {
 fn apart(config: &Config, model: &std::path::Path) -> f32 {
     let device = Device::flex().autodiff();
     let config = Config {
-        model: super::super::config::Model { encoder: model.to_owned(), ..config.model.clone() },
+        model: super::super::config::Model {
+            encoder: model.to_owned(),
+            ..config.model.clone()
+        },
         ..config.clone()
     };
     let model = super::super::model::Model::begin(&config, &device).expect("whole");
-    let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
-    let entity_inputs =
-        EntityInputs::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
+    let kb = crate::data::concept_table::read(&config.data.kb)
+        .expect("whole")
+        .kb;
+    let entity_inputs = EntityInputs::new(
+        kb,
+        &model.tokens,
+        &config.view_options(),
+        config.data.domains,
+    )
+    .expect("names are left");
     let encoded_kb = EncodedKb::new(&model, &entity_inputs, &device).expect("encoded");
     let (vectors, dim) = encoded_kb.vectors();
     let pairs = examples::pairs(&entity_inputs).expect("synonyms");
-    let batch = align_batch(&config, &entity_inputs, &pairs.into_iter().enumerate().collect::<Vec<_>>());
+    let batch = align_batch(
+        &config,
+        &entity_inputs,
+        &pairs.into_iter().enumerate().collect::<Vec<_>>(),
+    );
     let vector = |at: usize| &vectors[batch.names[at].1.0 as usize * dim..][..dim];
     let (mut same, mut other) = (Vec::new(), Vec::new());
     for one in 0..batch.names.len() {
         for two in 0..one {
-            let cosine: f32 = vector(one).iter().zip(vector(two)).map(|(a, b)| a * b).sum();
-            if batch.names[one].0 == batch.names[two].0 { same.push(cosine) } else { other.push(cosine) }
+            let cosine: f32 = vector(one)
+                .iter()
+                .zip(vector(two))
+                .map(|(a, b)| a * b)
+                .sum();
+            if batch.names[one].0 == batch.names[two].0 {
+                same.push(cosine)
+            } else {
+                other.push(cosine)
+            }
         }
     }
     let mean = |values: &[f32]| values.iter().sum::<f32>() / values.len() as f32;
@@ -158,7 +265,11 @@ fn alignment_moves_names_of_a_concept_together() {
     let world = world(root.path());
     let mut config = Config::alignment();
     (config.data.kb, config.model.encoder) = (world.data.kb, tiny());
-    (config.optimiser.batch, config.optimiser.steps, config.optimiser.learning_rate) = (8, Some(30), 1e-3);
+    (
+        config.optimiser.batch,
+        config.optimiser.steps,
+        config.optimiser.learning_rate,
+    ) = (8, Some(30), 1e-3);
     assert_eq!(config.data.task, Task::Align);
     let before = apart(&config, &tiny());
     let trained = run(&config, &root.path().join("run")).expect("it trains");
@@ -171,8 +282,13 @@ fn run_is_locked_by_one_process() {
     let root = tempfile::tempdir().expect("a folder");
     let (config, out) = (world(root.path()), root.path().join("run"));
     let alone = config.lock_run(&out).expect("nobody is there");
-    let error = super::train(&config, &out, &cpu()).expect_err("somebody is").to_string();
-    assert!(error.contains("another process is training there"), "{error}");
+    let error = super::train(&config, &out, &cpu())
+        .expect_err("somebody is")
+        .to_string();
+    assert!(
+        error.contains("another process is training there"),
+        "{error}"
+    );
     drop(alone);
     run(&config, &out).expect("it trains");
 }
@@ -181,7 +297,11 @@ fn run_is_locked_by_one_process() {
 fn examples_follow_the_options() {
     let root = tempfile::tempdir().expect("a folder");
     let config = world(root.path());
-    let Start { entity_inputs, examples, .. } = Start::new(config.clone());
+    let Start {
+        entity_inputs,
+        examples,
+        ..
+    } = Start::new(config.clone());
     let mut random = stream(1, Purpose::Example, 0);
     let mut drawn = |share: f64| -> BTreeSet<u32> {
         (0..64)
@@ -194,50 +314,115 @@ fn examples_follow_the_options() {
     assert_eq!((names.len(), template.len(), all.len()), (2, 1, 3));
     assert!(names.is_disjoint(&template));
 
-    let thrice = || examples.iter().take(2).flat_map(|example| vec![example.clone(); 3]).collect::<Vec<_>>();
+    let thrice = || {
+        examples
+            .iter()
+            .take(2)
+            .flat_map(|example| vec![example.clone(); 3])
+            .collect::<Vec<_>>()
+    };
     let kept = |most| examples::without_repeats(thrice(), most).len();
     assert_eq!([kept(0), kept(1), kept(2)], [6, 2, 4]);
     let places = |seed: u64, count: usize| -> Vec<String> {
-        let config = Config { seed, ..config.clone() };
+        let config = Config {
+            seed,
+            ..config.clone()
+        };
         let some = examples::subset(examples.clone(), count, &config);
         some.into_iter().map(|example| example.place).collect()
     };
-    assert_eq!((places(1, 3).len(), places(1, 0).len(), places(1, 99).len()), (3, 8, 8));
+    assert_eq!(
+        (places(1, 3).len(), places(1, 0).len(), places(1, 99).len()),
+        (3, 8, 8)
+    );
     assert_eq!(places(1, 3), places(1, 3));
     assert!((2..9).any(|seed| places(seed, 3) != places(1, 3)));
     let mut few = config;
     (few.data.mentions, few.data.max_repeats) = (3, 1);
-    assert_eq!(run(&few, &root.path().join("run")).expect("it trains").examples, 3);
+    assert_eq!(
+        run(&few, &root.path().join("run"))
+            .expect("it trains")
+            .examples,
+        3
+    );
 }
 
 #[test]
 fn paper_settings_are_the_start_configuration() {
     let of = |config: &Config| {
-        (config.optimiser.learning_rate, config.optimiser.warmup, config.optimiser.batch, config.optimiser.epochs)
+        (
+            config.optimiser.learning_rate,
+            config.optimiser.warmup,
+            config.optimiser.batch,
+            config.optimiser.epochs,
+        )
     };
     // PEL, table 6; both columns.
     let pel = Config::default();
     assert_eq!(of(&pel), (1e-5, 0.25, 32, pel.optimiser.epochs));
-    assert_eq!((pel.view.mention_tokens, pel.optimiser.epsilon, pel.optimiser.clip), (128, 1e-6, 1.0));
-    assert_eq!((pel.loss.alpha, pel.loss.delta, pel.fgsm.epsilon, pel.negatives.hard_share), (32.0, 0.0, 0.01, 0.5));
+    assert_eq!(
+        (
+            pel.view.mention_tokens,
+            pel.optimiser.epsilon,
+            pel.optimiser.clip
+        ),
+        (128, 1e-6, 1.0)
+    );
+    assert_eq!(
+        (
+            pel.loss.alpha,
+            pel.loss.delta,
+            pel.fgsm.epsilon,
+            pel.negatives.hard_share
+        ),
+        (32.0, 0.0, 0.01, 0.5)
+    );
     let rank = Config::ranking();
-    assert_eq!((of(&rank), rank.data.top, rank.data.task), ((2e-5, 0.2, 4, 5.0), 16, Task::Rank));
+    assert_eq!(
+        (of(&rank), rank.data.top, rank.data.task),
+        ((2e-5, 0.2, 4, 5.0), 16, Task::Rank)
+    );
     let blink = Config::blink();
     assert_eq!(
-        (blink.negatives.kind, blink.negatives.in_batch, blink.negatives.mine_top),
+        (
+            blink.negatives.kind,
+            blink.negatives.in_batch,
+            blink.negatives.mine_top
+        ),
         (NegativeKind::Hard, true, 10)
     );
-    assert_eq!((of(&blink), blink.negatives.domain), ((2e-5, 0.25, 128, 5.0), Domain::Trained));
+    assert_eq!(
+        (of(&blink), blink.negatives.domain),
+        ((2e-5, 0.25, 128, 5.0), Domain::Trained)
+    );
     let t = Config::t_biencoder();
     assert_eq!(t.negatives.mine_every, 0);
     assert_eq!(
-        (t.negatives.count, t.optimiser.batch, t.optimiser.epochs, t.negatives.domain),
+        (
+            t.negatives.count,
+            t.optimiser.batch,
+            t.optimiser.epochs,
+            t.negatives.domain
+        ),
         (15, 64, 5.0, Domain::Inside)
     );
-    assert_eq!((t.transformation.weight, t.transformation.layer, t.transformation.epsilon), (1.0, 1, 32.0));
-    assert_eq!((t.model.freeze_embeddings, t.reduction().score), (true, Similarity::Dot));
+    assert_eq!(
+        (
+            t.transformation.weight,
+            t.transformation.layer,
+            t.transformation.epsilon
+        ),
+        (1.0, 1, 32.0)
+    );
+    assert_eq!(
+        (t.model.freeze_embeddings, t.reduction().score),
+        (true, Similarity::Dot)
+    );
     let align = Config::alignment();
-    assert_eq!((of(&align), align.data.task, align.model.tied), ((2e-5, 0.1, 256, 1.0), Task::Align, true));
+    assert_eq!(
+        (of(&align), align.data.task, align.model.tied),
+        ((2e-5, 0.1, 256, 1.0), Task::Align, true)
+    );
 }
 
 #[test]
@@ -245,18 +430,31 @@ fn several_ascents_per_step_enlarge_the_matrices() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     config.model.dropout = 0.0;
-    (config.transformation.weight, config.transformation.epsilon, config.transformation.rate) = (1.0, 8.0, 0.002);
+    (
+        config.transformation.weight,
+        config.transformation.epsilon,
+        config.transformation.rate,
+    ) = (1.0, 8.0, 0.002);
     config.optimiser.micro_batch = 0;
     let far = |ascents: usize| -> f32 {
         let mut config = config.clone();
         config.transformation.ascents = ascents;
         let start = Start::new(config);
-        let mut perturbation =
-            Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+        let mut perturbation = Perturbation::begin(&start.model, &start.config, &start.device)
+            .expect("a layer")
+            .expect("asked for");
         start.loss(Some(&mut perturbation));
         perturbation.ascend_once().expect("the device works");
-        perturbation.matrices()[0].clone().powi_scalar(2).sum().into_scalar::<f32>().sqrt()
+        perturbation.matrices()[0]
+            .clone()
+            .powi_scalar(2)
+            .sum()
+            .into_scalar::<f32>()
+            .sqrt()
     };
     let [once, thrice] = [far(0), far(2)];
-    assert!(thrice > 1.5 * once, "{once} after one ascent, {thrice} after three");
+    assert!(
+        thrice > 1.5 * once,
+        "{once} after one ascent, {thrice} after three"
+    );
 }

@@ -32,7 +32,12 @@ fn tiny() -> PathBuf {
 }
 
 fn cpu() -> OpenDevice {
-    DeviceArgs { device: DeviceChoice::Cpu, ..DeviceArgs::default() }.open(Work::Short).expect("there is a processor")
+    DeviceArgs {
+        device: DeviceChoice::Cpu,
+        ..DeviceArgs::default()
+    }
+    .open(Work::Short)
+    .expect("there is a processor")
 }
 
 #[derive(Deserialize)]
@@ -61,7 +66,8 @@ struct GoldenStep {
 #[test]
 fn step_losses_equal_pytorch() {
     let golden: Golden =
-        serde_json::from_str(include_str!("../../../../tests/goldens/training.json")).expect("the golden is whole");
+        serde_json::from_str(include_str!("../../../../tests/goldens/training.json"))
+            .expect("the golden is whole");
     let device = Device::flex().autodiff();
     for run in &golden.runs {
         let mut config = Config::default();
@@ -77,11 +83,27 @@ fn step_losses_equal_pytorch() {
         let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
         let mut kb = KnowledgeBase::new();
         for name in &golden.names {
-            kb.push(Concept { id: name.clone(), name: name.clone(), ..Concept::default() }).expect("new");
+            kb.push(Concept {
+                id: name.clone(),
+                name: name.clone(),
+                ..Concept::default()
+            })
+            .expect("new");
         }
-        let entity_inputs =
-            EntityInputs::new(kb, &model.tokens, &config.view_options(), config.data.domains).expect("names are left");
-        let encode = |text: &str| model.tokens.name(text, 32).expect("long enough").expect("letters are left");
+        let entity_inputs = EntityInputs::new(
+            kb,
+            &model.tokens,
+            &config.view_options(),
+            config.data.domains,
+        )
+        .expect("names are left");
+        let encode = |text: &str| {
+            model
+                .tokens
+                .name(text, 32)
+                .expect("long enough")
+                .expect("letters are left")
+        };
         let example = |(text, place): &(String, usize)| Example {
             mention: encode(text),
             concept: pel_shared::kb::ConceptId(*place as u32),
@@ -89,7 +111,10 @@ fn step_losses_equal_pytorch() {
             candidates: None,
         };
         let examples: Vec<Example> = golden.mentions.iter().map(example).collect();
-        let mentions: Vec<Encoded> = examples.iter().map(|example| example.mention.clone()).collect();
+        let mentions: Vec<Encoded> = examples
+            .iter()
+            .map(|example| example.mention.clone())
+            .collect();
         let what = format!("{:?}, λ = {}", run.kind, run.lambda);
         // The sign of a gradient near 0 may differ in f32, which moves an embedding by 2ε.
         let near = if run.lambda > 0.0 { 5e-3 } else { 2e-4 };
@@ -100,22 +125,48 @@ fn step_losses_equal_pytorch() {
                 let batch: Vec<_> = places.map(|at| (at, at, &examples[at])).collect();
                 let batch = link_batch(&config, &entity_inputs, &batch, &HardNegatives::new());
                 let number = (2 * step + part) as u64;
-                let (config, entity_inputs, model, device) = (&config, &entity_inputs, &model, &device);
-                let outcome = Step { config, entity_inputs, model, device, number, scale: 1.0 }.link(&batch, None);
+                let (config, entity_inputs, model, device) =
+                    (&config, &entity_inputs, &model, &device);
+                let outcome = Step {
+                    config,
+                    entity_inputs,
+                    model,
+                    device,
+                    number,
+                    scale: 1.0,
+                }
+                .link(&batch, None);
                 let mut outcome = outcome.expect("the device works");
-                optimiser.add(&model.towers, &mut outcome.gradients).expect("the device works");
+                optimiser
+                    .add(&model.towers, &mut outcome.gradients)
+                    .expect("the device works");
                 loss += outcome.loss / 4.0;
             }
-            let stepped = optimiser.step(&mut model.towers, step, run.steps.len(), 4).expect("the device works");
-            let off = |found: f64, expected: f64| (found - expected).abs() / expected.abs().max(1e-3);
-            assert!(off(loss, expected.loss) < near, "{what}, step {step}: loss {loss}, {}", expected.loss);
+            let stepped = optimiser
+                .step(&mut model.towers, step, run.steps.len(), 4)
+                .expect("the device works");
+            let off =
+                |found: f64, expected: f64| (found - expected).abs() / expected.abs().max(1e-3);
+            assert!(
+                off(loss, expected.loss) < near,
+                "{what}, step {step}: loss {loss}, {}",
+                expected.loss
+            );
             let (norm, expected) = (stepped.gradient_norm, expected.gradient_norm);
-            assert!(off(norm, expected) < 2.0 * near, "{what}, step {step}: norm {norm}, {expected}");
+            assert!(
+                off(norm, expected) < 2.0 * near,
+                "{what}, step {step}: norm {norm}, {expected}"
+            );
         }
         let encoder = model.encoder(&Device::flex()).expect("whole");
-        let found = encoder.encode(Side::Mention, &mentions.iter().collect::<Vec<_>>()).expect("encoded");
+        let found = encoder
+            .encode(Side::Mention, &mentions.iter().collect::<Vec<_>>())
+            .expect("encoded");
         for (found, expected) in found.iter().zip(run.vectors.iter().flatten()) {
-            assert!((found - expected).abs() < 10.0 * near as f32, "{what}: {found}, {expected}");
+            assert!(
+                (found - expected).abs() < 10.0 * near as f32,
+                "{what}: {found}, {expected}"
+            );
         }
     }
 }
@@ -124,11 +175,36 @@ fn step_losses_equal_pytorch() {
 fn world(folder: &Path) -> Config {
     let concepts = [
         ("D1", "fever", "pyrexia", "a high body temperature"),
-        ("D2", "cough", "coughing", "air from the lungs, sudden and loud"),
-        ("D3", "chest pain", "pain in the chest", "pain between neck and belly"),
-        ("D4", "diabetes mellitus", "diabetes", "too much sugar in the blood"),
-        ("D5", "heart failure", "cardiac failure", "the heart pumps too little"),
-        ("D6", "renal failure", "kidney failure", "the kidneys filter too little"),
+        (
+            "D2",
+            "cough",
+            "coughing",
+            "air from the lungs, sudden and loud",
+        ),
+        (
+            "D3",
+            "chest pain",
+            "pain in the chest",
+            "pain between neck and belly",
+        ),
+        (
+            "D4",
+            "diabetes mellitus",
+            "diabetes",
+            "too much sugar in the blood",
+        ),
+        (
+            "D5",
+            "heart failure",
+            "cardiac failure",
+            "the heart pumps too little",
+        ),
+        (
+            "D6",
+            "renal failure",
+            "kidney failure",
+            "the kidneys filter too little",
+        ),
         ("D7", "headache", "pain in the head", "pain above the neck"),
         ("D8", "nausea", "feeling sick", "an urge to vomit"),
     ];
@@ -143,7 +219,8 @@ fn world(folder: &Path) -> Config {
     std::fs::write(folder.join("kb.jsonl"), kb).expect("written");
     let (mut documents, mut train, mut dev) = (String::new(), String::new(), String::new());
     for (number, (id, name, synonym, _)) in concepts.iter().enumerate() {
-        for (split, mentions, found) in [("train", &mut train, *synonym), ("dev", &mut dev, *name)] {
+        for (split, mentions, found) in [("train", &mut train, *synonym), ("dev", &mut dev, *name)]
+        {
             let text = format!("the patient had {found} for {number} days");
             let document = serde_json::json!({"doc_id": format!("{split}{number}"), "text": text, "split": split});
             documents += &format!("{document}\n");
@@ -154,16 +231,35 @@ fn world(folder: &Path) -> Config {
     }
     // One mention that no concept answers.
     train += r#"{"doc_id": "train0", "start": 4, "end": 11, "text": "patient", "id": "D99"}"#;
-    for (name, text) in [("documents", documents), ("mentions.train", train), ("mentions.dev", dev)] {
+    for (name, text) in [
+        ("documents", documents),
+        ("mentions.train", train),
+        ("mentions.dev", dev),
+    ] {
         std::fs::write(folder.join(format!("{name}.jsonl")), text).expect("written");
     }
-    let mut config = Config { seed: 3, ..Config::default() };
+    let mut config = Config {
+        seed: 3,
+        ..Config::default()
+    };
     (config.data.kb, config.data.corpus) = (folder.join("kb.jsonl"), folder.to_owned());
     config.model.encoder = tiny();
-    (config.view.concepts, config.view.mention_tokens, config.view.entity_tokens) = (View::Both, 24, 24);
-    (config.negatives.count, config.negatives.mine_every, config.negatives.mine_top) = (2, 2, 4);
+    (
+        config.view.concepts,
+        config.view.mention_tokens,
+        config.view.entity_tokens,
+    ) = (View::Both, 24, 24);
+    (
+        config.negatives.count,
+        config.negatives.mine_every,
+        config.negatives.mine_top,
+    ) = (2, 2, 4);
     config.optimiser.learning_rate = 1e-3;
-    (config.optimiser.batch, config.optimiser.micro_batch, config.optimiser.steps) = (4, 2, Some(5));
+    (
+        config.optimiser.batch,
+        config.optimiser.micro_batch,
+        config.optimiser.steps,
+    ) = (4, 2, Some(5));
     (config.validation.every, config.validation.mentions) = (2, 8);
     config.checkpoints.every = 1;
     config
@@ -179,7 +275,12 @@ fn outcome(out: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
     let files = files.map(|name| std::fs::read(out.join("model").join(name)).expect("written"));
     let events = log::read(&out.join("metrics.jsonl")).expect("whole");
     let lasting = events.into_iter().map(|event| match event {
-        Event::Step { step, loss, gradient_norm, .. } => format!("{step} {loss} {gradient_norm}"),
+        Event::Step {
+            step,
+            loss,
+            gradient_norm,
+            ..
+        } => format!("{step} {loss} {gradient_norm}"),
         Event::Mining { step, examples, .. } => format!("{step} mined {examples}"),
         Event::Validation { step, found, .. } => format!("{step} {found:?}"),
         Event::Kept { steps, kept } => format!("{steps} {kept:?}"),
@@ -193,13 +294,20 @@ fn resumed_run_equals_uninterrupted_run() {
     let config = world(root.path());
     run(&config, &root.path().join("whole")).expect("it trains");
     let expected = outcome(&root.path().join("whole"));
-    assert!(expected.1.iter().any(|line| line.contains("mined")) && expected.1.len() > 5 + 3 + 2, "{:?}", expected.1);
+    assert!(
+        expected.1.iter().any(|line| line.contains("mined")) && expected.1.len() > 5 + 3 + 2,
+        "{:?}",
+        expected.1
+    );
     // Each check for Ctrl-C is a place to die at: within accumulations, mining passes and validations.
     for end in [interrupt::kill_after, interrupt::interrupt_after] {
         let deaths = ended_and_resumed(end, &config, root.path(), "ended", 5, |out, checks| {
             let found = outcome(out);
             assert_eq!(found.1, expected.1, "ended at check {checks}");
-            assert!(found.0 == expected.0, "ended at check {checks}: other weights");
+            assert!(
+                found.0 == expected.0,
+                "ended at check {checks}: other weights"
+            );
         });
         assert!(deaths > 10, "{deaths}");
     }
@@ -248,14 +356,23 @@ fn interrupted_run_writes_a_checkpoint() {
         }
         assert!(ended.is_err_and(|error| error.is_interrupted()));
         let events = log::read(&out.join("metrics.jsonl")).unwrap_or_default();
-        let steps = events.iter().filter(|event| matches!(event, Event::Step { .. })).count();
+        let steps = events
+            .iter()
+            .filter(|event| matches!(event, Event::Step { .. }))
+            .count();
         if steps > 0 {
-            assert!(out.join(format!("checkpoints/step-{steps:07}")).is_dir(), "{steps} steps, at check {checks}");
+            assert!(
+                out.join(format!("checkpoints/step-{steps:07}")).is_dir(),
+                "{steps} steps, at check {checks}"
+            );
             kept.push(steps);
         }
         std::fs::remove_dir_all(&out).expect("removed");
     }
-    assert!(kept.is_sorted() && kept.contains(&2) && kept.contains(&4), "{kept:?}");
+    assert!(
+        kept.is_sorted() && kept.contains(&2) && kept.contains(&4),
+        "{kept:?}"
+    );
 }
 
 #[test]
@@ -271,22 +388,50 @@ fn run_learns_and_logs_its_losses() {
     config.validation.every = 150;
     let trained = run(&config, &root.path().join("run")).expect("it trains");
     assert_eq!(trained.examples, 8);
-    assert_eq!(trained.report.skipped("mention whose concept is not in the knowledge base"), 1);
+    assert_eq!(
+        trained
+            .report
+            .skipped("mention whose concept is not in the knowledge base"),
+        1
+    );
     let events = log::read(&root.path().join("run/metrics.jsonl")).expect("whole");
     let losses: Vec<f64> = events
         .iter()
-        .filter_map(|event| if let Event::Step { loss, .. } = event { Some(*loss) } else { None })
+        .filter_map(|event| {
+            if let Event::Step { loss, .. } = event {
+                Some(*loss)
+            } else {
+                None
+            }
+        })
         .collect();
     let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
-    assert!(mean(&losses[145..]) < 0.5 * mean(&losses[..5]), "{losses:?}");
+    assert!(
+        mean(&losses[145..]) < 0.5 * mean(&losses[..5]),
+        "{losses:?}"
+    );
     let validated = trained.validated.expect("there is a dev split");
     assert_eq!(validated.mentions, 9);
-    assert!(validated.recall_1.is_some_and(|recall| recall >= 0.7), "{validated:?}");
-    assert_eq!((validated.recall_16, validated.recall_64), (Some(1.0), Some(1.0)));
+    assert!(
+        validated.recall_1.is_some_and(|recall| recall >= 0.7),
+        "{validated:?}"
+    );
+    assert_eq!(
+        (validated.recall_16, validated.recall_64),
+        (Some(1.0), Some(1.0))
+    );
     // The mention that no concept answers is NIL.
-    assert_eq!(validated.nil_curve.last().map(|point| point.0), Some(1.0), "{:?}", validated.nil_curve);
+    assert_eq!(
+        validated.nil_curve.last().map(|point| point.0),
+        Some(1.0),
+        "{:?}",
+        validated.nil_curve
+    );
     for plot in ["loss", "gradient-norm", "validation", "nil-curve"] {
-        assert!(root.path().join(format!("run/plots/{plot}.svg")).is_file(), "{plot}");
+        assert!(
+            root.path().join(format!("run/plots/{plot}.svg")).is_file(),
+            "{plot}"
+        );
     }
 }
 
@@ -297,7 +442,8 @@ fn gradient_checkpointing_changes_nothing_but_memory() {
         let mut config = world(root.path());
         config.fgsm.lambda = if kind == "fgsm" { 0.5 } else { 0.0 };
         config.transformation.weight = if kind == "transformed" { 1.0 } else { 0.0 };
-        let [kept, again] = ["kept", "again"].map(|name| root.path().join(format!("{kind}-{name}")));
+        let [kept, again] =
+            ["kept", "again"].map(|name| root.path().join(format!("{kind}-{name}")));
         run(&config, &kept).expect("it trains");
         config.model.gradient_checkpointing = true;
         run(&config, &again).expect("it trains");

@@ -36,24 +36,61 @@ impl Start {
         let device = Device::flex().autodiff();
         let model = Model::begin(&config, &device).expect("whole");
         let view = config.view_options();
-        let kb = crate::data::concept_table::read(&config.data.kb).expect("whole").kb;
-        let entity_inputs = EntityInputs::new(kb, &model.tokens, &view, config.data.domains).expect("names are left");
-        let (examples, _) = examples::mentions(&config, &entity_inputs, &model.tokens, &view).expect("there are some");
-        Self { config, entity_inputs, model, examples, device }
+        let kb = crate::data::concept_table::read(&config.data.kb)
+            .expect("whole")
+            .kb;
+        let entity_inputs = EntityInputs::new(kb, &model.tokens, &view, config.data.domains)
+            .expect("names are left");
+        let (examples, _) = examples::mentions(&config, &entity_inputs, &model.tokens, &view)
+            .expect("there are some");
+        Self {
+            config,
+            entity_inputs,
+            model,
+            examples,
+            device,
+        }
     }
 
     pub fn batch(&self) -> LinkBatch<'_> {
-        let places: Vec<_> = self.examples.iter().take(4).enumerate().map(|(at, example)| (at, at, example)).collect();
-        link_batch(&self.config, &self.entity_inputs, &places, &HardNegatives::new())
+        let places: Vec<_> = self
+            .examples
+            .iter()
+            .take(4)
+            .enumerate()
+            .map(|(at, example)| (at, at, example))
+            .collect();
+        link_batch(
+            &self.config,
+            &self.entity_inputs,
+            &places,
+            &HardNegatives::new(),
+        )
     }
 
     fn step(&self) -> Step<'_> {
-        let Self { config, entity_inputs, model, device, .. } = self;
-        Step { config, entity_inputs, model, device, number: 0, scale: 1.0 }
+        let Self {
+            config,
+            entity_inputs,
+            model,
+            device,
+            ..
+        } = self;
+        Step {
+            config,
+            entity_inputs,
+            model,
+            device,
+            number: 0,
+            scale: 1.0,
+        }
     }
 
     pub fn loss(&self, perturbation: Option<&mut Perturbation>) -> f64 {
-        self.step().link(&self.batch(), perturbation).expect("the device works").loss
+        self.step()
+            .link(&self.batch(), perturbation)
+            .expect("the device works")
+            .loss
     }
 }
 
@@ -61,7 +98,11 @@ fn transformed(folder: &Path, norm: Norm) -> Config {
     let mut config = world(folder);
     config.model.dropout = 0.0;
     (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::Random, true);
-    (config.transformation.weight, config.transformation.norm, config.transformation.epsilon) = (1.0, norm, 3.0);
+    (
+        config.transformation.weight,
+        config.transformation.norm,
+        config.transformation.epsilon,
+    ) = (1.0, norm, 3.0);
     config.transformation.rate = 0.1;
     config
 }
@@ -70,16 +111,24 @@ fn transformed(folder: &Path, norm: Norm) -> Config {
 fn zero_transformation_gives_the_plain_loss() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
-    let mut perturbation =
-        Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+    let mut perturbation = Perturbation::begin(&start.model, &start.config, &start.device)
+        .expect("a layer")
+        .expect("asked for");
     let (plain, both) = (start.loss(None), start.loss(Some(&mut perturbation)));
-    assert!((both - 2.0 * plain).abs() < 1e-4 * plain, "{both}, twice {plain}");
+    assert!(
+        (both - 2.0 * plain).abs() < 1e-4 * plain,
+        "{both}, twice {plain}"
+    );
     let mut ablation = start;
     ablation.config.transformation.plain = false;
-    let mut perturbation =
-        Perturbation::begin(&ablation.model, &ablation.config, &ablation.device).expect("a layer").expect("asked for");
+    let mut perturbation = Perturbation::begin(&ablation.model, &ablation.config, &ablation.device)
+        .expect("a layer")
+        .expect("asked for");
     let alone = ablation.loss(Some(&mut perturbation));
-    assert!((alone - plain).abs() < 1e-4 * plain, "{alone}, plain {plain}");
+    assert!(
+        (alone - plain).abs() < 1e-4 * plain,
+        "{alone}, plain {plain}"
+    );
 }
 
 /// A norm in f64, without the crate's own: the root of the sum of squares, or the longest image of a unit vector.
@@ -95,10 +144,20 @@ fn length(matrix: &Tensor<2>, kind: Norm) -> f64 {
     for _ in 0..2000 {
         let own = of(&vector);
         vector.iter_mut().for_each(|value| *value /= own);
-        let image: Vec<f64> =
-            values.chunks(size).map(|row| row.iter().zip(&vector).map(|(a, b)| a * b).sum()).collect();
+        let image: Vec<f64> = values
+            .chunks(size)
+            .map(|row| row.iter().zip(&vector).map(|(a, b)| a * b).sum())
+            .collect();
         longest = of(&image);
-        vector = (0..size).map(|at| image.iter().zip(values.chunks(size)).map(|(a, row)| a * row[at]).sum()).collect();
+        vector = (0..size)
+            .map(|at| {
+                image
+                    .iter()
+                    .zip(values.chunks(size))
+                    .map(|(a, row)| a * row[at])
+                    .sum()
+            })
+            .collect();
     }
     longest
 }
@@ -110,11 +169,20 @@ fn learned_transformation_exceeds_random_ones_within_its_ball() {
         let mut start = Start::new(transformed(root.path(), kind));
         start.config.transformation.rate = Config::default().transformation.rate;
         let options = start.config.transformation.clone();
-        let mut perturbation =
-            Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+        let mut perturbation = Perturbation::begin(&start.model, &start.config, &start.device)
+            .expect("a layer")
+            .expect("asked for");
         let within = |perturbation: &Perturbation| {
-            let found = perturbation.matrices().each_ref().map(|matrix| length(matrix, kind));
-            assert!(found.iter().all(|norm| *norm <= options.epsilon * (1.0 + 1e-5)), "{kind:?}: {found:?}");
+            let found = perturbation
+                .matrices()
+                .each_ref()
+                .map(|matrix| length(matrix, kind));
+            assert!(
+                found
+                    .iter()
+                    .all(|norm| *norm <= options.epsilon * (1.0 + 1e-5)),
+                "{kind:?}: {found:?}"
+            );
         };
         start.config.transformation.plain = false;
         // At the default rate, until the bound is reached.
@@ -125,14 +193,20 @@ fn learned_transformation_exceeds_random_ones_within_its_ball() {
         }
         let found = start.loss(Some(&mut perturbation.clone()));
         start.device.seed(7);
-        let ball = Ball { norm: kind, epsilon: options.epsilon, rate: 1.0 };
+        let ball = Ball {
+            norm: kind,
+            epsilon: options.epsilon,
+            rate: 1.0,
+        };
         for _ in 0..10 {
             let random = || {
                 let size = start.model.towers.tower(Side::Mention).bert().hidden();
                 let far = Distribution::Normal(0.0, 100.0);
-                ball.inside(Tensor::random([size, size], far, &Device::flex())).expect("the device works")
+                ball.inside(Tensor::random([size, size], far, &Device::flex()))
+                    .expect("the device works")
             };
-            let mut other = Perturbation::from_matrices(&options, [random(), random()], &start.device);
+            let mut other =
+                Perturbation::from_matrices(&options, [random(), random()], &start.device);
             let other = start.loss(Some(&mut other));
             assert!(found > other, "{kind:?}: {found}, a random one {other}");
         }
@@ -144,13 +218,22 @@ fn the_transformation_ascends_once_per_step() {
     let root = tempfile::tempdir().expect("a folder");
     let mut start = Start::new(transformed(root.path(), Norm::Frobenius));
     start.config.negatives.in_batch = false;
-    let mut whole =
-        Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+    let mut whole = Perturbation::begin(&start.model, &start.config, &start.device)
+        .expect("a layer")
+        .expect("asked for");
     let mut parts = whole.clone();
     let link = |places: std::ops::Range<usize>, perturbation: &mut Perturbation| {
         let places: Vec<_> = places.map(|at| (at, at, &start.examples[at])).collect();
-        let batch = link_batch(&start.config, &start.entity_inputs, &places, &HardNegatives::new());
-        start.step().link(&batch, Some(perturbation)).expect("the device works");
+        let batch = link_batch(
+            &start.config,
+            &start.entity_inputs,
+            &places,
+            &HardNegatives::new(),
+        );
+        start
+            .step()
+            .link(&batch, Some(perturbation))
+            .expect("the device works");
     };
     link(0..4, &mut whole);
     (0..4).for_each(|at| link(at..at + 1, &mut parts));
@@ -166,16 +249,23 @@ fn the_transformation_ascends_once_per_step() {
 fn unreadable_or_overflowing_matrices_are_reported() {
     let root = tempfile::tempdir().expect("a folder");
     let start = Start::new(transformed(root.path(), Norm::Frobenius));
-    let mut perturbation =
-        Perturbation::begin(&start.model, &start.config, &start.device).expect("a layer").expect("asked for");
+    let mut perturbation = Perturbation::begin(&start.model, &start.config, &start.device)
+        .expect("a layer")
+        .expect("asked for");
     let size = perturbation.matrices()[0].dims()[0];
     let unreadable = Tensor::<2>::eye(size, &Device::flex()).cast(DType::F64);
     let options = &start.config.transformation;
-    let error = Perturbation::from_matrices(options, [unreadable.clone(), unreadable], &start.device).norms();
+    let error =
+        Perturbation::from_matrices(options, [unreadable.clone(), unreadable], &start.device)
+            .norms();
     assert_eq!(error.expect_err("it cannot be read").kind(), Kind::Device);
     // The loss times a scale that no gradient bears.
-    let step = Step { scale: f32::MAX, ..start.step() };
-    step.link(&start.batch(), Some(&mut perturbation)).expect("the device works");
+    let step = Step {
+        scale: f32::MAX,
+        ..start.step()
+    };
+    step.link(&start.batch(), Some(&mut perturbation))
+        .expect("the device works");
     perturbation.ascend_once().expect("the device works");
     assert!(perturbation.overflowed());
     assert_eq!(perturbation.norms().expect("the device works"), [0.0, 0.0]);
@@ -186,7 +276,11 @@ fn distillation_loss_is_the_weighted_mean_of_both_losses() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = world(root.path());
     (config.model.dropout, config.view.concepts) = (0.0, View::Template);
-    config.data.candidates = lists(root.path(), "train", r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#);
+    config.data.candidates = lists(
+        root.path(),
+        "train",
+        r#", "teacher": [0.5, 2.0, -1.0, 0.0]"#,
+    );
     let loss = |own_share: f64, kind: LossKind| {
         let mut config = config.clone();
         (config.distillation.own_share, config.loss.kind) = (own_share, kind);
@@ -194,7 +288,10 @@ fn distillation_loss_is_the_weighted_mean_of_both_losses() {
     };
     for kind in [LossKind::CrossEntropy, LossKind::Proxy] {
         let (own, half, taught) = (loss(1.0, kind), loss(0.5, kind), loss(0.0, kind));
-        assert!((half - (own + taught) / 2.0).abs() < 1e-5 * half.abs(), "{own} {half} {taught}");
+        assert!(
+            (half - (own + taught) / 2.0).abs() < 1e-5 * half.abs(),
+            "{own} {half} {taught}"
+        );
         assert!((own - taught).abs() > 1e-3, "{own} {taught}");
     }
 }
@@ -228,7 +325,8 @@ struct GoldenTransformation {
 
 impl Golden {
     fn read() -> Self {
-        serde_json::from_str(include_str!("../../../../tests/goldens/methods.json")).expect("the golden is whole")
+        serde_json::from_str(include_str!("../../../../tests/goldens/methods.json"))
+            .expect("the golden is whole")
     }
 
     /// The tiny model over the golden's names and mentions, by cross-entropy on the processor, before its first step.
@@ -241,12 +339,22 @@ impl Golden {
         let model = Model::begin(&config, &device).expect("whole");
         let mut kb = KnowledgeBase::new();
         for name in &self.names {
-            kb.push(Concept { id: name.clone(), name: name.clone(), ..Concept::default() }).expect("new");
+            kb.push(Concept {
+                id: name.clone(),
+                name: name.clone(),
+                ..Concept::default()
+            })
+            .expect("new");
         }
         let entity_inputs =
-            EntityInputs::new(kb, &model.tokens, &config.view_options(), DomainOf::Source).expect("names are left");
+            EntityInputs::new(kb, &model.tokens, &config.view_options(), DomainOf::Source)
+                .expect("names are left");
         let example = |((text, place), candidates): (&(String, usize), &Vec<u32>)| Example {
-            mention: model.tokens.name(text, 32).expect("long enough").expect("letters are left"),
+            mention: model
+                .tokens
+                .name(text, 32)
+                .expect("long enough")
+                .expect("letters are left"),
             concept: ConceptId(*place as u32),
             place: text.clone(),
             candidates: (config.data.task == Task::Rank).then(|| examples::Candidates {
@@ -254,16 +362,32 @@ impl Golden {
                 teacher: Vec::new(),
             }),
         };
-        let examples = self.mentions.iter().zip(&self.candidates).map(example).collect();
-        Start { config, entity_inputs, model, examples, device }
+        let examples = self
+            .mentions
+            .iter()
+            .zip(&self.candidates)
+            .map(example)
+            .collect();
+        Start {
+            config,
+            entity_inputs,
+            model,
+            examples,
+            device,
+        }
     }
 }
 
 /// The norm of the gradients of all parameters.
 fn gradient_norm(start: &mut Start, mut gradients: Gradients) -> f64 {
     let mut optimiser = Optimiser::new(&start.config.optimiser, &start.model.towers, &start.device);
-    optimiser.add(&start.model.towers, &mut gradients).expect("the device works");
-    optimiser.step(&mut start.model.towers, 0, 1, 1).expect("the device works").gradient_norm
+    optimiser
+        .add(&start.model.towers, &mut gradients)
+        .expect("the device works");
+    optimiser
+        .step(&mut start.model.towers, 0, 1, 1)
+        .expect("the device works")
+        .gradient_norm
 }
 
 /// Moves parameters along their gradients.
@@ -275,7 +399,9 @@ struct Along<'a> {
 impl ModuleMapper for Along<'_> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         param.map(|tensor| match tensor.grad(self.gradients) {
-            Some(gradient) => (tensor.inner() + gradient * self.by).autodiff().require_grad(),
+            Some(gradient) => (tensor.inner() + gradient * self.by)
+                .autodiff()
+                .require_grad(),
             None => tensor,
         })
     }
@@ -286,7 +412,10 @@ impl ModuleMapper for Along<'_> {
 fn slope(start: &mut Start, gradients: &Gradients, norm: f64, loss: impl Fn(&Start) -> f64) -> f64 {
     let (towers, far) = (start.model.towers.clone(), 0.01);
     let [up, down] = [far, -far].map(|by| {
-        start.model.towers = towers.clone().map(&mut Along { gradients, by: by / norm });
+        start.model.towers = towers.clone().map(&mut Along {
+            gradients,
+            by: by / norm,
+        });
         loss(start)
     });
     start.model.towers = towers;
@@ -294,7 +423,10 @@ fn slope(start: &mut Start, gradients: &Gradients, norm: f64, loss: impl Fn(&Sta
 }
 
 fn near(what: &str, found: f64, expected: f64, off: f64) {
-    assert!((found - expected).abs() <= off * expected.abs().max(1e-3), "{what}: {found}, by PyTorch {expected}");
+    assert!(
+        (found - expected).abs() <= off * expected.abs().max(1e-3),
+        "{what}: {found}, by PyTorch {expected}"
+    );
 }
 
 #[test]
@@ -305,10 +437,18 @@ fn ranking_loss_equals_pytorch() {
     for name in ["config.json", "model.safetensors", "tokenizer.json"] {
         std::fs::copy(super::tiny().join(name), folder.path().join(name)).expect("copied");
     }
-    let weight: Vec<f32> = (0..32).map(|at| 0.5 * ((at * 37 % 101) as f32 / 50.5 - 1.0)).collect();
-    let tensors = [NamedTensor::floats("weight", vec![1, 32], &weight), NamedTensor::floats("bias", vec![1], &[0.0])];
-    std::fs::write(folder.path().join("projection.safetensors"), to_bytes(&tensors).expect("written"))
-        .expect("written");
+    let weight: Vec<f32> = (0..32)
+        .map(|at| 0.5 * ((at * 37 % 101) as f32 / 50.5 - 1.0))
+        .collect();
+    let tensors = [
+        NamedTensor::floats("weight", vec![1, 32], &weight),
+        NamedTensor::floats("bias", vec![1], &[0.0]),
+    ];
+    std::fs::write(
+        folder.path().join("projection.safetensors"),
+        to_bytes(&tensors).expect("written"),
+    )
+    .expect("written");
     for expected in &golden.rank {
         let mut config = Config::default();
         (config.data.task, config.model.tied) = (Task::Rank, true);
@@ -321,7 +461,8 @@ fn ranking_loss_equals_pytorch() {
         if expected.lambda == 0.0 {
             let rank = |start: &Start| {
                 let examples: Vec<&Example> = start.examples.iter().collect();
-                let batch = rank_batch(&start.entity_inputs, &examples).expect("they have candidates");
+                let batch =
+                    rank_batch(&start.entity_inputs, &examples).expect("they have candidates");
                 start.step().rank(&batch).expect("the device works").loss
             };
             let slope = slope(&mut start, &outcome.gradients, expected.gradient_norm, rank);
@@ -330,7 +471,12 @@ fn ranking_loss_equals_pytorch() {
         // The sign of a gradient near 0 may differ in f32.
         let off = if expected.lambda > 0.0 { 5e-3 } else { 1e-4 };
         near("loss", outcome.loss, expected.loss, off);
-        near("norm", gradient_norm(&mut start, outcome.gradients), expected.gradient_norm, off);
+        near(
+            "norm",
+            gradient_norm(&mut start, outcome.gradients),
+            expected.gradient_norm,
+            off,
+        );
     }
 }
 
@@ -341,31 +487,67 @@ fn transformation_equals_pytorch() {
     let mut config = Config::default();
     config.model.encoder = super::tiny();
     let options = &mut config.transformation;
-    (options.weight, options.layer, options.epsilon, options.rate) = (1.0, 1, golden.epsilon, golden.climb);
+    (options.weight, options.layer, options.epsilon, options.rate) =
+        (1.0, 1, golden.epsilon, golden.climb);
     let mut start = golden.start(config);
     let wave = |size: f32| {
-        let values: Vec<f32> = (0..32 * 32).map(|at| size * ((at * 37 % 101) as f32 / 50.5 - 1.0)).collect();
+        let values: Vec<f32> = (0..32 * 32)
+            .map(|at| size * ((at * 37 % 101) as f32 / 50.5 - 1.0))
+            .collect();
         Tensor::<1>::from_floats(&values[..], &Device::flex()).reshape([32, 32])
     };
-    let mut perturbation =
-        Perturbation::from_matrices(&start.config.transformation, [wave(0.04), wave(-0.03)], &start.device);
+    let mut perturbation = Perturbation::from_matrices(
+        &start.config.transformation,
+        [wave(0.04), wave(-0.03)],
+        &start.device,
+    );
     let link = |start: &Start, perturbation: &mut Perturbation| {
-        let places: Vec<_> = start.examples.iter().enumerate().map(|(at, example)| (at, at, example)).collect();
-        let batch = link_batch(&start.config, &start.entity_inputs, &places, &HardNegatives::new());
-        start.step().link(&batch, Some(perturbation)).expect("the device works")
+        let places: Vec<_> = start
+            .examples
+            .iter()
+            .enumerate()
+            .map(|(at, example)| (at, at, example))
+            .collect();
+        let batch = link_batch(
+            &start.config,
+            &start.entity_inputs,
+            &places,
+            &HardNegatives::new(),
+        );
+        start
+            .step()
+            .link(&batch, Some(perturbation))
+            .expect("the device works")
     };
     let before = perturbation.clone();
     let outcome = link(&start, &mut perturbation);
     perturbation.ascend_once().expect("the device works");
-    let slope =
-        slope(&mut start, &outcome.gradients, expected.gradient_norm, |start| link(start, &mut before.clone()).loss);
+    let slope = slope(
+        &mut start,
+        &outcome.gradients,
+        expected.gradient_norm,
+        |start| link(start, &mut before.clone()).loss,
+    );
     near("slope", slope, expected.gradient_norm, 1e-2);
-    near("loss", outcome.loss, expected.loss + expected.transformed, 1e-4);
-    near("norm", gradient_norm(&mut start, outcome.gradients), expected.gradient_norm, 1e-3);
+    near(
+        "loss",
+        outcome.loss,
+        expected.loss + expected.transformed,
+        1e-4,
+    );
+    near(
+        "norm",
+        gradient_norm(&mut start, outcome.gradients),
+        expected.gradient_norm,
+        1e-3,
+    );
     for (matrix, expected) in perturbation.matrices().iter().zip(&expected.climbed) {
         let found: Vec<f32> = matrix.clone().into_data().try_to_vec().expect("floats");
         for (found, expected) in found.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-4, "{found}, by PyTorch {expected}");
+            assert!(
+                (found - expected).abs() < 1e-4,
+                "{found}, by PyTorch {expected}"
+            );
         }
     }
 }

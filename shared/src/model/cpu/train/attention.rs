@@ -17,7 +17,13 @@ pub struct Scratch {
 }
 
 /// Shares after dropout; the same ones in both directions, since the seed is.
-fn drop_probabilities(isa: Isa, options: &LayerOptions, row: usize, head: usize, probabilities: &mut [f32]) {
+fn drop_probabilities(
+    isa: Isa,
+    options: &LayerOptions,
+    row: usize,
+    head: usize,
+    probabilities: &mut [f32],
+) {
     if let Some(dropout) = options.dropout {
         apply_dropout(
             isa,
@@ -38,7 +44,13 @@ pub fn forward(
     scratch: &mut Scratch,
     out: MatrixMut<'_>,
 ) {
-    let (seq, heads) = (qkv.rows, Heads { qkv, count: options.heads });
+    let (seq, heads) = (
+        qkv.rows,
+        Heads {
+            qkv,
+            count: options.heads,
+        },
+    );
     let mut out = out;
     for head in 0..options.heads {
         let probabilities = sized(&mut scratch.probabilities, seq * seq);
@@ -49,7 +61,13 @@ pub fn forward(
         pack(values, panels);
         let (mine, rest) = out.split_cols(values.cols);
         out = rest;
-        gemm(isa, Matrix::new(probabilities, seq, seq), panels, Start::Zero, mine);
+        gemm(
+            isa,
+            Matrix::new(probabilities, seq, seq),
+            panels,
+            Start::Zero,
+            mine,
+        );
     }
 }
 
@@ -66,12 +84,23 @@ pub fn backward(
     scratch: &mut Scratch,
     out: MatrixMut<'_>,
 ) {
-    let (seq, heads) = (qkv.rows, Heads { qkv, count: options.heads });
+    let (seq, heads) = (
+        qkv.rows,
+        Heads {
+            qkv,
+            count: options.heads,
+        },
+    );
     let (mut queries, rest) = out.split_cols(grads.cols);
     let (mut keys, mut values) = rest.split_cols(grads.cols);
     let width = grads.cols / options.heads;
     for head in 0..options.heads {
-        let Scratch { panels, probabilities, dropped, grads: probability_grads } = &mut *scratch;
+        let Scratch {
+            panels,
+            probabilities,
+            dropped,
+            grads: probability_grads,
+        } = &mut *scratch;
         let grad = grads.part(0, seq, head * width, width);
         let probabilities = sized(probabilities, seq * seq);
         heads.probabilities(isa, head, panels, probabilities);
@@ -82,20 +111,44 @@ pub fn backward(
         // dV = Pᵀ dO
         let (mine, rest) = values.split_cols(width);
         values = rest;
-        product(isa, Matrix::new(dropped, seq, seq).transposed(), grad, panels, mine);
+        product(
+            isa,
+            Matrix::new(dropped, seq, seq).transposed(),
+            grad,
+            panels,
+            mine,
+        );
         // dP = dO Vᵀ, through dropout and softmax
         let probability_grads = sized(probability_grads, seq * seq);
         let value = heads.part(2, head).transposed();
-        product(isa, grad, value, panels, MatrixMut::new(probability_grads, seq, seq));
+        product(
+            isa,
+            grad,
+            value,
+            panels,
+            MatrixMut::new(probability_grads, seq, seq),
+        );
         drop_probabilities(isa, options, row, head, probability_grads);
         softmax_backward(isa, heads.scale(), seq, probabilities, probability_grads);
         // dQ = dS K, dK = dSᵀ Q
         let (mine, rest) = queries.split_cols(width);
         queries = rest;
-        product(isa, Matrix::new(probability_grads, seq, seq), heads.part(1, head), panels, mine);
+        product(
+            isa,
+            Matrix::new(probability_grads, seq, seq),
+            heads.part(1, head),
+            panels,
+            mine,
+        );
         let (mine, rest) = keys.split_cols(width);
         keys = rest;
-        product(isa, Matrix::new(probability_grads, seq, seq).transposed(), heads.part(0, head), panels, mine);
+        product(
+            isa,
+            Matrix::new(probability_grads, seq, seq).transposed(),
+            heads.part(0, head),
+            panels,
+            mine,
+        );
     }
 }
 

@@ -30,11 +30,16 @@ struct Sums {
 impl Sums {
     fn new(params: &Params<'_>) -> Self {
         let zeros = |values: &[f32]| vec![0.0; values.len()];
-        Self { biases: params.biases.map(zeros), norms: params.norms.map(|norm| norm.map(zeros)) }
+        Self {
+            biases: params.biases.map(zeros),
+            norms: params.norms.map(|norm| norm.map(zeros)),
+        }
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
-        self.biases.iter_mut().chain(self.norms.iter_mut().flatten())
+        self.biases
+            .iter_mut()
+            .chain(self.norms.iter_mut().flatten())
     }
 }
 
@@ -82,7 +87,10 @@ pub fn backward(
 ) -> Option<Gradients> {
     let (hidden, inner) = (params.hidden(), params.inner());
     let rows: usize = lengths.iter().sum();
-    assert!(x.len() == rows * hidden && grads.len() == x.len(), "{rows} rows of {hidden} values");
+    assert!(
+        x.len() == rows * hidden && grads.len() == x.len(),
+        "{rows} rows of {hidden} values"
+    );
     let panels = pack_all(options.precision, params.weights.map(Matrix::transposed));
     let groups = groups(lengths);
     let mut sums: Vec<Sums> = groups.iter().map(|_| Sums::new(params)).collect();
@@ -115,14 +123,32 @@ pub fn backward(
             narrow: narrow.next()?,
         })
     });
-    for_each(work.collect(), |work| one_group(params, options, &panels, saved, work));
+    for_each(work.collect(), |work| {
+        one_group(params, options, &panels, saved, work)
+    });
     wanted.then(|| parameters(params, options, rows, x, saved, &factors, sums))
 }
 
-fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINEARS], saved: &Saved, work: Work<'_>) {
+fn one_group(
+    params: &Params<'_>,
+    options: &LayerOptions,
+    panels: &[Panels; LINEARS],
+    saved: &Saved,
+    work: Work<'_>,
+) {
     let isa = Isa::best();
     let (hidden, inner, rows) = (params.hidden(), params.inner(), work.group.rows.len());
-    let Work { group, grads, sums, middle, active, qkv, attended, wide, narrow } = work;
+    let Work {
+        group,
+        grads,
+        sums,
+        middle,
+        active,
+        qkv,
+        attended,
+        wide,
+        narrow,
+    } = work;
     let [first_norm, second_norm] = &mut sums.norms;
     let [q_sum, k_sum, v_sum, attended_sum, wide_sum, narrow_sum] = &mut sums.biases;
     // The gradient of a linear layer's input is a product with its transposed weight.
@@ -132,7 +158,12 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     };
     let drop = |site: Site, values: &mut [f32]| {
         if let Some(dropout) = options.dropout {
-            apply_dropout(isa, dropout.rate, dropout.seed(site, group.rows.start), values);
+            apply_dropout(
+                isa,
+                dropout.rate,
+                dropout.seed(site, group.rows.start),
+                values,
+            );
         }
     };
     let norm = |which: usize| params.norm(which, options.epsilon);
@@ -145,7 +176,14 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     activate(isa, options.activation, active);
 
     let [gamma, beta] = second_norm;
-    layer_norm_backward(isa, norm(1), part(group, hidden, &saved.second), grads, gamma, beta);
+    layer_norm_backward(
+        isa,
+        norm(1),
+        part(group, hidden, &saved.second),
+        grads,
+        gamma,
+        beta,
+    );
     narrow.copy_from_slice(grads);
     drop(Site::FeedForwardOutput, narrow);
     add_rows(narrow_sum, narrow);
@@ -155,12 +193,24 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     back(4, Matrix::new(wide, rows, inner), Start::Sum, grads);
 
     let [gamma, beta] = first_norm;
-    layer_norm_backward(isa, norm(0), part(group, hidden, &saved.first), grads, gamma, beta);
+    layer_norm_backward(
+        isa,
+        norm(0),
+        part(group, hidden, &saved.first),
+        grads,
+        gamma,
+        beta,
+    );
     attended.copy_from_slice(grads);
     drop(Site::AttentionOutput, attended);
     add_rows(attended_sum, attended);
     let mut mixed = Buffer::new(rows * hidden);
-    back(3, Matrix::new(attended, rows, hidden), Start::Zero, &mut mixed);
+    back(
+        3,
+        Matrix::new(attended, rows, hidden),
+        Start::Zero,
+        &mut mixed,
+    );
 
     let (mut scratch, mut seen) = (Scratch::default(), 0);
     let mut left = MatrixMut::new(qkv, rows, 3 * hidden);
@@ -170,7 +220,15 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
         left = rest;
         let mixed = Matrix::new(&mixed, rows, hidden).part(seen, *seq, 0, hidden);
         let all = all.part(seen, *seq, 0, 3 * hidden);
-        attention::backward(isa, options, group.rows.start + seen, all, mixed, &mut scratch, mine);
+        attention::backward(
+            isa,
+            options,
+            group.rows.start + seen,
+            all,
+            mixed,
+            &mut scratch,
+            mine,
+        );
         seen += seq;
     }
     for row in qkv.chunks_exact(3 * hidden) {
@@ -195,21 +253,44 @@ fn parameters(
     sums: Vec<Sums>,
 ) -> Gradients {
     let (hidden, inner) = (params.hidden(), params.inner());
-    let Factors { middle, active, qkv, attended, wide, narrow } = factors;
+    let Factors {
+        middle,
+        active,
+        qkv,
+        attended,
+        wide,
+        narrow,
+    } = factors;
     let x = Matrix::new(x, rows, hidden);
     let all = Matrix::new(qkv, rows, 3 * hidden);
     let pairs = [
         (x, all.part(0, rows, 0, hidden)),
         (x, all.part(0, rows, hidden, hidden)),
         (x, all.part(0, rows, 2 * hidden, hidden)),
-        (Matrix::new(&saved.mixed, rows, hidden), Matrix::new(attended, rows, hidden)),
-        (Matrix::new(middle, rows, hidden), Matrix::new(wide, rows, inner)),
-        (Matrix::new(active, rows, inner), Matrix::new(narrow, rows, hidden)),
+        (
+            Matrix::new(&saved.mixed, rows, hidden),
+            Matrix::new(attended, rows, hidden),
+        ),
+        (
+            Matrix::new(middle, rows, hidden),
+            Matrix::new(wide, rows, inner),
+        ),
+        (
+            Matrix::new(active, rows, inner),
+            Matrix::new(narrow, rows, hidden),
+        ),
     ];
     let weights = weight_gradients(options.precision, pairs);
     let mut total = Sums::new(params);
     for mut sums in sums {
-        total.all().zip(sums.all()).for_each(|(total, sum)| add(total, sum));
+        total
+            .all()
+            .zip(sums.all())
+            .for_each(|(total, sum)| add(total, sum));
     }
-    Gradients { weights, biases: total.biases, norms: total.norms }
+    Gradients {
+        weights,
+        biases: total.biases,
+        norms: total.norms,
+    }
 }

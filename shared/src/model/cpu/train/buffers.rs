@@ -25,7 +25,9 @@ impl Buffer {
         let found = IDLE.lock().ok().and_then(|mut idle| {
             let at = idle.partition_point(|buffer| buffer.capacity() < room);
             // A much larger buffer is left for other requests.
-            let fits = idle.get(at).is_some_and(|buffer| buffer.capacity() <= room.saturating_mul(2));
+            let fits = idle
+                .get(at)
+                .is_some_and(|buffer| buffer.capacity() <= room.saturating_mul(2));
             fits.then(|| idle.remove(at))
         });
         let mut values = found.unwrap_or_else(|| {
@@ -99,7 +101,10 @@ mod tests {
         let place = first.as_ptr();
         drop(first);
         let second = Buffer::new(123_457);
-        assert_eq!((second.as_ptr(), second[5], second.len()), (place, 7.0, 123_457));
+        assert_eq!(
+            (second.as_ptr(), second[5], second.len()),
+            (place, 7.0, 123_457)
+        );
         assert!(Buffer::zeros(100).iter().all(|value| *value == 0.0));
     }
 }

@@ -29,12 +29,27 @@ impl Saved {
     fn new(rows: usize, hidden: usize, inner: usize) -> Self {
         let buffer = |width: usize| Buffer::new(rows * width);
         let (qkv, mixed, first) = (buffer(3 * hidden), buffer(hidden), buffer(hidden));
-        Self { qkv, mixed, first, wide: buffer(inner), second: buffer(hidden) }
+        Self {
+            qkv,
+            mixed,
+            first,
+            wide: buffer(inner),
+            second: buffer(hidden),
+        }
     }
 
     /// The size of the saved activations in bytes.
     pub fn bytes(&self) -> usize {
-        4 * [&self.qkv, &self.mixed, &self.first, &self.wide, &self.second].iter().map(|one| one.len()).sum::<usize>()
+        4 * [
+            &self.qkv,
+            &self.mixed,
+            &self.first,
+            &self.wide,
+            &self.second,
+        ]
+        .iter()
+        .map(|one| one.len())
+        .sum::<usize>()
     }
 }
 
@@ -57,7 +72,12 @@ struct Work<'a> {
 ///
 /// # Panics
 /// If the sizes disagree.
-pub fn forward(params: &Params<'_>, options: &LayerOptions, lengths: &[usize], x: &[f32]) -> (Vec<f32>, Saved) {
+pub fn forward(
+    params: &Params<'_>,
+    options: &LayerOptions,
+    lengths: &[usize],
+    x: &[f32],
+) -> (Vec<f32>, Saved) {
     let (hidden, inner) = (params.hidden(), params.inner());
     let rows: usize = lengths.iter().sum();
     assert_eq!(x.len(), rows * hidden, "{rows} rows of {hidden} values");
@@ -82,14 +102,30 @@ pub fn forward(params: &Params<'_>, options: &LayerOptions, lengths: &[usize], x
             out: outs.next()?,
         })
     });
-    for_each(work.collect(), |work| one_group(params, options, &panels, work));
+    for_each(work.collect(), |work| {
+        one_group(params, options, &panels, work)
+    });
     (out, saved)
 }
 
-fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINEARS], work: Work<'_>) {
+fn one_group(
+    params: &Params<'_>,
+    options: &LayerOptions,
+    panels: &[Panels; LINEARS],
+    work: Work<'_>,
+) {
     let isa = Isa::best();
     let (hidden, inner, rows) = (params.hidden(), params.inner(), work.group.rows.len());
-    let Work { group, x, qkv, mixed, first, wide, second, out } = work;
+    let Work {
+        group,
+        x,
+        qkv,
+        mixed,
+        first,
+        wide,
+        second,
+        out,
+    } = work;
     let input = Input::new(options.precision, Matrix::new(x, rows, hidden));
     let mut left = MatrixMut::new(qkv, rows, 3 * hidden);
     for (panels, bias) in panels.iter().zip(params.biases).take(3) {
@@ -103,7 +139,14 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
         let (mine, rest) = mixed_left.split_rows(*seq);
         mixed_left = rest;
         let qkv = Matrix::new(qkv, rows, 3 * hidden).part(seen, *seq, 0, 3 * hidden);
-        attention::forward(isa, options, group.rows.start + seen, qkv, &mut scratch, mine);
+        attention::forward(
+            isa,
+            options,
+            group.rows.start + seen,
+            qkv,
+            &mut scratch,
+            mine,
+        );
         seen += seq;
     }
     let linear = |which: usize, x: &[f32], out: &mut [f32]| {
@@ -114,7 +157,12 @@ fn one_group(params: &Params<'_>, options: &LayerOptions, panels: &[Panels; LINE
     };
     let drop = |site: Site, values: &mut [f32]| {
         if let Some(dropout) = options.dropout {
-            apply_dropout(isa, dropout.rate, dropout.seed(site, group.rows.start), values);
+            apply_dropout(
+                isa,
+                dropout.rate,
+                dropout.seed(site, group.rows.start),
+                values,
+            );
         }
     };
     linear(3, mixed, first);

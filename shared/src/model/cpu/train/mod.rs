@@ -40,7 +40,10 @@ fn groups(lengths: &[usize]) -> Vec<Group> {
                 group.rows.end = end;
                 group.lengths.push(length);
             }
-            _ => groups.push(Group { rows: row..end, lengths: vec![length] }),
+            _ => groups.push(Group {
+                rows: row..end,
+                lengths: vec![length],
+            }),
         }
         row = end;
     }
@@ -95,26 +98,47 @@ mod tests {
         fn new(state: &mut u32) -> Self {
             let weights = std::array::from_fn(|at| numbers(INPUTS[at] * OUTPUTS[at], state));
             let biases = std::array::from_fn(|at| numbers(OUTPUTS[at], state));
-            Self { weights, biases, norms: std::array::from_fn(|_| std::array::from_fn(|_| numbers(HIDDEN, state))) }
+            Self {
+                weights,
+                biases,
+                norms: std::array::from_fn(|_| std::array::from_fn(|_| numbers(HIDDEN, state))),
+            }
         }
 
         fn params(&self) -> Params<'_> {
             Params {
-                weights: std::array::from_fn(|at| Matrix::new(&self.weights[at], INPUTS[at], OUTPUTS[at])),
+                weights: std::array::from_fn(|at| {
+                    Matrix::new(&self.weights[at], INPUTS[at], OUTPUTS[at])
+                }),
                 biases: std::array::from_fn(|at| &self.biases[at][..]),
-                norms: std::array::from_fn(|at| std::array::from_fn(|part| &self.norms[at][part][..])),
+                norms: std::array::from_fn(|at| {
+                    std::array::from_fn(|part| &self.norms[at][part][..])
+                }),
             }
         }
 
         /// Every parameter, in one order.
         fn all(&mut self) -> Vec<&mut Vec<f32>> {
-            self.weights.iter_mut().chain(&mut self.biases).chain(self.norms.iter_mut().flatten()).collect()
+            self.weights
+                .iter_mut()
+                .chain(&mut self.biases)
+                .chain(self.norms.iter_mut().flatten())
+                .collect()
         }
     }
 
-    fn loss(layer: &Layer, options: &LayerOptions, lengths: &[usize], x: &[f32], factors: &[f32]) -> f64 {
+    fn loss(
+        layer: &Layer,
+        options: &LayerOptions,
+        lengths: &[usize],
+        x: &[f32],
+        factors: &[f32],
+    ) -> f64 {
         let (out, _) = forward(&layer.params(), options, lengths, x);
-        out.iter().zip(factors).map(|(out, factor)| f64::from(*out) * f64::from(*factor)).sum()
+        out.iter()
+            .zip(factors)
+            .map(|(out, factor)| f64::from(*out) * f64::from(*factor))
+            .sum()
     }
 
     #[test]
@@ -128,11 +152,29 @@ mod tests {
             let (mut state, lengths) = (7, [3usize, 1, 4]);
             let mut layer = Layer::new(&mut state);
             let rows: usize = lengths.iter().sum();
-            let (mut x, factors) = (numbers(rows * HIDDEN, &mut state), numbers(rows * HIDDEN, &mut state));
-            let options = LayerOptions { heads: 2, activation, epsilon: 1e-3, dropout, precision };
+            let (mut x, factors) = (
+                numbers(rows * HIDDEN, &mut state),
+                numbers(rows * HIDDEN, &mut state),
+            );
+            let options = LayerOptions {
+                heads: 2,
+                activation,
+                epsilon: 1e-3,
+                dropout,
+                precision,
+            };
             let (_, saved) = forward(&layer.params(), &options, &lengths, &x);
             let mut grads = factors.clone();
-            let found = backward(&layer.params(), &options, &lengths, &x, &saved, &mut grads, true).expect("wanted");
+            let found = backward(
+                &layer.params(),
+                &options,
+                &lengths,
+                &x,
+                &saved,
+                &mut grads,
+                true,
+            )
+            .expect("wanted");
             let step = 1e-2f32;
             let near = |what: &str, at: usize, found: f32, more: f64, less: f64| {
                 let expected = (more - less) / f64::from(2.0 * step);
@@ -151,8 +193,12 @@ mod tests {
                 x[at] = middle;
                 near("input", at, grads[at], more, less);
             }
-            let found: Vec<&Vec<f32>> =
-                found.weights.iter().chain(&found.biases).chain(found.norms.iter().flatten()).collect();
+            let found: Vec<&Vec<f32>> = found
+                .weights
+                .iter()
+                .chain(&found.biases)
+                .chain(found.norms.iter().flatten())
+                .collect();
             for (which, found) in found.into_iter().enumerate() {
                 for (at, found) in found.iter().enumerate() {
                     let middle = layer.all()[which][at];
@@ -172,18 +218,52 @@ mod tests {
         let (mut state, lengths) = (11, [9usize, 1, 30]);
         let layer = Layer::new(&mut state);
         let rows: usize = lengths.iter().sum();
-        let (x, factors) = (numbers(rows * HIDDEN, &mut state), numbers(rows * HIDDEN, &mut state));
+        let (x, factors) = (
+            numbers(rows * HIDDEN, &mut state),
+            numbers(rows * HIDDEN, &mut state),
+        );
         let run = |precision: Precision| {
             let dropout = Some(Dropout { rate: 0.1, seed: 3 });
-            let options = LayerOptions { heads: 2, activation: Activation::Gelu, epsilon: 1e-3, dropout, precision };
+            let options = LayerOptions {
+                heads: 2,
+                activation: Activation::Gelu,
+                epsilon: 1e-3,
+                dropout,
+                precision,
+            };
             let (out, saved) = forward(&layer.params(), &options, &lengths, &x);
             let mut grads = factors.clone();
-            let found = backward(&layer.params(), &options, &lengths, &x, &saved, &mut grads, true).expect("wanted");
-            [vec![out, grads], found.weights.to_vec(), found.biases.to_vec()].concat()
+            let found = backward(
+                &layer.params(),
+                &options,
+                &lengths,
+                &x,
+                &saved,
+                &mut grads,
+                true,
+            )
+            .expect("wanted");
+            [
+                vec![out, grads],
+                found.weights.to_vec(),
+                found.biases.to_vec(),
+            ]
+            .concat()
         };
-        for (what, (rounded, exact)) in run(Precision::Bf16).iter().zip(run(Precision::F32)).enumerate() {
-            let length = |values: &mut dyn Iterator<Item = f32>| values.map(|value| value * value).sum::<f32>().sqrt();
-            let off = length(&mut rounded.iter().zip(&exact).map(|(rounded, exact)| rounded - exact));
+        for (what, (rounded, exact)) in run(Precision::Bf16)
+            .iter()
+            .zip(run(Precision::F32))
+            .enumerate()
+        {
+            let length = |values: &mut dyn Iterator<Item = f32>| {
+                values.map(|value| value * value).sum::<f32>().sqrt()
+            };
+            let off = length(
+                &mut rounded
+                    .iter()
+                    .zip(&exact)
+                    .map(|(rounded, exact)| rounded - exact),
+            );
             let all = length(&mut exact.iter().copied());
             // bfloat16 has eight bits of precision. The gradient of the keys' biases is zero but for rounding.
             assert!(off < 0.03 * all + 1e-2, "{what}: {off} of {all}");
@@ -194,8 +274,18 @@ mod tests {
     #[test]
     fn groups_hold_whole_sequences() {
         let groups = groups(&[100, 0, 50, 127, 1, 300]);
-        let found: Vec<_> = groups.iter().map(|group| (group.rows.clone(), group.lengths.clone())).collect();
-        assert_eq!(found, [(0..150, vec![100, 50]), (150..278, vec![127, 1]), (278..578, vec![300])]);
+        let found: Vec<_> = groups
+            .iter()
+            .map(|group| (group.rows.clone(), group.lengths.clone()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (0..150, vec![100, 50]),
+                (150..278, vec![127, 1]),
+                (278..578, vec![300])
+            ]
+        );
     }
 
     #[test]
@@ -204,7 +294,11 @@ mod tests {
         crate::kernels::apply_dropout(crate::kernels::Isa::best(), 0.1, 3, &mut values);
         let dropped = values.iter().filter(|value| **value == 0.0).count();
         assert!((9_600..10_400).contains(&dropped), "{dropped}");
-        assert!(values.iter().all(|value| *value == 0.0 || (*value - 1.0 / 0.9).abs() < 1e-6));
+        assert!(
+            values
+                .iter()
+                .all(|value| *value == 0.0 || (*value - 1.0 / 0.9).abs() < 1e-6)
+        );
         let mut again = vec![1.0; 100_000];
         crate::kernels::apply_dropout(crate::kernels::Isa::Base, 0.1, 3, &mut again);
         assert_eq!(values, again);

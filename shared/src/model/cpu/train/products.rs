@@ -24,12 +24,18 @@ pub fn pack_all<const N: usize>(precision: Precision, weights: [Matrix<'_>; N]) 
         Precision::Bf16 => bf16::packed_len(cols, rows),
         _ => gemm::packed_len(rows, cols),
     };
-    let mut panels =
-        weights.map(|weight| Panels { inputs: weight.rows, outputs: weight.cols, values: Buffer::new(len(weight)) });
-    for_each(weights.into_iter().zip(&mut panels).collect(), |(weight, panels)| match precision {
-        Precision::Bf16 => bf16::pack_columns(bf16::best(), weight, words(&mut panels.values)),
-        _ => gemm::pack(weight, &mut panels.values),
+    let mut panels = weights.map(|weight| Panels {
+        inputs: weight.rows,
+        outputs: weight.cols,
+        values: Buffer::new(len(weight)),
     });
+    for_each(
+        weights.into_iter().zip(&mut panels).collect(),
+        |(weight, panels)| match precision {
+            Precision::Bf16 => bf16::pack_columns(bf16::best(), weight, words(&mut panels.values)),
+            _ => gemm::pack(weight, &mut panels.values),
+        },
+    );
     panels
 }
 
@@ -76,16 +82,34 @@ impl Panels {
     ///
     /// # Panics
     /// If `first` is not a multiple of [`bf16::STEP`].
-    pub fn multiply_columns(&self, input: &Input<'_>, first: usize, start: Start<'_>, out: MatrixMut<'_>) {
+    pub fn multiply_columns(
+        &self,
+        input: &Input<'_>,
+        first: usize,
+        start: Start<'_>,
+        out: MatrixMut<'_>,
+    ) {
         match &input.packed {
             None => {
-                let panels = &self.values[first * self.inputs..][..gemm::packed_len(self.inputs, out.cols())];
+                let panels = &self.values[first * self.inputs..]
+                    [..gemm::packed_len(self.inputs, out.cols())];
                 gemm::gemm(Isa::best(), input.x, panels, start, out);
             }
             Some(rows) => {
-                let rows = bf16::Packed::new(bytemuck::cast_slice(rows), input.x.rows, input.x.cols);
-                let columns = bf16::Packed::new(bytemuck::cast_slice(&self.values), self.outputs, self.inputs);
-                bf16::gemm(bf16::best(), rows, columns.part(first, out.cols()), start, out);
+                let rows =
+                    bf16::Packed::new(bytemuck::cast_slice(rows), input.x.rows, input.x.cols);
+                let columns = bf16::Packed::new(
+                    bytemuck::cast_slice(&self.values),
+                    self.outputs,
+                    self.inputs,
+                );
+                bf16::gemm(
+                    bf16::best(),
+                    rows,
+                    columns.part(first, out.cols()),
+                    start,
+                    out,
+                );
             }
         }
     }
@@ -98,7 +122,10 @@ pub type Pair<'a> = (Matrix<'a>, Matrix<'a>);
 ///
 /// # Shapes
 /// x `[rows, in]`, y `[rows, out]` -> `[in, out]`
-pub fn weight_gradients<const N: usize>(precision: Precision, pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
+pub fn weight_gradients<const N: usize>(
+    precision: Precision,
+    pairs: [Pair<'_>; N],
+) -> [Vec<f32>; N] {
     match precision {
         Precision::Bf16 => in_bf16(pairs),
         _ => in_floats(pairs),
@@ -142,7 +169,9 @@ fn in_bf16<const N: usize>(pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
     let sides = pairs
         .into_iter()
         .zip(&mut packed)
-        .flat_map(|((x, grad), [rows, columns])| [(true, x, &mut rows[..]), (false, grad, &mut columns[..])]);
+        .flat_map(|((x, grad), [rows, columns])| {
+            [(true, x, &mut rows[..]), (false, grad, &mut columns[..])]
+        });
     for_each(sides.collect(), |(rows, side, values)| match rows {
         true => bf16::pack_rows(isa, side.transposed(), words(values)),
         false => bf16::pack_columns(isa, side, words(values)),
@@ -160,6 +189,8 @@ fn in_bf16<const N: usize>(pairs: [Pair<'_>; N]) -> [Vec<f32>; N] {
             parts.push((rows, columns.part(first, mine.cols()), mine));
         }
     }
-    for_each(parts, |(rows, columns, out)| bf16::gemm(isa, rows, columns, Start::Zero, out));
+    for_each(parts, |(rows, columns, out)| {
+        bf16::gemm(isa, rows, columns, Start::Zero, out)
+    });
     weights
 }

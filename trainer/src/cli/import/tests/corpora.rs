@@ -1,7 +1,9 @@
 //! Imports of PubTator corpora.
 
 use super::Workspace;
-use crate::data::corpus::{Corpus, DUPLICATE_DOCUMENT, DUPLICATE_MENTION, MISPLACED, SAME_SPAN, UNKNOWN_DOCUMENT};
+use crate::data::corpus::{
+    Corpus, DUPLICATE_DOCUMENT, DUPLICATE_MENTION, MISPLACED, SAME_SPAN, UNKNOWN_DOCUMENT,
+};
 use crate::data::import::pubtator;
 use pel_shared::text::Span;
 
@@ -36,12 +38,22 @@ fn pubtator_offsets_are_checked_and_moved_by_one() {
         let workspace = Workspace::new(&[("a.txt", text.as_bytes())]);
         let report = workspace.import("pubtator @a.txt").expect("readable");
         let corpus = Corpus::read(&workspace.path("out"), "all").expect("readable");
-        let texts: Vec<_> = corpus.documents.iter().map(|document| document.text.as_str()).collect();
+        let texts: Vec<_> = corpus
+            .documents
+            .iter()
+            .map(|document| document.text.as_str())
+            .collect();
         assert_eq!(texts, ["😷 fever a cough", "fever ", "chill"]);
         let found: Vec<_> = corpus
             .mentions
             .iter()
-            .map(|placed| (placed.document, placed.span.start, placed.mention.id.as_deref().unwrap_or("NIL")))
+            .map(|placed| {
+                (
+                    placed.document,
+                    placed.span.start,
+                    placed.mention.id.as_deref().unwrap_or("NIL"),
+                )
+            })
             .collect();
         // "cough" is at code point 10, byte 13. Two of its three lines are off by one and moved; one is off by two.
         let (fever, cough) = ("C0015967", "C0010200");
@@ -59,10 +71,16 @@ fn pubtator_offsets_are_checked_and_moved_by_one() {
         );
         assert_eq!(corpus.mentions[3].mention.other_ids, ["C2"]);
         // "fever" has three different annotations.
-        assert_eq!((report.noted[pubtator::SEVERAL], report.noted[SAME_SPAN]), (1, 2));
+        assert_eq!(
+            (report.noted[pubtator::SEVERAL], report.noted[SAME_SPAN]),
+            (1, 2)
+        );
         assert_eq!(corpus.mentions[1].span, Span::new(13, 18));
         assert_eq!(
-            (&corpus.mentions[1].mention.types[..], corpus.report.skipped_in_all()),
+            (
+                &corpus.mentions[1].mention.types[..],
+                corpus.report.skipped_in_all()
+            ),
             (&["Sign".to_owned()][..], 0)
         );
         assert_eq!(report.noted[pubtator::MOVED], 2);
@@ -78,9 +96,13 @@ fn pubtator_offsets_are_checked_and_moved_by_one() {
         for (reason, count) in reasons {
             assert_eq!(report.skipped(reason), count, "{reason}");
         }
-        assert_eq!(report.skipped_in_all(), reasons.iter().map(|(_, count)| count).sum::<usize>());
+        assert_eq!(
+            report.skipped_in_all(),
+            reasons.iter().map(|(_, count)| count).sum::<usize>()
+        );
         assert!(
-            report.examples[MISPLACED][0].ends_with("a.txt:6 12..17: expected \"cough\", found nothing"),
+            report.examples[MISPLACED][0]
+                .ends_with("a.txt:6 12..17: expected \"cough\", found nothing"),
             "{report:?}"
         );
     }
@@ -88,23 +110,55 @@ fn pubtator_offsets_are_checked_and_moved_by_one() {
 
 #[test]
 fn split_lists_divide_a_corpus() {
-    let workspace =
-        Workspace::new(&[("a.txt", PUBTATOR.as_bytes()), ("train", b"1\r\n8\r\n"), ("test", b"2\n"), ("bad", b"1\n")]);
-    let report = workspace.import("pubtator @a.txt --train @train --test @test").expect("readable");
+    let workspace = Workspace::new(&[
+        ("a.txt", PUBTATOR.as_bytes()),
+        ("train", b"1\r\n8\r\n"),
+        ("test", b"2\n"),
+        ("bad", b"1\n"),
+    ]);
+    let report = workspace
+        .import("pubtator @a.txt --train @train --test @test")
+        .expect("readable");
     let seen = |split: &str| {
         let corpus = Corpus::read(&workspace.path("out"), split).expect("readable");
-        corpus.mentions.iter().map(|placed| placed.mention.seen_in_train).collect::<Vec<_>>()
+        corpus
+            .mentions
+            .iter()
+            .map(|placed| placed.mention.seen_in_train)
+            .collect::<Vec<_>>()
     };
     assert_eq!(
         (seen("train"), seen("test")),
-        (vec![Some(true), Some(true), Some(true), Some(true), None], vec![Some(true)])
+        (
+            vec![Some(true), Some(true), Some(true), Some(true), None],
+            vec![Some(true)]
+        )
     );
-    assert_eq!((report.kept("mentions (train)"), report.kept("mentions (test)"), report.kept("documents")), (5, 1, 2));
-    assert_eq!((report.skipped(pubtator::NO_SPLIT), report.skipped(pubtator::MENTION_NO_SPLIT)), (1, 1));
+    assert_eq!(
+        (
+            report.kept("mentions (train)"),
+            report.kept("mentions (test)"),
+            report.kept("documents")
+        ),
+        (5, 1, 2)
+    );
+    assert_eq!(
+        (
+            report.skipped(pubtator::NO_SPLIT),
+            report.skipped(pubtator::MENTION_NO_SPLIT)
+        ),
+        (1, 1)
+    );
     assert_eq!(report.examples[pubtator::NOT_THERE], ["8 of train"]);
     std::fs::remove_dir_all(workspace.path("out")).expect("removed");
-    let message = workspace.refusal("pubtator @a.txt --train @train --dev @bad").to_string();
-    assert!(message.contains("bad: line 1: expected each document in one list, found 1 in train and dev"), "{message}");
+    let message = workspace
+        .refusal("pubtator @a.txt --train @train --dev @bad")
+        .to_string();
+    assert!(
+        message
+            .contains("bad: line 1: expected each document in one list, found 1 in train and dev"),
+        "{message}"
+    );
 }
 
 /// Identifiers of tmVar, PubTator Central and BC5CDR, with a NUL, an empty abstract and ASCII spellings.
@@ -126,34 +180,77 @@ const IDENTIFIERS: &str = "1|t|Iron in \0carriers
 
 #[test]
 fn variant_and_composite_identifiers_are_read() {
-    let workspace = Workspace::new(&[("a.txt", IDENTIFIERS.as_bytes()), ("train", b"1\n"), ("test", b"2\n")]);
-    let report = workspace.import("pubtator @a.txt --prefix MESH: --train @train --test @test").expect("readable");
+    let workspace = Workspace::new(&[
+        ("a.txt", IDENTIFIERS.as_bytes()),
+        ("train", b"1\n"),
+        ("test", b"2\n"),
+    ]);
+    let report = workspace
+        .import("pubtator @a.txt --prefix MESH: --train @train --test @test")
+        .expect("readable");
     let read = |split: &str| {
         let corpus = Corpus::read(&workspace.path("out"), split).expect("readable");
         let shown = |found: &crate::data::corpus::PlacedMention| {
-            format!("{} {}", found.mention.text, found.mention.ids().collect::<Vec<_>>().join(" or "))
+            format!(
+                "{} {}",
+                found.mention.text,
+                found.mention.ids().collect::<Vec<_>>().join(" or ")
+            )
         };
         corpus.mentions.iter().map(shown).collect::<Vec<_>>()
     };
-    assert_eq!(read("train"), ["carriers ", "p.C282Y p|SUB|C|282|Y", "c.845G>A c|SUB|G|845|A", "IL-1β 3553"]);
-    assert_eq!(read("test"), ["Breast and ovarian cancer D001943 or D010051", "ovarian cancer D010051"]);
-    for (reason, count) in [(MISPLACED, 1), (DUPLICATE_MENTION, 1), (pubtator::CONTROL_IN_ID, 1)] {
+    assert_eq!(
+        read("train"),
+        [
+            "carriers ",
+            "p.C282Y p|SUB|C|282|Y",
+            "c.845G>A c|SUB|G|845|A",
+            "IL-1β 3553"
+        ]
+    );
+    assert_eq!(
+        read("test"),
+        [
+            "Breast and ovarian cancer D001943 or D010051",
+            "ovarian cancer D010051"
+        ]
+    );
+    for (reason, count) in [
+        (MISPLACED, 1),
+        (DUPLICATE_MENTION, 1),
+        (pubtator::CONTROL_IN_ID, 1),
+    ] {
         assert_eq!(report.skipped(reason), count, "{reason}: {report:?}");
     }
     assert_eq!(report.skipped_in_all(), 3);
-    for (reason, count) in [(pubtator::SEVERAL, 1), (pubtator::ANNEX, 3), (pubtator::RESPELLED, 1)] {
+    for (reason, count) in [
+        (pubtator::SEVERAL, 1),
+        (pubtator::ANNEX, 3),
+        (pubtator::RESPELLED, 1),
+    ] {
         assert_eq!(report.noted[reason], count, "{reason}: {report:?}");
     }
-    assert!(report.examples[MISPLACED][0].contains("expected \"IL-2b\", found \"IL-1β\""), "{report:?}");
-    assert!(report.examples[DUPLICATE_MENTION][0].contains("a.txt:5"), "{report:?}");
+    assert!(
+        report.examples[MISPLACED][0].contains("expected \"IL-2b\", found \"IL-1β\""),
+        "{report:?}"
+    );
+    assert!(
+        report.examples[DUPLICATE_MENTION][0].contains("a.txt:5"),
+        "{report:?}"
+    );
 }
 
 #[test]
 fn mention_is_seen_if_any_of_its_concepts_is() {
-    let text =
-        "1|t|fever\n1\t0\t5\tfever\tDisease\tD2\n\n2|t|fever and cough\n2\t0\t15\tfever and cough\tDisease\tD1|D2\n";
-    let workspace = Workspace::new(&[("a.txt", text.as_bytes()), ("train", b"1\n"), ("test", b"2\n")]);
-    workspace.import("pubtator @a.txt --train @train --test @test").expect("readable");
+    let text = "1|t|fever\n1\t0\t5\tfever\tDisease\tD2\n\n2|t|fever and cough\n2\t0\t15\tfever and cough\tDisease\tD1|D2\n";
+    let workspace = Workspace::new(&[
+        ("a.txt", text.as_bytes()),
+        ("train", b"1\n"),
+        ("test", b"2\n"),
+    ]);
+    workspace
+        .import("pubtator @a.txt --train @train --test @test")
+        .expect("readable");
     let corpus = Corpus::read(&workspace.path("out"), "test").expect("readable");
     assert_eq!(corpus.mentions[0].mention.seen_in_train, Some(true));
 }
@@ -170,7 +267,20 @@ fn duplicate_mentions_are_skipped_and_other_concepts_noted() {
 ";
     let workspace = Workspace::new(&[("a.txt", text.as_bytes())]);
     let report = workspace.import("pubtator @a.txt").expect("readable");
-    assert_eq!((report.kept("mentions (all)"), report.skipped(DUPLICATE_MENTION), report.noted[SAME_SPAN]), (3, 2, 1));
-    assert!(report.examples[DUPLICATE_MENTION][0].contains("a.txt:4 \"fever\" C1"), "{report:?}");
-    assert!(report.examples[SAME_SPAN][0].contains("a.txt:6 \"XPA\" C3"), "{report:?}");
+    assert_eq!(
+        (
+            report.kept("mentions (all)"),
+            report.skipped(DUPLICATE_MENTION),
+            report.noted[SAME_SPAN]
+        ),
+        (3, 2, 1)
+    );
+    assert!(
+        report.examples[DUPLICATE_MENTION][0].contains("a.txt:4 \"fever\" C1"),
+        "{report:?}"
+    );
+    assert!(
+        report.examples[SAME_SPAN][0].contains("a.txt:6 \"XPA\" C3"),
+        "{report:?}"
+    );
 }
