@@ -4,10 +4,11 @@
 //! cargo run --release -p pel-shared --example hnsw -- [INDEX [ROWS]]
 //! ```
 //!
-//! INDEX is the `index.bin` of a bundle, of which ROWS are taken (all by default); without one, ROWS (20000) seeded vectors
-//! around 500 centres are used. Every 20th row is held out as a query, 1000 at most. Both graphs are built with the same
-//! seed and `ef_construction`, and searched on one thread, query by query. Recall is the share of the ten nearest rows of
-//! an exact search over f32 that a search returns. Milliseconds a query are the median of seven passes over all queries;
+//! INDEX is the `index.bin` of a bundle, of which ROWS are taken (all by default); without one,
+//! ROWS (20000) seeded vectors around 500 centres are used. Every 20th row is held out as a query,
+//! 1000 at most. Both graphs are built with the same seed and `ef_construction`, and searched on
+//! one thread, query by query. Recall is the share of the ten nearest rows of an exact search over
+//! f32 that a search returns. Milliseconds a query are the median of seven passes over all queries;
 //! each pass runs every search once, so that other load on the machine falls on all of them.
 
 use bytes::Bytes;

@@ -1,5 +1,6 @@
-//! Prints the short forms that texts define: for each line `{"id": ..., "text": ...}` of the standard input a line
-//! `{"id": ..., "definitions": [{"short": ..., "long": ..., "bracketed": ...}, ...]}`. `bench/abbreviations.py` measures with it.
+//! Prints the short forms that texts define: for each line `{"id": ..., "text": ...}` of the
+//! standard input a line `{"id": ..., "definitions": [{"short": ..., "long": ..., "bracketed":
+//! ...}, ...]}`. `bench/abbreviations.py` measures with it.
 
 use pel_shared::text::abbreviations::Abbreviations;
 use std::io::{BufRead, Write};

@@ -1,8 +1,9 @@
 //! PEL links mentions in clinical notes to the concepts of a knowledge base.
 //!
-//! The crate is pure and synchronous: it uses no files, clock, network or async code, and it compiles to WebAssembly. Papers:
-//! the bi-encoder and the cross-encoder are those of BLINK (Wu et al., 2020), Sum-of-Max and the learned transformation those
-//! of T-Biencoder, the proxy loss and FGSM those of PEL.
+//! The crate is pure and synchronous: it uses no files, clock, network or async code, and it
+//! compiles to WebAssembly. Papers: the bi-encoder and the cross-encoder are those of BLINK (Wu et
+//! al., 2020), Sum-of-Max and the learned transformation those of T-Biencoder, the proxy loss and
+//! FGSM those of PEL.
 //!
 //! # Pipeline
 //!
@@ -16,12 +17,13 @@
 //! | decide | [`Decision`] | [`NilPolicy::decide`] |
 //! | output | JSON, CSV, BRAT, PubTator, HTML | [`output::Note::write`] |
 //!
-//! A [`Bundle`] has all that linking needs: encoder, tokenizer, index, concepts, names and NIL policy. A [`Linker`] is a bundle
-//! with its encoder on a [`Device`]. [`Device::flex`] is the CPU.
+//! A [`Bundle`] has all that linking needs: encoder, tokenizer, index, concepts, names and NIL
+//! policy. A [`Linker`] is a bundle with its encoder on a [`Device`]. [`Device::flex`] is the CPU.
 //!
 //! # Link a note
 //!
-//! [`Parts::from_one_file`] reads the one file of a bundle (`pel pack`). This example builds a bundle instead.
+//! [`Parts::from_one_file`] reads the one file of a bundle (`pel pack`). This example builds a
+//! bundle instead.
 //!
 //! ```
 //! # use pel_shared::bundle::names;
@@ -115,8 +117,8 @@
 //!
 //! # Train a step
 //!
-//! Gradients and Burn's optimisers need the feature `autodiff`. The step uses in-batch negatives: the entities of the other
-//! mentions.
+//! Gradients and Burn's optimisers need the feature `autodiff`. The step uses in-batch negatives:
+//! the entities of the other mentions.
 #![cfg_attr(feature = "autodiff", doc = "```")]
 #![cfg_attr(not(feature = "autodiff"), doc = "```ignore")]
 //! # use pel_shared::Bytes;
@@ -131,25 +133,20 @@
 //! use pel_shared::tokens::{Encoded, Tokens};
 //! use pel_shared::{Device, Result, Similarity};
 //!
-//! let device = Device::flex().autodiff();
-//! let tokens = Tokens::from_bytes(&tokenizer)?;
-//! let files = TowerBytes { config: &config, weights: &weights, projection: None };
-//! let mut model = BiEncoder::new(Tower::from_bytes(files, &tokens, &device)?, None)?;
-//! let reduction = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
-//! let encode = |model: &BiEncoder, side, texts: [&str; 2]| -> Result<Tensor<2>> {
-//!     let rows = texts.iter().filter_map(|text| tokens.name(text, 32).transpose()).collect::<Result<Vec<Encoded>>>()?;
-//!     Ok(model.tower(side).forward(&tokens.batch(&rows.iter().collect::<Vec<_>>()), reduction, &device))
-//! };
-//! let positive = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device);
-//! let targets = Targets { negative: 1.0 - positive.clone(), positive };
-//! let loss = |model: &BiEncoder| -> Result<Tensor<1>> {
-//!     let mentions = encode(model, Side::Mention, ["high temperature", "coughing"])?; // [2, dim]
-//!     let entities = encode(model, Side::Entity, ["fever", "cough"])?; // [2, dim]
-//!     Ok(proxy(mentions.matmul(entities.transpose()), &targets, Proxy::default()).mean())
-//! };
-//! let before = loss(&model)?;
-//! let gradients = GradientsParams::from_grads(before.backward(), &model);
-//! model = AdamWConfig::new().init().step(1e-3, model, gradients);
+//! let device = Device::flex().autodiff(); let tokens = Tokens::from_bytes(&tokenizer)?; let files
+//! = TowerBytes { config: &config, weights: &weights, projection: None }; let mut model =
+//! BiEncoder::new(Tower::from_bytes(files, &tokens, &device)?, None)?; let reduction = Reduction {
+//! pooling: Pooling::Mean, score: Similarity::Cosine }; let encode = |model: &BiEncoder, side,
+//! texts: [&str; 2]| -> Result<Tensor<2>> { let rows = texts.iter().filter_map(|text|
+//! tokens.name(text, 32).transpose()).collect::<Result<Vec<Encoded>>>()?;
+//! Ok(model.tower(side).forward(&tokens.batch(&rows.iter().collect::<Vec<_>>()), reduction,
+//! &device)) }; let positive = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device); let
+//! targets = Targets { negative: 1.0 - positive.clone(), positive }; let loss = |model: &BiEncoder|
+//! -> Result<Tensor<1>> { let mentions = encode(model, Side::Mention, ["high temperature",
+//! "coughing"])?; // [2, dim] let entities = encode(model, Side::Entity, ["fever", "cough"])?; //
+//! [2, dim] Ok(proxy(mentions.matmul(entities.transpose()), &targets, Proxy::default()).mean()) };
+//! let before = loss(&model)?; let gradients = GradientsParams::from_grads(before.backward(),
+//! &model); model = AdamWConfig::new().init().step(1e-3, model, gradients);
 //! # let [before, after] = [before, loss(&model)?].map(|loss| loss.into_scalar::<f32>());
 //! # assert!(after < before, "{before} {after}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

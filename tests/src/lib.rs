@@ -67,7 +67,8 @@ pub fn model_bytes(name: &str, file: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The CPU, and a GPU or software Vulkan. Opened once, because a GPU runtime can be started only once.
+/// The CPU, and a GPU or software Vulkan. Opened once, because a GPU runtime can be started only
+/// once.
 ///
 /// # Panics
 /// If a Linux machine has no Vulkan device; Debian's `mesa-vulkan-drivers` suffice.

@@ -1,4 +1,5 @@
-//! Candidates of a mention: its own, the weight of spelling in their order, and those shared within a document.
+//! Candidates of a mention: its own, the weight of spelling in their order, and those shared within
+//! a document.
 
 use pel_shared::index::Precision;
 use pel_shared::kb::{Concept, ConceptId};
@@ -99,7 +100,8 @@ fn a_quarter_of_the_places_is_for_shared_candidates() {
                 (link.decision, link.nil_offset),
                 (alone.decision, alone.nil_offset)
             );
-            // The two best concepts of other mentions that are not among the six, with the mention's own scores.
+            // The two best concepts of other mentions that are not among the six, with the
+            // mention's own scores.
             let mut best: Vec<Candidate> = together.iter().map(|link| link.candidates[0]).collect();
             best.sort_by(Candidate::rank);
             let mut wanted: Vec<ConceptId> = Vec::new();

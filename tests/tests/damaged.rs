@@ -1,6 +1,6 @@
 //! Damaged bundles. With unchanged checksums, every flipped bit is an error. With recomputed
-//! checksums, as an attacker would write them, each bundle is an error or links, without a panic and
-//! in bounded memory.
+//! checksums, as an attacker would write them, each bundle is an error or links, without a panic
+//! and in bounded memory.
 
 use burn::tensor::Device;
 use bytes::Bytes;

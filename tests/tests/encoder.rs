@@ -1,4 +1,5 @@
-//! Hidden states and vectors compared with PyTorch (goldens of `python/vectors.py`), on the CPU and through wgpu.
+//! Hidden states and vectors compared with PyTorch (goldens of `python/vectors.py`), on the CPU and
+//! through wgpu.
 
 use burn::tensor::{Device, Tensor};
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! Memory saved by gradient checkpointing. A test program of its own, because buffers are counted per process.
+//! Memory saved by gradient checkpointing. A test program of its own, because buffers are counted
+//! per process.
 
 use burn::tensor::Device;
 use pel_shared::model::burn::bert::{Bert, BertInput, Pass};

@@ -1,4 +1,5 @@
-//! A mention that is a name of concepts: they are candidates in every kind of bundle, and one of them is linked.
+//! A mention that is a name of concepts: they are candidates in every kind of bundle, and one of
+//! them is linked.
 
 use pel_shared::index::{HnswOptions, Precision};
 use pel_shared::kb::import::report::Report;
@@ -29,7 +30,8 @@ fn concept(at: usize, name: &str, synonyms: &[&str]) -> Concept {
     }
 }
 
-/// Many concepts that share words with [`TEXT`]; 3 have the synonym `qrz` and nothing else in common with it.
+/// Many concepts that share words with [`TEXT`]; 3 have the synonym `qrz` and nothing else in
+/// common with it.
 fn table() -> KnowledgeBase {
     let mut kb = KnowledgeBase::new();
     for at in 0..60 {

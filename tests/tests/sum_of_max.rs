@@ -349,7 +349,8 @@ fn sum_is_compared_with_the_threshold() {
             .expect("linked")
             .remove(0)
     };
-    // The dictionary matches the plural; each token of the mention, including special ones, counts 1.
+    // The dictionary matches the plural; each token of the mention, including special ones, counts
+    // 1.
     let found = one(&linker, "fevers", None);
     let tokens = linker
         .prepare("fevers", whole("fevers"))

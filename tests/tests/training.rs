@@ -1,4 +1,5 @@
-//! Training across the crates: losses compared with PyTorch, adversarial examples, and equal runs on every device.
+//! Training across the crates: losses compared with PyTorch, adversarial examples, and equal runs
+//! on every device.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};

@@ -1,4 +1,5 @@
-//! The native side of PEL: files, devices, commands. Every computation on text, vectors or decisions is in `pel-shared`.
+//! The native side of PEL: files, devices, commands. Every computation on text, vectors or
+//! decisions is in `pel-shared`.
 
 #[macro_use]
 pub mod io;

@@ -9,8 +9,9 @@ use pel_trainer::io::{environment, interrupt, limits, signals};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// PEL links mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and abstracts to concepts of a
-/// knowledge base, or to NIL. It works offline: no text leaves this machine.
+/// PEL links mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and
+/// abstracts to concepts of a knowledge base, or to NIL. It works offline: no text leaves this
+/// machine.
 #[derive(Parser)]
 #[command(name = "pel", version, after_help = EXIT_CODES)]
 struct Cli {
@@ -99,7 +100,8 @@ fn print_error(message: &str) {
     let _ = writeln!(std::io::stderr(), "pel: {}", escaped(message));
 }
 
-/// Prints help or the error of the options and exits. Control characters in given options are escaped.
+/// Prints help or the error of the options and exits. Control characters in given options are
+/// escaped.
 fn exit_with(error: &clap::Error) -> ! {
     if error.use_stderr()
         && std::env::args_os().any(|arg| arg.to_string_lossy().contains(is_control))

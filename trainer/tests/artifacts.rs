@@ -175,7 +175,8 @@ fn impossible_windows_and_sizes_are_refused() {
     )]);
 }
 
-/// Kills an index, damages its work, and compares the result of the next run with an uninterrupted one.
+/// Kills an index, damages its work, and compares the result of the next run with an uninterrupted
+/// one.
 #[cfg(unix)]
 #[test]
 fn killed_index_with_damaged_work_equals_uninterrupted_index() {

@@ -1,4 +1,5 @@
-//! `pel calibrate` and `pel split okb` as commands: what they say, what they change, and what they refuse.
+//! `pel calibrate` and `pel split okb` as commands: what they say, what they change, and what they
+//! refuse.
 
 mod common;
 
@@ -390,7 +391,8 @@ fn nil_model_weighs_features_and_decides() {
         said.err
     );
 
-    // What is added decides: with a weight of its own the same mention is NIL, and linked without it.
+    // What is added decides: with a weight of its own the same mention is NIL, and linked without
+    // it.
     let folder = bench.path("bundle").join("manifest.json");
     let decided = |overlap: f64| -> serde_json::Value {
         let mut manifest = with_model.clone();

@@ -1,5 +1,6 @@
-//! The test cases in `tests/fixtures/cases`: small inputs like those of hospitals, corpora and ontologies, with the expected
-//! results. Each folder has a `case.toml` and the files that its steps read.
+//! The test cases in `tests/fixtures/cases`: small inputs like those of hospitals, corpora and
+//! ontologies, with the expected results. Each folder has a `case.toml` and the files that its
+//! steps read.
 
 mod common;
 
@@ -23,7 +24,8 @@ struct Case {
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Step {
-    /// A command line of `pel`; `BUNDLE` is the bundle of `kb.jsonl` beside the cases, `ENCODER` the tiny model.
+    /// A command line of `pel`; `BUNDLE` is the bundle of `kb.jsonl` beside the cases, `ENCODER`
+    /// the tiny model.
     pel: Option<String>,
     /// Its exit code.
     code: i32,
@@ -48,7 +50,8 @@ struct Step {
     times: Option<usize>,
     /// Writes these bytes to `file`.
     bytes: Option<Vec<u8>>,
-    /// Replaces the first text in `file` by the second, which must have the same length in a binary file.
+    /// Replaces the first text in `file` by the second, which must have the same length in a binary
+    /// file.
     replace: Option<(String, String)>,
     /// Replaces the last bytes of `file`.
     end: Option<Vec<u8>>,

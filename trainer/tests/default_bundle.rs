@@ -1,8 +1,9 @@
 //! The default bundle: detection and links in raw text, and accuracy on annotated notes.
 //!
-//! `tests/goldens/note.tsv` holds the expected links of `examples/note.txt`. To update it after an intended change, run
-//! `PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle -- --nocapture` and review the difference. The
-//! command also prints the metrics that are compared with the floors below.
+//! `tests/goldens/note.tsv` holds the expected links of `examples/note.txt`. To update it after an
+//! intended change, run `PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle --
+//! --nocapture` and review the difference. The command also prints the metrics that are compared
+//! with the floors below.
 
 mod common;
 

@@ -194,8 +194,9 @@ fn untrainable_cross_encoder_is_refused_before_training() {
     ]);
 }
 
-/// Splits of which each has an outcome of its own at recall@64: on `dev` the concept is found, on `test` it is not, and `heldout`, which `pel
-/// split domains` calls the known domains in unknown texts, has a seen concept that is found and an unseen one that is not.
+/// Splits of which each has an outcome of its own at recall@64: on `dev` the concept is found, on
+/// `test` it is not, and `heldout`, which `pel split domains` calls the known domains in unknown
+/// texts, has a seen concept that is found and an unseen one that is not.
 fn splits_apart() -> Bench {
     let bench = bench();
     let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).expect("written");
@@ -314,7 +315,8 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
             "{row:?}"
         );
     }
-    // What was compared with what: raw dot products where a row was trained by them, cosines where nothing was.
+    // What was compared with what: raw dot products where a row was trained by them, cosines where
+    // nothing was.
     let protocol = |name: &str| {
         let text = std::fs::read_to_string(bench.path(&format!("tables/results/{name}.json")))
             .expect("measured");

@@ -1,4 +1,5 @@
-//! `pel export`: exported folders give the vectors of sentence-transformers (`tests/python/exported.py`).
+//! `pel export`: exported folders give the vectors of sentence-transformers
+//! (`tests/python/exported.py`).
 
 mod common;
 

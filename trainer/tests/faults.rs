@@ -1,8 +1,9 @@
 //! Kills every writing command, and fills its disk, at single file changes.
 //!
-//! A preloaded library (`faults/faults.c`) counts calls that change files, and kills the program or simulates a full disk at
-//! a given call. No output may be partial and no input may change. The same command, repeated, must give the same files
-//! as an undisturbed run. A few calls of each command are tried; `scripts/kill-sweep` tries all.
+//! A preloaded library (`faults/faults.c`) counts calls that change files, and kills the program or
+//! simulates a full disk at a given call. No output may be partial and no input may change. The
+//! same command, repeated, must give the same files as an undisturbed run. A few calls of each
+//! command are tried; `scripts/kill-sweep` tries all.
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -6,7 +6,8 @@ use common::{Workspace, contents, copy, from, pel, tiny};
 use std::path::Path;
 use std::process::Stdio;
 
-/// A folder with every kind of input: corpus `c`, concept tables, bundles, models, notes, sources of imports.
+/// A folder with every kind of input: corpus `c`, concept tables, bundles, models, notes, sources
+/// of imports.
 fn everything() -> Workspace {
     let workspace = Workspace::new();
     for (name, text) in [

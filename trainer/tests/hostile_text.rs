@@ -1,4 +1,5 @@
-//! Names, identifiers, notes and file names cannot send commands to a terminal or forge table lines.
+//! Names, identifiers, notes and file names cannot send commands to a terminal or forge table
+//! lines.
 
 mod common;
 
@@ -10,7 +11,8 @@ const KB: &str = r#"{"id": "D1", "name": "\u001b]0;owned\u0007Fever", "synonyms"
 {"id": "D2", "name": "cough", "types": ["Sign\tT9"], "sources": ["TEST"]}
 "#;
 
-/// Whether a text has no control characters except line ends and tabs, and no bidirectional controls.
+/// Whether a text has no control characters except line ends and tabs, and no bidirectional
+/// controls.
 fn is_harmless(text: &str) -> bool {
     let text = text.replace("\r\n", "\n");
     let is_bidi =

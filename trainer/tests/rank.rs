@@ -1,4 +1,5 @@
-//! Both stages of linking as commands: candidates, a ranker, a student of it, and links in the ranker's order.
+//! Both stages of linking as commands: candidates, a ranker, a student of it, and links in the
+//! ranker's order.
 
 mod common;
 
@@ -91,7 +92,8 @@ fn candidates_ranker_student_and_links_work_together() {
         "{metrics}"
     );
 
-    // BLINK's bi-encoder has negatives of the batch, its student lists alone; a file's own share stays.
+    // BLINK's bi-encoder has negatives of the batch, its student lists alone; a file's own share
+    // stays.
     std::fs::write(
         bench.path("share.toml"),
         "[distillation]\nown_share = 0.25\n",
@@ -239,7 +241,8 @@ fn candidates_ranker_student_and_links_work_together() {
     ];
     assert_eq!(names, expected);
     assert_eq!(systems[2]["ranking"]["found"]["of"], 2, "{}", systems[2]);
-    // All three concepts are candidates: normalised accuracy is recall@1, also where one candidate alone is kept.
+    // All three concepts are candidates: normalised accuracy is recall@1, also where one candidate
+    // alone is kept.
     let first = &systems[2]["recall"][0];
     assert_eq!(systems[2]["ranking"]["found"]["recall"], 1.0);
     assert_eq!(

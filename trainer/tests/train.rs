@@ -1,4 +1,5 @@
-//! From a corpus to a bundle for small devices: `pel train`, `compact`, `index` and `evaluate` as commands.
+//! From a corpus to a bundle for small devices: `pel train`, `compact`, `index` and `evaluate` as
+//! commands.
 
 mod common;
 

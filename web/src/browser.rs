@@ -1,4 +1,5 @@
-//! The browser around the WebAssembly instance: its console, its clock, and the page that owns the worker.
+//! The browser around the WebAssembly instance: its console, its clock, and the page that owns the
+//! worker.
 
 use js_sys::{Object, Reflect, global};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -23,7 +24,8 @@ pub fn post_lost(why: &str) {
         .post_message(&message);
 }
 
-/// One step of linking, timed. The browser's performance tools show it as a measure of the given name.
+/// One step of linking, timed. The browser's performance tools show it as a measure of the given
+/// name.
 pub struct Timer {
     name: &'static str,
     performance: Performance,

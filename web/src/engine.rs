@@ -228,7 +228,8 @@ impl Engine {
         })
     }
 
-    /// Decides the links of the text again, by a threshold or the bundle's policy. Returns them as JSON.
+    /// Decides the links of the text again, by a threshold or the bundle's policy. Returns them as
+    /// JSON.
     ///
     /// # Errors
     /// If a concept is damaged.
@@ -336,7 +337,8 @@ impl Engine {
     /// Adds concepts, given as JSON.
     ///
     /// # Errors
-    /// If the JSON is invalid, no concept can be added, or the device fails. No concept is added then.
+    /// If the JSON is invalid, no concept can be added, or the device fails. No concept is added
+    /// then.
     #[wasm_bindgen(js_name = addConcepts)]
     pub async fn add_concepts(&mut self, concepts: &str) -> Outcome<String> {
         let concepts: Vec<Concept> = serde_json::from_str(concepts)?;
@@ -346,7 +348,8 @@ impl Engine {
     /// Adds the concepts of a file: `csv`, `tsv`, `obo` or `jsonl`.
     ///
     /// # Errors
-    /// If the file cannot be read, no concept can be added, or the device fails. No concept is added then.
+    /// If the file cannot be read, no concept can be added, or the device fails. No concept is
+    /// added then.
     #[wasm_bindgen(js_name = addFile)]
     pub async fn add_file(&mut self, name: &str, format: &str, text: &str) -> Outcome<String> {
         let (mut concepts, mut report) = (Vec::new(), Report::default());
@@ -393,7 +396,8 @@ impl Engine {
         Ok(serde_json::to_string(&AddedReport { added, report })?)
     }
 
-    /// Removes the added concepts with these identifiers (a JSON list), or all. Returns their number.
+    /// Removes the added concepts with these identifiers (a JSON list), or all. Returns their
+    /// number.
     ///
     /// # Errors
     /// If the list is invalid.

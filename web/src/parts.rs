@@ -1,5 +1,5 @@
-//! The encoder and the kernels by themselves, for `bench/web`, which compares them with ONNX Runtime Web, and for
-//! `tests/browser`.
+//! The encoder and the kernels by themselves, for `bench/web`, which compares them with ONNX
+//! Runtime Web, and for `tests/browser`.
 
 use crate::engine::Engine;
 use crate::failure::Outcome;
@@ -64,7 +64,8 @@ impl BenchEncoder {
     }
 }
 
-/// A B + bias with both rounded to bytes, by the best set of instructions that this build has, or by plain loops.
+/// A B + bias with both rounded to bytes, by the best set of instructions that this build has, or
+/// by plain loops.
 ///
 /// # Shapes
 /// a `[m, depth]`, columns `[n, depth]`, bias `[n]` -> `[m, n]`

@@ -1,16 +1,19 @@
-//! Measures PEL's matrix products beside those of rten-gemm, for the shapes of an encoder's linear layers.
+//! Measures PEL's matrix products beside those of rten-gemm, for the shapes of an encoder's linear
+//! layers.
 //!
 //! ```text
 //! cargo run --release --manifest-path bench/gemm/Cargo.toml -- [avx2]
 //! ```
 //!
-//! Weights are packed before. Both products add the bias. PEL's product of bytes also gives floats, where rten's gives
-//! integers; the second ratio of bytes adds a pass that scales these. Each round runs one after the other; a time is the
-//! median of the rounds. A ratio above 1 says that PEL is faster.
+//! Weights are packed before. Both products add the bias. PEL's product of bytes also gives floats,
+//! where rten's gives integers; the second ratio of bytes adds a pass that scales these. Each round
+//! runs one after the other; a time is the median of the rounds. A ratio above 1 says that PEL is
+//! faster.
 //!
-//! With `avx2` PEL leaves out AVX-512. rten-gemm takes the best instructions of the processor, and its choice is private:
-//! to compare AVX2 on a processor with AVX-512, remove the lines `try_kernel!(...Avx512)` from a copy of rten-gemm and add
-//! `--config 'patch.crates-io.rten-gemm.path="COPY"'`.
+//! With `avx2` PEL leaves out AVX-512. rten-gemm takes the best instructions of the processor, and
+//! its choice is private: to compare AVX2 on a processor with AVX-512, remove the lines
+//! `try_kernel!(...Avx512)` from a copy of rten-gemm and add `--config
+//! 'patch.crates-io.rten-gemm.path="COPY"'`.
 
 #![allow(dead_code, unused_imports)]
 
@@ -29,8 +32,8 @@ use std::time::Instant;
 /// Inputs and outputs of the linear layers of MiniLM and BERT-base.
 const LAYERS: [(usize, usize); 6] = [(384, 384), (384, 1536), (1536, 384), (768, 768), (768, 3072), (3072, 768)];
 const ROWS: [usize; 5] = [16, 64, 256, 1024, 2048];
-/// Multiplications of one measurement, about. It takes less time than a system gives to a process at once, so that other
-/// processes disturb few rounds.
+/// Multiplications of one measurement, about. It takes less time than a system gives to a process
+/// at once, so that other processes disturb few rounds.
 const WORK: usize = 20_000_000;
 /// Multiplications of all rounds of a product, about.
 const ALL_WORK: usize = 4_000_000_000;

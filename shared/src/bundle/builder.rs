@@ -24,9 +24,10 @@ use bytes::Bytes;
 
 /// Builds a bundle from concepts and the files of an encoder.
 ///
-/// [`BundleBuilder::build`] does all of it. A program that shows progress or saves vectors calls the stages:
-/// [`BundleBuilder::tokenize`], then [`Encoder::encode_batches`] over [`ConceptRows::sequences`], then
-/// [`TokenizedBundle::spread`], [`TokenizedBundle::index`] and [`TokenizedBundle::finish`].
+/// [`BundleBuilder::build`] does all of it. A program that shows progress or saves vectors calls
+/// the stages: [`BundleBuilder::tokenize`], then [`Encoder::encode_batches`] over
+/// [`ConceptRows::sequences`], then [`TokenizedBundle::spread`], [`TokenizedBundle::index`] and
+/// [`TokenizedBundle::finish`].
 ///
 /// # Example
 /// ```
@@ -115,9 +116,10 @@ pub struct TruncatedTexts {
 impl BundleBuilder {
     /// A bundle of these concepts with an encoder.
     ///
-    /// `files` has the tokenizer, the configuration and the weights of the encoder under their [names](super::names). With
-    /// files of an entity tower, the towers are not tied. The defaults: names without context, mean pooling, cosine
-    /// similarity, an int8 index without a graph, and every mention is linked.
+    /// `files` has the tokenizer, the configuration and the weights of the encoder under their
+    /// [names](super::names). With files of an entity tower, the towers are not tied. The defaults:
+    /// names without context, mean pooling, cosine similarity, an int8 index without a graph, and
+    /// every mention is linked.
     pub fn new(kb: KnowledgeBase, files: Parts) -> Self {
         let tied = !files.0.contains_key(names::ENTITY_WEIGHTS);
         Self {
@@ -171,7 +173,8 @@ impl BundleBuilder {
         Self { precision, ..self }
     }
 
-    /// Sets what is compared. For [`Scorer::SumOfMax`] the bundle has the vectors of all tokens too.
+    /// Sets what is compared. For [`Scorer::SumOfMax`] the bundle has the vectors of all tokens
+    /// too.
     #[must_use]
     pub fn scorer(self, scorer: Scorer) -> Self {
         Self { scorer, ..self }
@@ -189,7 +192,8 @@ impl BundleBuilder {
         Self { nil, ..self }
     }
 
-    /// Sets the precision in which concepts are encoded, where the device has it ([`Encoder::in_precision`]).
+    /// Sets the precision in which concepts are encoded, where the device has it
+    /// ([`Encoder::in_precision`]).
     #[must_use]
     pub fn compute_precision(self, compute_precision: layer::Precision) -> Self {
         Self {
@@ -219,12 +223,12 @@ impl BundleBuilder {
         Bundle::read(tokenized.finish(info, index)?.parts)
     }
 
-    /// Builds the encoder on a device and tokenizes all concepts. `tick` is called after each concept. Its error stops the
-    /// work.
+    /// Builds the encoder on a device and tokenizes all concepts. `tick` is called after each
+    /// concept. Its error stops the work.
     ///
     /// # Errors
-    /// If the encoder's files do not fit together, a window is longer than the encoder's, no concept has a row, or a concept
-    /// cannot be tokenized.
+    /// If the encoder's files do not fit together, a window is longer than the encoder's, no
+    /// concept has a row, or a concept cannot be tokenized.
     pub fn tokenize(
         self,
         device: &Device,
@@ -286,7 +290,8 @@ impl BundleBuilder {
 }
 
 impl ConceptRows {
-    /// Tokenizes every view of every concept. `tick` is called after each concept. Its error stops the work.
+    /// Tokenizes every view of every concept. `tick` is called after each concept. Its error stops
+    /// the work.
     ///
     /// # Errors
     /// If a concept cannot be tokenized. The message names it.
@@ -386,7 +391,8 @@ impl TokenizedBundle {
         Ok(info)
     }
 
-    /// Indexes the vectors of the rows. A graph over a million vectors takes about an hour on two cores.
+    /// Indexes the vectors of the rows. A graph over a million vectors takes about an hour on two
+    /// cores.
     ///
     /// # Shapes
     /// vectors `[rows, dim]`
@@ -405,8 +411,8 @@ impl TokenizedBundle {
         Ok((info, bytes))
     }
 
-    /// Writes all other files and the manifest. Weights that are to be int8 are quantised here, after the concepts were
-    /// encoded with the floats.
+    /// Writes all other files and the manifest. Weights that are to be int8 are quantised here,
+    /// after the concepts were encoded with the floats.
     ///
     /// # Errors
     /// If a file cannot be encoded.

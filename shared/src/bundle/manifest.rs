@@ -24,8 +24,8 @@ pub const FORMAT_BEYOND_VECTORS: u32 = 3;
 /// The format of a bundle whose manifest carries its own digest.
 pub const FORMAT_WITH_DIGEST: u32 = 4;
 
-/// The format of a bundle with a NIL model in `nil.model`. Formats 3 and 4 name the field `nil.lift`, and builds that know no
-/// other name would ignore the model.
+/// The format of a bundle with a NIL model in `nil.model`. Formats 3 and 4 name the field
+/// `nil.lift`, and builds that know no other name would ignore the model.
 pub const FORMAT_WITH_NIL_MODEL: u32 = 5;
 
 /// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
@@ -90,7 +90,8 @@ pub struct KbInfo {
     pub names: usize,
     /// The BLAKE3 of the uncompressed table that it was read from, in hexadecimal.
     pub blake3: String,
-    /// The licences of its sources, one line each. `LICENSES.md` of the bundle has the full text, if there is one.
+    /// The licences of its sources, one line each. `LICENSES.md` of the bundle has the full text,
+    /// if there is one.
     pub licences: Vec<String>,
 }
 
@@ -143,7 +144,8 @@ impl Manifest {
     /// Reads `manifest.json` and compares its digest.
     ///
     /// # Errors
-    /// If it is not JSON, of another version, a field is missing, unknown or out of range, or the digest differs.
+    /// If it is not JSON, of another version, a field is missing, unknown or out of range, or the
+    /// digest differs.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
         let manifest = Self::parse(json)?;
         match manifest
@@ -196,7 +198,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The manifest with its format and digest, and the bytes of its file. Every manifest is written by this function.
+    /// The manifest with its format and digest, and the bytes of its file. Every manifest is
+    /// written by this function.
     ///
     /// # Errors
     /// If it cannot be encoded.
@@ -229,8 +232,8 @@ impl Manifest {
         self.nil.check()
     }
 
-    /// Whether both have the same encoder, so that their scores are comparable. Weights in another precision are those of the
-    /// same encoder.
+    /// Whether both have the same encoder, so that their scores are comparable. Weights in another
+    /// precision are those of the same encoder.
     pub fn has_encoder_of(&self, other: &Self) -> bool {
         let weighed = self.encoder.precision == other.encoder.precision;
         let same = |name: &str| {

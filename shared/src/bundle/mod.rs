@@ -58,7 +58,8 @@ pub mod names {
     /// The full text of the licences, if the knowledge base has it.
     pub const LICENCES: &str = "LICENSES.md";
 
-    /// Whether a name is that of a file in the bundle's folder: ASCII letters, digits, `_`, `-` and `.`, without a leading `.`.
+    /// Whether a name is that of a file in the bundle's folder: ASCII letters, digits, `_`, `-` and
+    /// `.`, without a leading `.`.
     pub fn is_plain(name: &str) -> bool {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         !name.is_empty() && !name.starts_with('.') && name.chars().all(fits)
@@ -76,11 +77,12 @@ const FORMAT: Format = Format {
 pub struct Parts(pub BTreeMap<String, Bytes>);
 
 impl Parts {
-    /// The files of a bundle that is one file. The checksum of the manifest is compared here, those of the other files in
-    /// [`Bundle::read`], because the manifest has them.
+    /// The files of a bundle that is one file. The checksum of the manifest is compared here, those
+    /// of the other files in [`Bundle::read`], because the manifest has them.
     ///
     /// # Errors
-    /// If the bytes are no bundle, of another version, truncated or extended, or the manifest was altered.
+    /// If the bytes are no bundle, of another version, truncated or extended, or the manifest was
+    /// altered.
     pub fn from_one_file(bytes: &Bytes) -> Result<Self> {
         let container = Container::<Vec<String>>::read(FORMAT, bytes, Check::Trusted)?;
         container.verify(names::MANIFEST)?;
@@ -167,7 +169,8 @@ impl Parts {
     }
 }
 
-/// A bundle that was read and checked. [`Linker::new`](crate::linker::Linker::new) builds its encoder on a device.
+/// A bundle that was read and checked. [`Linker::new`](crate::linker::Linker::new) builds its
+/// encoder on a device.
 pub struct Bundle {
     /// The manifest.
     pub manifest: Manifest,
@@ -188,8 +191,8 @@ pub struct Bundle {
 const BESIDE: usize = 32;
 
 impl Bundle {
-    /// Detects the mentions of a text, ordered by start, then end: names of the dictionary, and abbreviations whose long form in
-    /// the text is such a name.
+    /// Detects the mentions of a text, ordered by start, then end: names of the dictionary, and
+    /// abbreviations whose long form in the text is such a name.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
         let mut detected = self.dictionary.detect(text, options);
         if !self.manifest.view.abbreviations {
@@ -225,7 +228,8 @@ impl Bundle {
     /// Reads a bundle and compares every file with the manifest.
     ///
     /// # Errors
-    /// If a file is missing, not in the manifest, truncated, altered, or inconsistent with the others. The message names it.
+    /// If a file is missing, not in the manifest, truncated, altered, or inconsistent with the
+    /// others. The message names it.
     pub fn read(parts: Parts) -> Result<Self> {
         let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?)?;
         for (name, info) in &manifest.files {

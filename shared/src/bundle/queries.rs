@@ -30,9 +30,9 @@ impl Queries {
         Self { pooled, tokens }
     }
 
-    /// Encodes sequences batch by batch. Token vectors are quantised after each batch, because those of all sequences would need
-    /// 4 times the memory as floats. After each step `tick` gets the number of sequences that the step encoded. Its error stops
-    /// the work.
+    /// Encodes sequences batch by batch. Token vectors are quantised after each batch, because
+    /// those of all sequences would need 4 times the memory as floats. After each step `tick` gets
+    /// the number of sequences that the step encoded. Its error stops the work.
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`].
@@ -68,8 +68,8 @@ impl Queries {
         Ok(all)
     }
 
-    /// Orders the candidates of a first pass by Sum-of-Max (T-Biencoder, eq. 5), at most `k` for each query. `rank` scores some
-    /// concepts with the tokens of one query.
+    /// Orders the candidates of a first pass by Sum-of-Max (T-Biencoder, eq. 5), at most `k` for
+    /// each query. `rank` scores some concepts with the tokens of one query.
     ///
     /// # Panics
     /// If there is not one list for each query.

@@ -8,8 +8,9 @@ const INT4: f32 = 7.0;
 
 /// Quantises a vector to int8 and appends its codes. Returns the scale.
 ///
-/// The largest magnitude becomes 127. The scale preserves the norm of the vector, so that the similarity of a vector with itself
-/// is exact and no cosine exceeds 1. A zero vector has scale 0, and one with a value that is not finite has scale NaN.
+/// The largest magnitude becomes 127. The scale preserves the norm of the vector, so that the
+/// similarity of a vector with itself is exact and no cosine exceeds 1. A zero vector has scale 0,
+/// and one with a value that is not finite has scale NaN.
 pub fn quantise(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
     match largest(vector) {
         Some(largest) => quantise_to(INT8, largest, vector, codes),
@@ -17,8 +18,8 @@ pub fn quantise(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
     }
 }
 
-/// As [`quantise`], with codes from -7 to 7. Values above a limit are clipped, at the limit with the largest dot product of the
-/// vector and its codes.
+/// As [`quantise`], with codes from -7 to 7. Values above a limit are clipped, at the limit with
+/// the largest dot product of the vector and its codes.
 pub fn quantise_to_half(vector: &[f32], codes: &mut Vec<i8>) -> f32 {
     let Some(largest) = largest(vector) else {
         return not_finite(vector, codes);
@@ -88,7 +89,8 @@ fn quantise_to(most: f32, limit: f32, vector: &[f32], codes: &mut Vec<i8>) -> f3
     }
 }
 
-/// Packs codes from -7 to 7 two to a byte, the first in the lower half. There is no padding between rows.
+/// Packs codes from -7 to 7 two to a byte, the first in the lower half. There is no padding between
+/// rows.
 pub fn pack(codes: &[i8]) -> Vec<u8> {
     let half = |code: Option<&i8>| code.map_or(0, |code| (*code as u8) & 15);
     codes

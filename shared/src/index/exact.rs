@@ -1,4 +1,5 @@
-//! The exact search: every query with every row. Its result does not depend on the number of threads.
+//! The exact search: every query with every row. Its result does not depend on the number of
+//! threads.
 
 use super::top::{Found, Top, best_per_concept};
 use super::vectors::{Queries, Vectors};

@@ -1,8 +1,8 @@
 //! The index: the vectors of all concepts, searched exactly or through HNSW.
 //!
-//! A concept has one row for its template and one for each of its names, depending on the view. Rows of one concept are
-//! adjacent. A search returns each concept once, with the score of its best row. The exact search is the ground truth of the
-//! approximate one.
+//! A concept has one row for its template and one for each of its names, depending on the view.
+//! Rows of one concept are adjacent. A search returns each concept once, with the score of its best
+//! row. The exact search is the ground truth of the approximate one.
 
 mod codes;
 mod exact;
@@ -36,7 +36,8 @@ const FORMAT: Format = Format {
     name: "index",
 };
 
-/// The format of an index with a graph in which equal rows share a node. Builds that do not know such graphs refuse it.
+/// The format of an index with a graph in which equal rows share a node. Builds that do not know
+/// such graphs refuse it.
 const FORMAT_SHARED: Format = Format {
     version: 4,
     ..FORMAT
@@ -87,7 +88,8 @@ impl Index {
     /// The bytes of an index.
     ///
     /// # Shapes
-    /// vectors `[rows, dim]`, of unit length for cosine similarity; rows `[rows]`: the concept of each vector, ascending
+    /// vectors `[rows, dim]`, of unit length for cosine similarity; rows `[rows]`: the concept of
+    /// each vector, ascending
     ///
     /// # Errors
     /// If the sizes disagree, the concepts are not ascending, or a value is not finite.
@@ -222,8 +224,9 @@ impl Index {
             .map(|concept| ConceptId(*concept))
     }
 
-    /// Sets the weight of the template, a concept's first row: `score = (1 - mix) × best row + mix × first row`. A search
-    /// computes it for the best 2 k concepts by their best rows, at least 64.
+    /// Sets the weight of the template, a concept's first row: `score = (1 - mix) × best row + mix
+    /// × first row`. A search computes it for the best 2 k concepts by their best rows, at least
+    /// 64.
     pub fn set_mix(&mut self, mix: f32) {
         self.mix = mix;
         self.firsts.clear();
@@ -234,7 +237,8 @@ impl Index {
         }
     }
 
-    /// The best `k` concepts of each query, best first, ties in concept order. The search uses the graph if there is one.
+    /// The best `k` concepts of each query, best first, ties in concept order. The search uses the
+    /// graph if there is one.
     ///
     /// # Shapes
     /// queries `[n, dim]` -> n lists
@@ -284,7 +288,8 @@ impl Index {
         found
     }
 
-    /// The scores of some concepts with a query, as a search computes them. Concepts without a row are left out.
+    /// The scores of some concepts with a query, as a search computes them. Concepts without a row
+    /// are left out.
     ///
     /// # Shapes
     /// query `[dim]`

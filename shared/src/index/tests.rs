@@ -1,4 +1,5 @@
-//! Tests of the index: small cases by hand, graph against exact search, and values that are not finite.
+//! Tests of the index: small cases by hand, graph against exact search, and values that are not
+//! finite.
 
 use super::*;
 use crate::kernels;
@@ -185,7 +186,8 @@ fn rows_that_are_not_finite_are_refused_and_such_queries_return_candidates() {
 #[test]
 fn nan_scores_rank_last() {
     let mut vectors = random(200 * 8, 4);
-    // Finite values whose products with the query are infinite, one above and one below: their sum is no number.
+    // Finite values whose products with the query are infinite, one above and one below: their sum
+    // is no number.
     vectors[3 * 8..3 * 8 + 2].copy_from_slice(&[f32::MAX, f32::MAX]);
     let concepts: Vec<u32> = (0..200).collect();
     let index = index(
@@ -618,7 +620,8 @@ fn graph_search_finds_rows_near_nearly_equal_ones() {
 
 #[test]
 fn equal_rows_of_several_concepts_are_ordered_as_in_the_exact_search() {
-    // 40 places. Concept c has the rows c % 40 and c % 7: nodes have many concepts, and concepts have two nodes.
+    // 40 places. Concept c has the rows c % 40 and c % 7: nodes have many concepts, and concepts
+    // have two nodes.
     let (places, dim) = (40, 8);
     let all = unit(places, dim, 9);
     let (mut vectors, mut concepts) = (Vec::new(), Vec::new());

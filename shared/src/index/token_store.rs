@@ -1,7 +1,7 @@
 //! The int8 vectors of every token of every row, which Sum-of-Max compares (T-Biencoder, eq. 5).
 //!
-//! A search over pooled vectors takes the best [`FIRST_PASS`] concepts, and Sum-of-Max orders them. Sum-of-Max over all rows is
-//! the ground truth.
+//! A search over pooled vectors takes the best [`FIRST_PASS`] concepts, and Sum-of-Max orders them.
+//! Sum-of-Max over all rows is the ground truth.
 
 use super::codes::quantise;
 use super::top::best_per_concept;
@@ -25,8 +25,8 @@ const FORMAT: Format = Format {
 /// The fewest concepts of a search over pooled vectors that Sum-of-Max orders, for a bundle.
 pub const FIRST_PASS: usize = 256;
 
-/// The same for a model in training. Training by Sum-of-Max does not train pooled vectors, and a few milliseconds per mention
-/// matter less there.
+/// The same for a model in training. Training by Sum-of-Max does not train pooled vectors, and a
+/// few milliseconds per mention matter less there.
 pub const FIRST_PASS_TRAINING: usize = 4096;
 
 /// The description of a store: the header of its file.
@@ -128,7 +128,8 @@ impl TokenStoreBuilder {
     /// The bytes of the store.
     ///
     /// # Errors
-    /// If the concepts are not ascending, there are more than 2^32 - 1 tokens, or the header cannot be written.
+    /// If the concepts are not ascending, there are more than 2^32 - 1 tokens, or the header cannot
+    /// be written.
     pub fn finish(self) -> Result<Vec<u8>> {
         if !self.concepts.is_sorted() {
             return Err(Error::artifact(
@@ -165,7 +166,8 @@ impl TokenStore {
     /// Reads a store. Its vectors stay in `bytes`.
     ///
     /// # Errors
-    /// If the bytes are another kind of file, truncated, altered, of another version, or inconsistent.
+    /// If the bytes are another kind of file, truncated, altered, of another version, or
+    /// inconsistent.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
         let container = Container::<TokenStoreInfo>::read(FORMAT, bytes, check)?;
         let info = container.fields.clone();
@@ -248,7 +250,8 @@ impl TokenStore {
         TokenCodes::new(self.info.dim, tokens)
     }
 
-    /// `Σ_t max_u h_t · h_u` of a mention with the best of a concept's rows, mixed with its first row; `None` without a token.
+    /// `Σ_t max_u h_t · h_u` of a mention with the best of a concept's rows, mixed with its first
+    /// row; `None` without a token.
     fn score(&self, query: &TokenCodes, rows: Range<usize>, buffers: &mut Buffers) -> Option<f32> {
         let (dim, starts) = (self.info.dim, self.starts.get().get(rows.start..=rows.end)?);
         let [first, end] = [starts.first()?, starts.last()?].map(|start| *start as usize);
@@ -260,7 +263,8 @@ impl TokenStore {
         buffers.sums.clear();
         buffers.sums.resize(rows.len(), 0.0);
         let within = |bounds: &[u32]| bounds[0] as usize - first..bounds[1] as usize - first;
-        // One call multiplies a token with all rows of the concept; the largest product is then taken per row.
+        // One call multiplies a token with all rows of the concept; the largest product is then
+        // taken per row.
         for (token, scale) in query.codes.chunks_exact(dim).zip(&query.scales) {
             dot_i8(token, codes, &mut buffers.dots);
             for (sum, bounds) in buffers.sums.iter_mut().zip(starts.windows(2)) {

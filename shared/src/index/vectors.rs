@@ -118,7 +118,8 @@ impl Vectors {
         }
     }
 
-    /// The similarities of queries with the rows of a range, without those at or below the query's threshold.
+    /// The similarities of queries with the rows of a range, without those at or below the query's
+    /// threshold.
     ///
     /// # Shapes
     /// thresholds `[queries]`; the hits' rows count from the start of the range
@@ -149,7 +150,8 @@ impl Vectors {
         }
     }
 
-    /// The similarities of a query with some rows, as [`Vectors::hits`] computes them. It allocates nothing.
+    /// The similarities of a query with some rows, as [`Vectors::hits`] computes them. It allocates
+    /// nothing.
     ///
     /// # Shapes
     /// rows `[n]`, out `[n]`
@@ -199,7 +201,8 @@ impl Vectors {
         matches!(self, Self::Int8 { .. })
     }
 
-    /// The number of rows to take by [`Vectors::near`] so that the best k by [`Vectors::score`] are among them.
+    /// The number of rows to take by [`Vectors::near`] so that the best k by [`Vectors::score`] are
+    /// among them.
     pub fn taken(&self, k: usize) -> usize {
         if self.has_finer_scores() {
             k.saturating_add(k / 4 + 16)
@@ -208,8 +211,9 @@ impl Vectors {
         }
     }
 
-    /// The reported similarity of a query with one row. For quantised vectors it uses about 15 bits of each value of the query.
-    /// It never exceeds the product of the norms, and a query with the row's codes equals the row.
+    /// The reported similarity of a query with one row. For quantised vectors it uses about 15 bits
+    /// of each value of the query. It never exceeds the product of the norms, and a query with the
+    /// row's codes equals the row.
     pub fn score(&self, query: &Query, row: usize) -> f32 {
         match (self, query) {
             (Self::F32 { values }, Query::F32(query)) => {
@@ -249,8 +253,8 @@ fn length(codes: &[i8]) -> f32 {
         .sqrt()
 }
 
-/// The residual of a vector after quantisation, without its part along the codes, so that the similarity of a vector with
-/// itself is that of its codes.
+/// The residual of a vector after quantisation, without its part along the codes, so that the
+/// similarity of a vector with itself is that of its codes.
 fn rest(vector: &[f32], codes: &[i8], scale: f32) -> Vec<f32> {
     let left: Vec<f32> = vector
         .iter()

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn the_first_step_by_hand() {
-        // A gradient of 4, halved: the corrected means are 2 and 4, so that the step is the rate, after the decay.
+        // A gradient of 4, halved: the corrected means are 2 and 4, so that the step is the rate,
+        // after the decay.
         let (mut values, mut first, mut second) = ([1.0], [0.0], [0.0]);
         adamw(
             Isa::best(),

@@ -2,8 +2,9 @@
 
 use super::isa::{InstructionSet, Isa, with_lanes};
 
-/// Sets values to zero with probability `rate` and divides the others by 1 - rate. The choice depends only on the seed and
-/// a value's position, so the same call on a gradient drops the same positions.
+/// Sets values to zero with probability `rate` and divides the others by 1 - rate. The choice
+/// depends only on the seed and a value's position, so the same call on a gradient drops the same
+/// positions.
 pub fn apply_dropout(isa: Isa, rate: f32, seed: u32, values: &mut [f32]) {
     with_lanes!(isa, dropout_lanes(rate: f32, seed: u32, values: &mut [f32]));
 }

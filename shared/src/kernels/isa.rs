@@ -1,8 +1,9 @@
 //! Detection of instruction sets, and the dispatch of a kernel to the best one.
 //!
-//! A loop is written in plain Rust over arrays of sixteen lanes, or over registers that its file defines for each set. The
-//! macro `dispatch!` compiles it once for each set that the call lists. `unsafe` because a function for instructions that the
-//! processor lacks must not be called; `dispatch!` checks the processor first ([`Isa::supported`]).
+//! A loop is written in plain Rust over arrays of sixteen lanes, or over registers that its file
+//! defines for each set. The macro `dispatch!` compiles it once for each set that the call lists.
+//! `unsafe` because a function for instructions that the processor lacks must not be called;
+//! `dispatch!` checks the processor first ([`Isa::supported`]).
 #![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -10,12 +11,14 @@ use std::sync::LazyLock;
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A set of vector instructions. Each set of x86 has all of those before it, but for [`Isa::AvxVnni`], which AVX-512 lacks.
+/// A set of vector instructions. Each set of x86 has all of those before it, but for
+/// [`Isa::AvxVnni`], which AVX-512 lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
     /// Plain loops, the reference of tests.
     Scalar,
-    /// The target's baseline: SSE2, NEON, or the SIMD of wasm, relaxed if the module is compiled so.
+    /// The target's baseline: SSE2, NEON, or the SIMD of wasm, relaxed if the module is compiled
+    /// so.
     Base,
     /// AVX2 and FMA.
     Avx2,
@@ -25,17 +28,20 @@ pub enum Isa {
     Avx512,
     /// AVX-512 VNNI: sums of products of bytes (Intel since Cascade Lake, AMD since Zen 4).
     Avx512Vnni,
-    /// AVX-512 BF16: sums of products of bfloat16 (Intel's Cooper Lake and Sapphire Rapids, AMD since Zen 4).
+    /// AVX-512 BF16: sums of products of bfloat16 (Intel's Cooper Lake and Sapphire Rapids, AMD
+    /// since Zen 4).
     Avx512Bf16,
     /// The tile registers of Intel's AMX, for bfloat16. Linux grants them on request.
     Amx,
 }
 
-/// One bit for each set that this processor has; 0 before detection. AMX has no bit, because it needs a system call.
+/// One bit for each set that this processor has; 0 before detection. AMX has no bit, because it
+/// needs a system call.
 #[cfg(target_arch = "x86_64")]
 static HERE: AtomicU8 = AtomicU8::new(0);
 
-/// Fills [`HERE`]. It is a function of its own so that the check before each kernel is a few instructions.
+/// Fills [`HERE`]. It is a function of its own so that the check before each kernel is a few
+/// instructions.
 #[cfg(target_arch = "x86_64")]
 #[cold]
 #[inline(never)]
@@ -85,8 +91,8 @@ impl Isa {
     /// The sets that loops over arrays of lanes are compiled for.
     pub const LANES: &[Isa] = &[Isa::Base, Isa::Avx2, Isa::Avx512];
 
-    /// The best set that this processor has. AMX is left out, because only products of bfloat16 use it
-    /// ([`super::bf16::best`]).
+    /// The best set that this processor has. AMX is left out, because only products of bfloat16 use
+    /// it ([`super::bf16::best`]).
     pub fn best() -> Self {
         Self::best_of(&[
             Isa::Base,
@@ -151,7 +157,8 @@ impl Supported {
 
 /// What loops over arrays of lanes must know of the instructions that they are compiled for.
 pub trait InstructionSet {
-    /// Whether a product and a sum are one instruction; if not, `mul_add` would call a slow function.
+    /// Whether a product and a sum are one instruction; if not, `mul_add` would call a slow
+    /// function.
     const FUSED: bool;
 }
 
@@ -173,12 +180,15 @@ impl InstructionSet for Fused {
     const FUSED: bool = true;
 }
 
-/// Calls a function that is generic over its loops, with the loops of one set and compiled for its instructions.
+/// Calls a function that is generic over its loops, with the loops of one set and compiled for its
+/// instructions.
 ///
-/// `dispatch!(isa, [SET: LOOPS, ...; PLAIN], function(argument: Type, ...) -> Output)` calls `function::<LOOPS>(argument, ...)` for the
-/// first of the listed sets that `isa` includes, else `function::<PLAIN>`. List the sets from best to worst. A processor that lacks
-/// `isa` runs [`Isa::Base`]. Sets and loops of x86 are read on x86 only. The function must be `#[inline(always)]`, and so must all
-/// that it calls, unless an attribute of its own names the instructions.
+/// `dispatch!(isa, [SET: LOOPS, ...; PLAIN], function(argument: Type, ...) -> Output)` calls
+/// `function::<LOOPS>(argument, ...)` for the first of the listed sets that `isa` includes, else
+/// `function::<PLAIN>`. List the sets from best to worst. A processor that lacks `isa` runs
+/// [`Isa::Base`]. Sets and loops of x86 are read on x86 only. The function must be
+/// `#[inline(always)]`, and so must all that it calls, unless an attribute of its own names the
+/// instructions.
 macro_rules! dispatch {
     ($isa:expr, $sets:tt, $function:ident $arguments:tt) => {
         $crate::kernels::isa::dispatch!($isa, $sets, $function $arguments -> ())
@@ -194,7 +204,8 @@ macro_rules! dispatch {
         };
         output
     }};
-    // Not inlined on x86: registers that it needs would be saved before every call of the sets below.
+    // Not inlined on x86: registers that it needs would be saved before every call of the sets
+    // below.
     (@plain $loops:ty, $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {{
         #[cfg_attr(target_arch = "x86_64", inline(never))]
         fn plain($($argument: $type),*) -> $output {
@@ -231,7 +242,8 @@ macro_rules! dispatch {
 }
 pub(super) use dispatch;
 
-/// [`dispatch!`] for loops over arrays of lanes, which are compiled for [`Isa::LANES`] and are generic over [`InstructionSet`].
+/// [`dispatch!`] for loops over arrays of lanes, which are compiled for [`Isa::LANES`] and are
+/// generic over [`InstructionSet`].
 macro_rules! with_lanes {
     ($isa:expr, $($call:tt)*) => {
         $crate::kernels::isa::dispatch!(

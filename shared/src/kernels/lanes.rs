@@ -19,8 +19,8 @@ pub fn fma<I: InstructionSet>(a: f32, b: f32, c: f32) -> f32 {
     if I::FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Sixteen lanes of a function of one. Not by a closure: the compiler may leave one outside of the instructions that its
-/// caller is compiled for.
+/// Sixteen lanes of a function of one. Not by a closure: the compiler may leave one outside of the
+/// instructions that its caller is compiled for.
 macro_rules! sixteen {
     ($(#[$meta:meta])* $name:ident, $one:ident) => {
         $(#[$meta])*
@@ -59,7 +59,8 @@ fn polynomial<I: InstructionSet, const N: usize>(x: f32, coefficients: [f32; N])
 /// x = n ln 2 + r, eʳ by a polynomial of least error on [-ln 2 / 2, ln 2 / 2], 2ⁿ by its bits.
 #[inline(always)]
 fn exp_one<I: InstructionSet>(x: f32) -> f32 {
-    // Adding and subtracting it rounds to a whole number; the number then stands in the lowest bits.
+    // Adding and subtracting it rounds to a whole number; the number then stands in the lowest
+    // bits.
     const ROUND: f32 = 12_582_912.0;
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;

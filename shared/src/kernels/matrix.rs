@@ -1,6 +1,7 @@
 //! Views of matrices. Several threads write into one matrix by splitting it by rows or by columns.
 //!
-//! `unsafe` because Rust cannot split a slice by columns; [`MatrixMut`] holds a pointer, and its parts never overlap.
+//! `unsafe` because Rust cannot split a slice by columns; [`MatrixMut`] holds a pointer, and its
+//! parts never overlap.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;

@@ -1,7 +1,9 @@
-//! Vectorised and parallel inner loops: the only module with `cfg(target_arch)`, `unsafe` and threads.
+//! Vectorised and parallel inner loops: the only module with `cfg(target_arch)`, `unsafe` and
+//! threads.
 //!
-//! Each loop has a plain fallback, and tests compare both. Float sums are taken in lanes, so the plain loop and the
-//! vector loop add in nearly the same order. Results may differ in the last bits between processors.
+//! Each loop has a plain fallback, and tests compare both. Float sums are taken in lanes, so the
+//! plain loop and the vector loop add in nearly the same order. Results may differ in the last bits
+//! between processors.
 
 mod adamw;
 pub mod bf16;

@@ -1,6 +1,7 @@
 //! The only place that uses threads. In wasm, work runs on the caller's thread.
 
-/// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and returns the results in order.
+/// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and
+/// returns the results in order.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn for_each_chunk<T: Sync, R: Send>(
     items: &[T],
@@ -15,7 +16,8 @@ pub fn for_each_chunk<T: Sync, R: Send>(
         .collect()
 }
 
-/// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and returns the results in order.
+/// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and
+/// returns the results in order.
 #[cfg(target_arch = "wasm32")]
 pub fn for_each_chunk<T: Sync, R: Send>(
     items: &[T],

@@ -1,16 +1,17 @@
-//! The processor's peak of multiply-add operations from registers. Training speed is compared with it.
+//! The processor's peak of multiply-add operations from registers. Training speed is compared with
+//! it.
 
 use super::isa::{InstructionSet, Isa, with_lanes};
 use super::lanes::{LANES, Lane, fma};
 
-/// Independent sums, so that one need not wait for another: as many as fit into the registers, and at least latency times
-/// throughput.
+/// Independent sums, so that one need not wait for another: as many as fit into the registers, and
+/// at least latency times throughput.
 const WIDE: usize = 10;
 /// The same where a register holds half a lane or less.
 const NARROW: usize = 5;
 
-/// Multiplies and adds `rounds` times over all sums. Returns the number of operations, two for a product and its sum, and the
-/// sum, so that the compiler removes no work.
+/// Multiplies and adds `rounds` times over all sums. Returns the number of operations, two for a
+/// product and its sum, and the sum, so that the compiler removes no work.
 pub fn multiply_add(isa: Isa, rounds: usize) -> (f64, f32) {
     let (sums, sum) = match isa >= Isa::Avx512 {
         true => (WIDE, with_lanes!(isa, wide(rounds: usize) -> f32)),

@@ -83,8 +83,8 @@ fn layer_norm_lanes<I: InstructionSet>(norm: Norm<'_>, width: usize, rows: &mut 
     }
 }
 
-/// The backward pass of [`layer_norm`]: replaces the gradient of its output in `grads` by that of its input, and adds the
-/// gradients of γ and β to `gamma` and `beta`.
+/// The backward pass of [`layer_norm`]: replaces the gradient of its output in `grads` by that of
+/// its input, and adds the gradients of γ and β to `gamma` and `beta`.
 ///
 /// # Shapes
 /// input, grads `[n, width]`; gamma, beta `[width]`
@@ -192,7 +192,8 @@ fn softmax_lanes<I: InstructionSet>(scale: f32, width: usize, rows: &mut [f32]) 
     }
 }
 
-/// The backward pass of [`softmax`]: replaces the gradient of its output (`probabilities`) in `grads` by that of its input.
+/// The backward pass of [`softmax`]: replaces the gradient of its output (`probabilities`) in
+/// `grads` by that of its input.
 ///
 /// # Shapes
 /// probabilities, grads `[n, width]`
@@ -277,7 +278,8 @@ fn activate_lanes<I: InstructionSet>(activation: Activation, values: &mut [f32])
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// The backward pass of [`activate`]: replaces the gradient of its output in `grads` by that of `input`.
+/// The backward pass of [`activate`]: replaces the gradient of its output in `grads` by that of
+/// `input`.
 ///
 /// # Panics
 /// If the sizes disagree.

@@ -1,8 +1,8 @@
-//! The instruction sets that a test runs, without those that the processor lacks. A kernel falls back from such a set to
-//! another one, so its test would repeat that one.
+//! The instruction sets that a test runs, without those that the processor lacks. A kernel falls
+//! back from such a set to another one, so its test would repeat that one.
 //!
-//! Each kernel is reported once: on standard error, and as a line of the file that the environment variable
-//! `PEL_TESTED_SETS` names. `./check` prints these lines after the tests.
+//! Each kernel is reported once: on standard error, and as a line of the file that the environment
+//! variable `PEL_TESTED_SETS` names. `./check` prints these lines after the tests.
 
 use super::Isa;
 use std::collections::BTreeSet;

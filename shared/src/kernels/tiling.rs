@@ -8,11 +8,13 @@ pub trait Tiled {
     const ROWS: usize;
     /// Panels of a tile, at most three.
     const PANELS: usize;
-    /// Computes `R` rows from `row` on, of the columns of `P` panels from `panel` on. It must be `#[inline(always)]`.
+    /// Computes `R` rows from `row` on, of the columns of `P` panels from `panel` on. It must be
+    /// `#[inline(always)]`.
     fn tile<const R: usize, const P: usize>(&mut self, row: usize, panel: usize);
 }
 
-/// Computes all tiles of an output; inlined into a function that is compiled for the instructions of the product.
+/// Computes all tiles of an output; inlined into a function that is compiled for the instructions
+/// of the product.
 #[inline(always)]
 pub fn for_each_tile<T: Tiled>(product: &mut T, rows: usize, cols: usize) {
     let panels = cols.div_ceil(LANES);

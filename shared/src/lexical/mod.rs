@@ -2,7 +2,8 @@
 //! TF-IDF and the majority concept of a surface form. A query is a mention's surface form, without
 //! its context.
 //!
-//! Each returns candidates in descending order of scores. A concept occurs once; ties are in concept order.
+//! Each returns candidates in descending order of scores. A concept occurs once; ties are in
+//! concept order.
 
 mod bm25;
 mod majority;

@@ -1,6 +1,8 @@
-//! Concepts that a user adds to a bundle and removes again. They are searched with those of the bundle.
+//! Concepts that a user adds to a bundle and removes again. They are searched with those of the
+//! bundle.
 //!
-//! They are few: each change builds their index and dictionary again, from vectors that are computed once.
+//! They are few: each change builds their index and dictionary again, from vectors that are
+//! computed once.
 
 use super::Linker;
 use crate::error::{Error, Result};
@@ -17,7 +19,8 @@ use crate::tokens::Encoded;
 use crate::tokens::View;
 use bytes::Bytes;
 
-/// The reason for skipping a concept whose identifier belongs to a concept of the bundle or to an added one.
+/// The reason for skipping a concept whose identifier belongs to a concept of the bundle or to an
+/// added one.
 pub const TAKEN: &str = "the id is taken by another concept";
 /// The reason for skipping a concept without identifier or name.
 pub const INCOMPLETE: &str = "a concept without id or name";
@@ -38,7 +41,8 @@ pub struct AddedConcepts {
 pub struct TokenizedConcepts {
     /// The concepts.
     pub concepts: Vec<Concept>,
-    /// The token sequences of all concepts, one concept after the other. They are encoded as entities.
+    /// The token sequences of all concepts, one concept after the other. They are encoded as
+    /// entities.
     pub rows: Vec<Encoded>,
     /// The number of sequences of each concept.
     counts: Vec<usize>,
@@ -133,8 +137,8 @@ impl AddedConcepts {
             .collect()
     }
 
-    /// Adds the mentions of their names to those of the bundle. Of overlapping names the longer one stays, and a name replaces
-    /// overlapping unknown terms.
+    /// Adds the mentions of their names to those of the bundle. Of overlapping names the longer one
+    /// stays, and a name replaces overlapping unknown terms.
     pub(super) fn detect(
         &self,
         text: &str,
@@ -233,11 +237,12 @@ impl AddedConcepts {
 }
 
 impl Linker {
-    /// Tokenizes concepts that are to be added. [`Linker::add_concepts`] takes the result with the vectors of its rows. Concepts
-    /// that cannot be added are counted in `report`.
+    /// Tokenizes concepts that are to be added. [`Linker::add_concepts`] takes the result with the
+    /// vectors of its rows. Concepts that cannot be added are counted in `report`.
     ///
     /// # Errors
-    /// If no concept can be added, a concept of the bundle is damaged, or a text cannot be tokenized.
+    /// If no concept can be added, a concept of the bundle is damaged, or a text cannot be
+    /// tokenized.
     pub fn tokenize_concepts(
         &self,
         concepts: Vec<Concept>,

@@ -1,5 +1,5 @@
-//! The candidates of mentions: those of the search and of the dictionary, ordered by scores with a weight for spelling, and
-//! those that the mentions of a text share.
+//! The candidates of mentions: those of the search and of the dictionary, ordered by scores with a
+//! weight for spelling, and those that the mentions of a text share.
 
 use super::prepared::PreparedMention;
 use super::{AddedConcepts, Link, Linker, Prepared, Queries};
@@ -17,13 +17,15 @@ const SPELLED: usize = 20;
 /// The mentions whose names a thread compares at a time.
 const CHUNK: usize = 64;
 
-/// The shortest list with shared candidates. In shorter ones they would replace better candidates of the mention itself.
+/// The shortest list with shared candidates. In shorter ones they would replace better candidates
+/// of the mention itself.
 const SHARED_FROM: usize = 8;
 
 /// The length of a list per place for a shared candidate.
 const PER_SHARED: usize = 4;
 
-/// The names of concepts, for scores of spelling. Not the whole linker: the threads of a page must not share its GPU.
+/// The names of concepts, for scores of spelling. Not the whole linker: the threads of a page must
+/// not share its GPU.
 struct SpellingScorer<'a> {
     table: &'a ConceptTable,
     added: &'a AddedConcepts,
@@ -63,8 +65,9 @@ impl Linker {
         }
     }
 
-    /// The best `k` candidates of each mention, best first, without shared candidates. The concepts named like the mention are
-    /// among them whatever their scores, as far as there are places after the best.
+    /// The best `k` candidates of each mention, best first, without shared candidates. The concepts
+    /// named like the mention are among them whatever their scores, as far as there are places
+    /// after the best.
     ///
     /// # Shapes
     /// queries `[sequences]` -> one list per mention
@@ -139,8 +142,8 @@ impl Linker {
         ordered.into_iter().flatten().collect()
     }
 
-    /// The highest possible score of a mention for cosine similarity, that with an identical text: 1, or the number of compared
-    /// tokens.
+    /// The highest possible score of a mention for cosine similarity, that with an identical text:
+    /// 1, or the number of compared tokens.
     pub(super) fn highest(&self, prepared: &Prepared, mention: &PreparedMention) -> f32 {
         match (self.scorer, mention.sequence) {
             (Scorer::SumOfMax, Some(at)) => {
@@ -150,8 +153,8 @@ impl Linker {
         }
     }
 
-    /// What spelling adds to the score of a concept; the rest is the similarity of vectors. `None` if spelling has no weight.
-    /// `mention` is a position in `prepared`.
+    /// What spelling adds to the score of a concept; the rest is the similarity of vectors. `None`
+    /// if spelling has no weight. `mention` is a position in `prepared`.
     pub fn spelling_score(
         &self,
         prepared: &Prepared,
@@ -169,12 +172,13 @@ impl Linker {
         (spelling.weight > 0.0).then(part)
     }
 
-    /// Shares candidates within a document: concepts ranked first for other mentions of the text become candidates of each
-    /// mention. A short form or a general word is often written in full elsewhere in the text.
+    /// Shares candidates within a document: concepts ranked first for other mentions of the text
+    /// become candidates of each mention. A short form or a general word is often written in full
+    /// elsewhere in the text.
     ///
-    /// With `k` of at least 8, at most a quarter of the places are for shared candidates, those with the highest scores at
-    /// their own mentions first. They get the scores of this mention, so lists stay ordered by score. None ranks before a
-    /// candidate that has a place of its own.
+    /// With `k` of at least 8, at most a quarter of the places are for shared candidates, those
+    /// with the highest scores at their own mentions first. They get the scores of this mention, so
+    /// lists stay ordered by score. None ranks before a candidate that has a place of its own.
     ///
     /// [`Linker::finish`] does this for whole texts. Call it for a text that was linked in parts.
     ///
@@ -190,7 +194,8 @@ impl Linker {
         self.share_from(prepared, 0, queries, links, k);
     }
 
-    /// As [`Linker::share_candidates`], for the mentions from `first` on, as many as there are links.
+    /// As [`Linker::share_candidates`], for the mentions from `first` on, as many as there are
+    /// links.
     pub(super) fn share_from(
         &self,
         prepared: &Prepared,

@@ -22,8 +22,8 @@ pub struct MatchedText {
     pub best_text: String,
     /// The score of that text alone, from vectors that are not quantised.
     pub best_text_score: f32,
-    /// For Sum-of-Max, the alignment of each compared token of the mention, in its order. The similarities add up to
-    /// `best_text_score`.
+    /// For Sum-of-Max, the alignment of each compared token of the mention, in its order. The
+    /// similarities add up to `best_text_score`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<TokenAlignment>,
 }
@@ -78,8 +78,8 @@ impl Linker {
 
     /// The most similar text of each candidate, and for Sum-of-Max the alignment of its tokens.
     ///
-    /// `mention` is the mention's token sequence and `own` its vectors. `vectors` are those of the texts, encoded as entities
-    /// for [`Linker::scorer`].
+    /// `mention` is the mention's token sequence and `own` its vectors. `vectors` are those of the
+    /// texts, encoded as entities for [`Linker::scorer`].
     ///
     /// # Shapes
     /// own `[1]`, vectors `[rows]`
@@ -170,7 +170,8 @@ fn score(mention: &Encodings, texts: &Encodings, row: usize) -> f32 {
     }
 }
 
-/// For each token of a mention the position of the most similar token of the text, and their dot product.
+/// For each token of a mention the position of the most similar token of the text, and their dot
+/// product.
 fn nearest<'a>(
     mention: &'a Encodings,
     texts: &'a Encodings,

@@ -9,10 +9,10 @@
 //! | encode | [`Linker::encode`] | encode and pool the tokens |
 //! | finish | [`Linker::finish`] | search, share candidates within a text, decide |
 //!
-//! Several texts are linked faster together: [`Prepared::join`] joins them, and [`Linker::finish`] returns their links text by
-//! text. A web page shows the first links early and must not block on its GPU. It calls [`Prepared::split`] with
-//! [`Encoder::batches`], then [`Encoder::steps`] and [`Linker::finish`] for each part, and [`Linker::share_candidates`] at the
-//! end.
+//! Several texts are linked faster together: [`Prepared::join`] joins them, and [`Linker::finish`]
+//! returns their links text by text. A web page shows the first links early and must not block on
+//! its GPU. It calls [`Prepared::split`] with [`Encoder::batches`], then [`Encoder::steps`] and
+//! [`Linker::finish`] for each part, and [`Linker::share_candidates`] at the end.
 
 mod added;
 mod candidates;
@@ -44,9 +44,10 @@ use candidates::is_among;
 use prepared::PreparedMention;
 use std::borrow::Cow;
 
-/// The largest lead of the best score over that of a concept named like the mention at which that concept still comes first, as
-/// a share of the highest possible score. It was measured on mentions whose best candidate has another name: 789 of notes and
-/// 8,387 of abstracts and articles. The concept of that name was right up to 0.07 behind. Further behind, "PVC" was a plastic.
+/// The largest lead of the best score over that of a concept named like the mention at which that
+/// concept still comes first, as a share of the highest possible score. It was measured on mentions
+/// whose best candidate has another name: 789 of notes and 8,387 of abstracts and articles. The
+/// concept of that name was right up to 0.07 behind. Further behind, "PVC" was a plastic.
 const NAMED_BEHIND: f32 = 0.15;
 
 /// A bundle with its encoder on a device, and the concepts that were added to it.
@@ -105,7 +106,8 @@ impl LinkOptions {
 pub struct Link {
     /// The extent of the mention, from its first fragment to its last.
     pub span: Span,
-    /// The fragments of a discontinuous mention ([`Detected::fragments`]); empty for a continuous one.
+    /// The fragments of a discontinuous mention ([`Detected::fragments`]); empty for a continuous
+    /// one.
     pub fragments: Vec<Span>,
     /// The source of the mention.
     pub origin: Origin,
@@ -113,7 +115,8 @@ pub struct Link {
     pub decision: Decision,
     /// The best candidates, best first.
     pub candidates: Vec<Candidate>,
-    /// What the NIL model adds to the best score before the comparison with the threshold; 0 without a NIL model.
+    /// What the NIL model adds to the best score before the comparison with the threshold; 0
+    /// without a NIL model.
     pub nil_offset: f32,
     /// The cross-encoder's scores of the first candidates. Empty without a reranking.
     pub ranker_scores: Vec<f32>,
@@ -131,7 +134,8 @@ impl Link {
         text::pieces(&self.span, &self.fragments)
     }
 
-    /// The lead of the best candidate over the second, in the scores that ordered them; `None` with fewer than 2 candidates.
+    /// The lead of the best candidate over the second, in the scores that ordered them; `None` with
+    /// fewer than 2 candidates.
     pub fn margin(&self) -> Option<f32> {
         match (&self.ranker_scores[..], &self.candidates[..]) {
             ([best, second, ..], _) => Some(best - second).filter(|margin| margin.is_finite()),
@@ -193,7 +197,8 @@ impl Linker {
         &self.bundle
     }
 
-    /// Sets the weight of the template in a score ([`ViewOptions::mix`](crate::tokens::ViewOptions::mix)).
+    /// Sets the weight of the template in a score
+    /// ([`ViewOptions::mix`](crate::tokens::ViewOptions::mix)).
     ///
     /// # Errors
     /// As [`ViewOptions::check_mix`](crate::tokens::ViewOptions::check_mix).
@@ -209,7 +214,8 @@ impl Linker {
         Ok(())
     }
 
-    /// Sets the weight of spelling in a score ([`ViewOptions::spelling`](crate::tokens::ViewOptions::spelling)).
+    /// Sets the weight of spelling in a score
+    /// ([`ViewOptions::spelling`](crate::tokens::ViewOptions::spelling)).
     ///
     /// # Errors
     /// As [`ViewOptions::check_spelling`](crate::tokens::ViewOptions::check_spelling).
@@ -275,7 +281,8 @@ impl Linker {
     }
 
     /// As [`Linker::prepare`], for some of a text's mentions. The reader
-    /// ([`ViewOptions::reader`](crate::tokens::ViewOptions::reader)) finds the abbreviations of the text once for all calls.
+    /// ([`ViewOptions::reader`](crate::tokens::ViewOptions::reader)) finds the abbreviations of the
+    /// text once for all calls.
     ///
     /// # Errors
     /// As [`Linker::prepare`].
@@ -322,8 +329,8 @@ impl Linker {
         named
     }
 
-    /// Whether a mention is a name of a concept, or an inflected form of one. "Seminal vesicles" can be a name of one concept
-    /// and "seminal vesicle" of another.
+    /// Whether a mention is a name of a concept, or an inflected form of one. "Seminal vesicles"
+    /// can be a name of one concept and "seminal vesicle" of another.
     fn is_named(&self, text: &str, named: &[ConceptId], concept: ConceptId) -> bool {
         let has = |concepts: &[ConceptId]| concepts.binary_search(&concept).is_ok();
         let has_form = || {
@@ -332,8 +339,8 @@ impl Linker {
         has(named) || !named.is_empty() && has_form()
     }
 
-    /// Whether an equal name has the highest possible score. A name that the dictionary normalises to the mention (plural,
-    /// hyphen, accent, case) then gets it too.
+    /// Whether an equal name has the highest possible score. A name that the dictionary normalises
+    /// to the mention (plural, hyphen, accent, case) then gets it too.
     fn names_score_highest(&self) -> bool {
         let manifest = &self.bundle.manifest;
         manifest.view.concepts != View::Template
@@ -409,9 +416,10 @@ impl Linker {
         links
     }
 
-    /// Moves the best concept named like the mention to the first place, with a score just above the best. It stays where it is
-    /// if the best candidate has the name in another form. It also stays if the best candidate leads by [`NAMED_BEHIND`] and
-    /// would be linked: an abbreviation then has another meaning in this text.
+    /// Moves the best concept named like the mention to the first place, with a score just above
+    /// the best. It stays where it is if the best candidate has the name in another form. It also
+    /// stays if the best candidate leads by [`NAMED_BEHIND`] and would be linked: an abbreviation
+    /// then has another meaning in this text.
     fn put_named_first(
         &self,
         prepared: &Prepared,
@@ -509,8 +517,8 @@ impl Linker {
         features.map_or(0.0, |features| model.offset(&features))
     }
 
-    /// Decides a link again with another threshold; `None` uses the bundle's policy. The best score of the first stage decides,
-    /// even after a reranking.
+    /// Decides a link again with another threshold; `None` uses the bundle's policy. The best score
+    /// of the first stage decides, even after a reranking.
     pub fn decide_again(&self, link: &mut Link, threshold: Option<f32>) {
         if matches!(
             link.decision,

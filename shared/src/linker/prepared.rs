@@ -61,9 +61,10 @@ impl Prepared {
         }
     }
 
-    /// Splits the mentions into one part for each group of sequences, in the order of the groups. Mentions without a sequence
-    /// belong to the first part. The mentions of a part share no candidates: call
-    /// [`Linker::share_candidates`](super::Linker::share_candidates) for the whole text.
+    /// Splits the mentions into one part for each group of sequences, in the order of the groups.
+    /// Mentions without a sequence belong to the first part. The mentions of a part share no
+    /// candidates: call [`Linker::share_candidates`](super::Linker::share_candidates) for the whole
+    /// text.
     ///
     /// # Panics
     /// If a sequence is in no group, or in two.

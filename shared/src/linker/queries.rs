@@ -1,5 +1,5 @@
-//! Encodes token sequences and searches candidates: by pooled vectors, or by Sum-of-Max among the best of such a search
-//! (T-Biencoder, eq. 5).
+//! Encodes token sequences and searches candidates: by pooled vectors, or by Sum-of-Max among the
+//! best of such a search (T-Biencoder, eq. 5).
 
 use super::{AddedConcepts, Linker, Prepared, Queries};
 use crate::bundle::names;
@@ -19,11 +19,12 @@ impl Linker {
         self.scorer
     }
 
-    /// Sets which vectors are compared. With another scorer than the bundle's, the NIL policy becomes the default one: its
-    /// threshold does not hold for other scores.
+    /// Sets which vectors are compared. With another scorer than the bundle's, the NIL policy
+    /// becomes the default one: its threshold does not hold for other scores.
     ///
     /// # Errors
-    /// If the bundle has no token vectors for Sum-of-Max, or concepts were added, which may have none.
+    /// If the bundle has no token vectors for Sum-of-Max, or concepts were added, which may have
+    /// none.
     pub fn set_scorer(&mut self, scorer: Scorer) -> Result<()> {
         if self.added.concepts().len() > 0 {
             return Err(Error::input(
@@ -42,7 +43,8 @@ impl Linker {
         }
         self.scorer = scorer;
         if let Some(options) = self.bundle.manifest.index.hnsw {
-            // A concept has several rows. With a smaller list the search would be repeated until it has enough concepts.
+            // A concept has several rows. With a smaller list the search would be repeated until it
+            // has enough concepts.
             let least = if scorer == Scorer::SumOfMax {
                 2 * FIRST_PASS
             } else {
@@ -55,8 +57,8 @@ impl Linker {
         Ok(())
     }
 
-    /// Encodes the sequences of mentions. After each step `tick` gets the number of sequences that the step encoded. Its error
-    /// stops the work.
+    /// Encodes the sequences of mentions. After each step `tick` gets the number of sequences that
+    /// the step encoded. Its error stops the work.
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`](crate::model::encode::Encoder::encode_batches).
@@ -79,7 +81,8 @@ impl Linker {
     /// The best `k` concepts of each sequence, best first, ties in concept order.
     ///
     /// # Panics
-    /// If the number of queries is not that of the sequences, or they were encoded for another scorer.
+    /// If the number of queries is not that of the sequences, or they were encoded for another
+    /// scorer.
     pub fn search(&self, sequences: usize, queries: &Queries, k: usize) -> Vec<Vec<Candidate>> {
         let (pooled, dim) = (&queries.pooled, self.bundle.index.info().dim);
         assert_eq!(
@@ -132,8 +135,8 @@ impl Linker {
         scored
     }
 
-    /// As [`Linker::search`], but over every row of the bundle, without a first pass, a graph or added concepts: its ground
-    /// truth.
+    /// As [`Linker::search`], but over every row of the bundle, without a first pass, a graph or
+    /// added concepts: its ground truth.
     ///
     /// # Panics
     /// As [`Linker::search`].

@@ -1,5 +1,5 @@
-//! The second stage: a cross-encoder orders the first candidates of each mention. NIL was decided before, by the scores of the
-//! first stage.
+//! The second stage: a cross-encoder orders the first candidates of each mention. NIL was decided
+//! before, by the scores of the first stage.
 
 use super::{Link, Linker};
 use crate::error::Result;
@@ -10,8 +10,8 @@ use crate::text::text_of;
 use std::borrow::Cow;
 
 impl Linker {
-    /// Pairs each mention of a text with its first `k` candidates. A mention with one candidate has no pair. A candidate without
-    /// a readable name is ordered last.
+    /// Pairs each mention of a text with its first `k` candidates. A mention with one candidate has
+    /// no pair. A candidate without a readable name is ordered last.
     ///
     /// # Errors
     /// If a concept is damaged, or a text cannot be tokenized.
@@ -36,7 +36,8 @@ impl Linker {
         Ok(pairs)
     }
 
-    /// Orders the candidates of links by the pairs' scores. A linked mention is then linked to the first of them.
+    /// Orders the candidates of links by the pairs' scores. A linked mention is then linked to the
+    /// first of them.
     ///
     /// # Panics
     /// If the links or the scores are not those of the pairs.

@@ -1,4 +1,5 @@
-//! Adversarial examples: the Fast Gradient Sign Method on an entity's input embeddings (PEL, section 4.2).
+//! Adversarial examples: the Fast Gradient Sign Method on an entity's input embeddings (PEL,
+//! section 4.2).
 
 use burn::tensor::Tensor;
 
@@ -11,11 +12,12 @@ pub enum Towards {
     Lower,
 }
 
-/// The perturbation of the input embeddings z of each pair's entity: `±ε sign(∇z s(m, e))`. An entity in several pairs has
-/// one for each. The result is a constant on a device without gradients.
+/// The perturbation of the input embeddings z of each pair's entity: `±ε sign(∇z s(m, e))`. An
+/// entity in several pairs has one for each. The result is a constant on a device without
+/// gradients.
 ///
-/// `scores` computes the similarity of each pair from its embeddings. Its weights should be frozen; see
-/// [`burn::module::Module::no_grad`].
+/// `scores` computes the similarity of each pair from its embeddings. Its weights should be frozen;
+/// see [`burn::module::Module::no_grad`].
 ///
 /// # Shapes
 /// z `[pairs, seq, hidden]`, scores and towards `[pairs]` -> `[pairs, seq, hidden]`
@@ -29,7 +31,8 @@ pub fn fgsm(
     scores: impl FnOnce(Tensor<3>) -> Tensor<1>,
 ) -> Tensor<3> {
     let z = z.detach().require_grad();
-    // A pair's similarity depends only on its own embeddings, so the gradient of the sum has each pair's gradient.
+    // A pair's similarity depends only on its own embeddings, so the gradient of the sum has each
+    // pair's gradient.
     let gradients = scores(z.clone()).sum().backward();
     let Some(gradient) = z.grad(&gradients) else {
         return z.inner().zeros_like();

@@ -1,8 +1,8 @@
-//! The losses, from the scores of a batch: cross-entropy, the proxy-based loss (PEL, section 4.1), distillation (BLINK, section 4.3)
-//! and the multi-similarity loss of self-alignment.
+//! The losses, from the scores of a batch: cross-entropy, the proxy-based loss (PEL, section 4.1),
+//! distillation (BLINK, section 4.3) and the multi-similarity loss of self-alignment.
 //!
-//! Each is unreduced, with one value for each row; the caller takes the mean. All are numerically stable: exponents are
-//! relative to the row's largest.
+//! Each is unreduced, with one value for each row; the caller takes the mean. All are numerically
+//! stable: exponents are relative to the row's largest.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -44,8 +44,8 @@ pub struct MultiSimilarity {
     pub beta: f64,
     /// λ: the similarity at which neither has an effect.
     pub base: f64,
-    /// The mining margin: a pair counts if it is in a triplet whose positive is not more similar than its negative by this
-    /// margin.
+    /// The mining margin: a pair counts if it is in a triplet whose positive is not more similar
+    /// than its negative by this margin.
     pub margin: f64,
 }
 
@@ -78,7 +78,8 @@ pub fn cross_entropy(scores: Tensor<2>, targets: &Targets) -> Tensor<1> {
     (all - positive(scores, targets)).reshape([mentions])
 }
 
-/// The proxy-based loss (PEL, eq. 3): `log(1 + exp(-α(s(m, e+) - δ))) + log(1 + Σ exp(α(s(m, e-) + δ)))` over P-.
+/// The proxy-based loss (PEL, eq. 3): `log(1 + exp(-α(s(m, e+) - δ))) + log(1 + Σ exp(α(s(m, e-) +
+/// δ)))` over P-.
 ///
 /// # Shapes
 /// scores `[mentions, entities]` -> `[mentions]`
@@ -90,11 +91,13 @@ pub fn proxy(scores: Tensor<2>, targets: &Targets, options: Proxy) -> Tensor<1> 
     log_one_plus(positive, &one) + log_one_plus(negative, &targets.negative)
 }
 
-/// Distillation (BLINK, eq. 7 and 8): the cross-entropy `-Σ σ(z_t; T) log σ(z_s; T)` of the student's tempered softmax under the
-/// teacher's, over the unmasked entities. As in the paper, without a factor T².
+/// Distillation (BLINK, eq. 7 and 8): the cross-entropy `-Σ σ(z_t; T) log σ(z_s; T)` of the
+/// student's tempered softmax under the teacher's, over the unmasked entities. As in the paper,
+/// without a factor T².
 ///
 /// # Shapes
-/// both scores and the mask (1 = unmasked; at least one in each row) `[mentions, entities]` -> `[mentions]`
+/// both scores and the mask (1 = unmasked; at least one in each row) `[mentions, entities]` ->
+/// `[mentions]`
 pub fn distillation(
     student: Tensor<2>,
     teacher: Tensor<2>,
@@ -116,9 +119,9 @@ fn log_softmax(scores: Tensor<2>, taking_part: &Tensor<2>) -> Tensor<2> {
     shifted - sum.log()
 }
 
-/// The multi-similarity loss (Wang et al., 2019) over triplets that violate the margin, as in SapBERT: `1/α log(1 + Σ
-/// exp(-α(s - base))) + 1/β log(1 + Σ exp(β(s - base)))` over a row's positives and its negatives. A row without such a
-/// triplet has loss 0.
+/// The multi-similarity loss (Wang et al., 2019) over triplets that violate the margin, as in
+/// SapBERT: `1/α log(1 + Σ exp(-α(s - base))) + 1/β log(1 + Σ exp(β(s - base)))` over a row's
+/// positives and its negatives. A row without such a triplet has loss 0.
 ///
 /// # Shapes
 /// scores, positives and negatives `[anchors, others]` (1 = a pair) -> `[anchors]`
@@ -305,7 +308,8 @@ mod tests {
         let device = Device::flex();
         let tensor = |values: [[f32; 3]; 2]| Tensor::<2>::from_floats(values, &device);
         let (positives, negatives) = (tensor([[1.0, 0.0, 0.0]; 2]), tensor([[0.0, 1.0, 1.0]; 2]));
-        // First row: 0.9 is nearer than 0.1 and 0.2 by more than 0.2. Second row: the triplet with 0.8 violates the margin.
+        // First row: 0.9 is nearer than 0.1 and 0.2 by more than 0.2. Second row: the triplet with
+        // 0.8 violates the margin.
         let scores = tensor([[0.9, 0.1, 0.2], [0.9, 0.8, 0.2]]);
         let options = MultiSimilarity {
             alpha: 2.0,

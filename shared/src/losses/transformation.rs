@@ -1,7 +1,9 @@
-//! The learned transformation (T-Biencoder, section 3.3): the adversarial shift of an encoder's hidden states within a ball.
+//! The learned transformation (T-Biencoder, section 3.3): the adversarial shift of an encoder's
+//! hidden states within a ball.
 //!
-//! `Z' = Z + A Z` at the output of layer K (eq. 8), with one matrix for all tokens and examples of a side and `‖A‖ ≤ ε` (eq. 10).
-//! The matrix persists between steps and ascends the gradient of L'. Inference does not use it.
+//! `Z' = Z + A Z` at the output of layer K (eq. 8), with one matrix for all tokens and examples of
+//! a side and `‖A‖ ≤ ε` (eq. 10). The matrix persists between steps and ascends the gradient of L'.
+//! Inference does not use it.
 
 use crate::error::{Context, Error, Result};
 use crate::model::encode::floats;
@@ -45,8 +47,8 @@ pub fn transform(z: Tensor<3>, a: Tensor<2>) -> Tensor<3> {
 }
 
 impl Ball {
-    /// One step of projected gradient ascent: the step of this length with the steepest ascent in the norm, then the
-    /// projection onto the ball. A zero gradient changes nothing.
+    /// One step of projected gradient ascent: the step of this length with the steepest ascent in
+    /// the norm, then the projection onto the ball. A zero gradient changes nothing.
     ///
     /// `None` if the gradient has values that are not finite.
     ///
@@ -117,8 +119,9 @@ fn frobenius(a: &Tensor<2>) -> Result<f64> {
 /// Squarings of `AᵀA`.
 const SQUARINGS: i32 = 6;
 
-/// An upper bound of the largest singular value σ: `‖(AᵀA)^64‖_F^(1/128)`, at most `n^(1/256)` σ (1.024 σ for 384 columns). A
-/// matrix scaled by it is inside the ball, which a lower bound would not ensure.
+/// An upper bound of the largest singular value σ: `‖(AᵀA)^64‖_F^(1/128)`, at most `n^(1/256)` σ
+/// (1.024 σ for 384 columns). A matrix scaled by it is inside the ball, which a lower bound would
+/// not ensure.
 fn spectral(a: &Tensor<2>) -> Result<f64> {
     let whole = frobenius(a)?;
     if whole == 0.0 || !whole.is_finite() {
@@ -146,8 +149,8 @@ fn spectral(a: &Tensor<2>) -> Result<f64> {
 /// Steps of the Newton-Schulz iteration.
 const NEWTON: usize = 30;
 
-/// The orthogonal factor of a matrix of Frobenius norm 1, all of whose singular values are 1 (those near 0 stay small): the
-/// direction of steepest ascent in the spectral norm.
+/// The orthogonal factor of a matrix of Frobenius norm 1, all of whose singular values are 1 (those
+/// near 0 stay small): the direction of steepest ascent in the spectral norm.
 fn orthogonal(unit: Tensor<2>) -> Tensor<2> {
     let mut x = unit;
     for _ in 0..NEWTON {
@@ -210,7 +213,8 @@ mod tests {
                 "{kind:?}"
             );
         }
-        // The squares of these values are too small for a float: the other norm, of which they are a quarter, bounds the largest singular value.
+        // The squares of these values are too small for a float: the other norm, of which they are
+        // a quarter, bounds the largest singular value.
         let small = Tensor::<2>::eye(16, &device) * 1e-12;
         let found = norm(&small, Norm::Spectral).expect("the device works");
         assert!((1e-12 - 1e-16..=4.001e-12).contains(&found), "{found}");

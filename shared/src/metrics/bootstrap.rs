@@ -86,8 +86,8 @@ fn bootstrap_macro(
 
 /// The pooled (micro-averaged) proportion of hits, with its 95 % bootstrap interval.
 ///
-/// Each hit comes with its document. Documents are drawn as a whole (cluster bootstrap), because their
-/// mentions are correlated. The same seed gives the same interval.
+/// Each hit comes with its document. Documents are drawn as a whole (cluster bootstrap), because
+/// their mentions are correlated. The same seed gives the same interval.
 pub fn pooled_with_interval(
     hits: impl IntoIterator<Item = (usize, bool)>,
     resamples: usize,

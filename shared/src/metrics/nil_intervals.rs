@@ -18,7 +18,8 @@ pub struct NilIntervals {
     pub au_pr: Option<Interval>,
 }
 
-/// Computes the intervals by resampling documents, as [`pooled_with_interval`](super::pooled_with_interval) does.
+/// Computes the intervals by resampling documents, as
+/// [`pooled_with_interval`](super::pooled_with_interval) does.
 ///
 /// Each mention comes with the number of its document. The threshold is fixed: the intervals do not
 /// include the variance of its calibration.

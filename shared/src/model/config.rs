@@ -5,7 +5,8 @@ pub use crate::kernels::rows::Activation;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The limits of a configuration: ten times any BERT, and small enough that no size computed from it overflows.
+/// The limits of a configuration: ten times any BERT, and small enough that no size computed from
+/// it overflows.
 const MOST_WORDS: usize = 1 << 24;
 const MOST_WIDTH: usize = 1 << 20;
 const MOST_LAYERS: usize = 1 << 10;

@@ -1,5 +1,5 @@
-//! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity as one sequence and computes one
-//! score.
+//! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity as one
+//! sequence and computes one score.
 //!
 //! It is a tower whose projection has one output: W of BLINK's eq. 6.
 
@@ -32,7 +32,8 @@ impl Ranker {
     /// Builds the cross-encoder on a device.
     ///
     /// # Errors
-    /// If its files do not fit together, its projection has more than one output, or the longest pair exceeds its positions.
+    /// If its files do not fit together, its projection has more than one output, or the longest
+    /// pair exceeds its positions.
     pub fn new(
         tower: TowerBytes<'_>,
         tokenizer: &[u8],
@@ -115,8 +116,8 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Adds a mention with its candidates. A candidate that is `None` has no readable text and makes no pair. A mention that is
-    /// `None` normalises to nothing and has no scores.
+    /// Adds a mention with its candidates. A candidate that is `None` has no readable text and
+    /// makes no pair. A mention that is `None` normalises to nothing and has no scores.
     pub fn add<E: Borrow<Encoded>>(
         &mut self,
         mention: Option<&Encoded>,
@@ -154,8 +155,8 @@ impl Pairs {
     }
 }
 
-/// Sorts the first `scores.len()` candidates by descending score. The sort is stable, and the other candidates keep their
-/// positions.
+/// Sorts the first `scores.len()` candidates by descending score. The sort is stable, and the other
+/// candidates keep their positions.
 pub fn reorder<T: Clone>(candidates: &mut [T], scores: &[f32]) {
     let count = scores.len().min(candidates.len());
     let mut order: Vec<usize> = (0..count).collect();

@@ -1,4 +1,5 @@
-//! The description of a transformer layer for both engines: names and shapes of its tensors, and its options.
+//! The description of a transformer layer for both engines: names and shapes of its tensors, and
+//! its options.
 
 use crate::error::Result;
 use crate::kernels::matrix::Matrix;
@@ -52,8 +53,8 @@ impl LinearPart {
 /// How many linear parts a layer has.
 pub const LINEARS: usize = 6;
 
-/// The linear parts in the order in which engines hold them: query, key, value, attention output, and the two of the
-/// feed-forward sublayer.
+/// The linear parts in the order in which engines hold them: query, key, value, attention output,
+/// and the two of the feed-forward sublayer.
 pub const LINEAR_PARTS: [LinearPart; LINEARS] = [
     LinearPart::new("attention.self.query", Width::Hidden, Width::Hidden),
     LinearPart::new("attention.self.key", Width::Hidden, Width::Hidden),
@@ -108,7 +109,8 @@ pub enum Precision {
     F32,
     /// bfloat16: eight bits of precision, summed in f32.
     Bf16,
-    /// Half floats for GPUs: eleven bits of precision, at most 65,504. Gradients need a loss scale ([`Precision::needs_scale`]).
+    /// Half floats for GPUs: eleven bits of precision, at most 65,504. Gradients need a loss scale
+    /// ([`Precision::needs_scale`]).
     F16,
 }
 

@@ -40,7 +40,8 @@ pub struct NilFeatures {
 
 /// The weights of the features, in units of the score.
 ///
-/// Manifests of formats 3 and 4 name the fields `brief`, `overlap`, `named`, `direction` and `base`.
+/// Manifests of formats 3 and 4 name the fields `brief`, `overlap`, `named`, `direction` and
+/// `base`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NilModel {

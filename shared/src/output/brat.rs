@@ -5,8 +5,9 @@ use crate::clean::{breaks_line, field};
 use crate::text::{Offsets, Span};
 use std::fmt::Write;
 
-/// The annotations of a note. Offsets are code points. A mention has one fragment for each of its fragments and lines: BRAT
-/// refuses a fragment with a line end. `before` mentions of the note were written before these.
+/// The annotations of a note. Offsets are code points. A mention has one fragment for each of its
+/// fragments and lines: BRAT refuses a fragment with a line end. `before` mentions of the note were
+/// written before these.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> String {
     let mut out = String::new();
     for (at, record) in note.records.iter().enumerate() {
@@ -57,7 +58,8 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
     out
 }
 
-/// The fragments of a mention, split at line ends, tabs and control characters. White space beside these is left out.
+/// The fragments of a mention, split at line ends, tabs and control characters. White space beside
+/// these is left out.
 fn in_lines(text: &str, pieces: &[Span]) -> Vec<Span> {
     let mut fragments = Vec::new();
     for piece in pieces {

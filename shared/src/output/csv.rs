@@ -26,9 +26,9 @@ pub(super) fn head() -> String {
     format!("{}\r\n", HEAD.join(","))
 }
 
-/// The rows of a note. Offsets are code points. Fragments are written as in BRAT (`7 11;27 35`), cross-references with `|`
-/// between them. The decision of a NIL mention is its reason. Its best candidate is left out, because a reader of the table
-/// would take it for the answer.
+/// The rows of a note. Offsets are code points. Fragments are written as in BRAT (`7 11;27 35`),
+/// cross-references with `|` between them. The decision of a NIL mention is its reason. Its best
+/// candidate is left out, because a reader of the table would take it for the answer.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
     let mut table = csv::WriterBuilder::new()

@@ -13,7 +13,8 @@ use std::fmt;
 
 /// The rows of a page's table, and the marks of its note.
 ///
-/// The page begins with the number of records and the marked note, so it is written after all records are known.
+/// The page begins with the number of records and the marked note, so it is written after all
+/// records are known.
 #[derive(Default)]
 pub(super) struct PageRows {
     html: String,

@@ -48,7 +48,8 @@ pub enum Form {
 pub struct Record {
     /// The extent of the mention, from its first fragment to its last.
     pub span: Span,
-    /// The fragments of a discontinuous mention in the order of the text; empty for a continuous one.
+    /// The fragments of a discontinuous mention in the order of the text; empty for a continuous
+    /// one.
     pub fragments: Vec<Span>,
     /// The source of the mention.
     pub origin: Origin,
@@ -58,7 +59,8 @@ pub struct Record {
     pub decision: std::result::Result<Named, NilReason>,
     /// The best candidates, best first.
     pub candidates: Vec<Named>,
-    /// What the NIL model added to the best score before the comparison with the threshold; 0 without a NIL model.
+    /// What the NIL model added to the best score before the comparison with the threshold; 0
+    /// without a NIL model.
     pub nil_offset: f32,
     /// What the encoder's window truncated.
     pub cut: Cut,
@@ -70,8 +72,9 @@ impl Record {
         text::pieces(&self.span, &self.fragments)
     }
 
-    /// Removes the cross-references of its concepts without one of these prefixes, such as `ICD10CM` or `SNOMED`. Case is
-    /// ignored. `ICD10:` with the colon selects that vocabulary alone.
+    /// Removes the cross-references of its concepts without one of these prefixes, such as
+    /// `ICD10CM` or `SNOMED`. Case is ignored. `ICD10:` with the colon selects that vocabulary
+    /// alone.
     pub fn keep_xrefs(&mut self, prefixes: &[String]) {
         self.decision
             .iter_mut()

@@ -5,10 +5,11 @@ use crate::error::Result;
 use crate::linker::Linker;
 use crate::text::Offsets;
 
-/// Writes a note in a format: [`NoteWriter::head`], then [`NoteWriter::part`] for each part of its records, then
-/// [`NoteWriter::tail`].
+/// Writes a note in a format: [`NoteWriter::head`], then [`NoteWriter::part`] for each part of its
+/// records, then [`NoteWriter::tail`].
 ///
-/// An HTML page shows the marked text before its table, so [`NoteWriter::tail`] writes the whole page.
+/// An HTML page shows the marked text before its table, so [`NoteWriter::tail`] writes the whole
+/// page.
 pub struct NoteWriter<'a> {
     form: Form,
     name: &'a str,

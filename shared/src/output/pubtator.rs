@@ -5,9 +5,10 @@ use crate::clean::field;
 use crate::text::Offsets;
 use std::fmt::Write;
 
-/// The title, which is the first line of the note, and the abstract, which is the rest. Offsets are code points of both, joined
-/// by one character. Line ends, tabs and control characters become spaces, so that offsets stay. The concept of a NIL mention
-/// is `-`. PubTator has no fragments: a discontinuous mention is written as its whole extent.
+/// The title, which is the first line of the note, and the abstract, which is the rest. Offsets are
+/// code points of both, joined by one character. Line ends, tabs and control characters become
+/// spaces, so that offsets stay. The concept of a NIL mention is `-`. PubTator has no fragments: a
+/// discontinuous mention is written as its whole extent.
 pub(super) fn head(note: &Note<'_>) -> String {
     let name = name(note);
     // The separator counts as one character, so the first of "\r\n" stays, as a space.

@@ -1,5 +1,5 @@
-//! Repairs the checksums of mutated files. An attacker can compute them too, and with wrong checksums a fuzzer would reach no
-//! other code.
+//! Repairs the checksums of mutated files. An attacker can compute them too, and with wrong
+//! checksums a fuzzer would reach no other code.
 
 use bytes::Bytes;
 use pel_shared::bundle::{Manifest, names};
@@ -24,8 +24,8 @@ pub fn header_range(file: &[u8]) -> Option<std::ops::Range<usize>> {
     Some(range)
 }
 
-/// Repairs the checksums of a container's sections and header, zeroes the gaps and removes trailing bytes. Other files are
-/// left unchanged.
+/// Repairs the checksums of a container's sections and header, zeroes the gaps and removes trailing
+/// bytes. Other files are left unchanged.
 pub fn fix_container(file: &mut Vec<u8>) {
     let Some(range) = header_range(file) else {
         return;

@@ -1,9 +1,9 @@
 //! The fuzz targets: one function per reader of untrusted bytes.
 //!
-//! A target takes any bytes and panics if a property fails: no panic in readers, written data reads back equal, spans end on
-//! character boundaries. `tests/fuzz` has a libFuzzer program per target. The test `replay` runs each target on the seeds in
-//! `seeds/NAME` and on mutated copies with a stable compiler. `cargo run -p pel-fuzzed --example seeds` writes the binary
-//! seeds.
+//! A target takes any bytes and panics if a property fails: no panic in readers, written data reads
+//! back equal, spans end on character boundaries. `tests/fuzz` has a libFuzzer program per target.
+//! The test `replay` runs each target on the seeds in `seeds/NAME` and on mutated copies with a
+//! stable compiler. `cargo run -p pel-fuzzed --example seeds` writes the binary seeds.
 
 mod artifacts;
 mod checksums;

@@ -1,6 +1,7 @@
 //! Mutations of a bundle's files that a fuzzer reaches by changing few bytes.
 //!
-//! Each takes 8 bytes: file, kind, position (3 bytes) and value (3 bytes). A rest of fewer than 8 bytes is ignored.
+//! Each takes 8 bytes: file, kind, position (3 bytes) and value (3 bytes). A rest of fewer than 8
+//! bytes is ignored.
 
 use crate::checksums;
 use bytes::Bytes;

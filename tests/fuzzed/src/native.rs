@@ -1,4 +1,5 @@
-//! Targets: readers of the command line. Their input is written to a file first, in memory if possible.
+//! Targets: readers of the command line. Their input is written to a file first, in memory if
+//! possible.
 
 use crate::artifacts::{TEXT, check_spans};
 use crate::seeds;

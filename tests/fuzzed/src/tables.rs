@@ -104,7 +104,8 @@ pub fn obo(data: &[u8]) {
     }
 }
 
-/// A delimited table. Bits of the first byte: 0 for tabs, 2 for skipping bad rows, 4 and 5 for the quoting.
+/// A delimited table. Bits of the first byte: 0 for tabs, 2 for skipping bad rows, 4 and 5 for the
+/// quoting.
 pub fn delimited(data: &[u8]) {
     let Some((how, table)) = data.split_first() else {
         return;

@@ -19,7 +19,8 @@ use pel_shared::error::{Error, Result};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The median time of a run in milliseconds, and the number of runs: at least three, for at least `seconds`, after one to warm up.
+/// The median time of a run in milliseconds, and the number of runs: at least three, for at least
+/// `seconds`, after one to warm up.
 pub(crate) fn timed(seconds: f64, mut run: impl FnMut() -> Result<()>) -> Result<(f64, usize)> {
     run()?;
     let (mut times, end) = (

@@ -1,4 +1,5 @@
-//! A folder of notes: the time of `pel link`, compared with the time of encoding its mentions at the measured throughput.
+//! A folder of notes: the time of `pel link`, compared with the time of encoding its mentions at
+//! the measured throughput.
 
 use super::encode::EncodeRow;
 use super::start;

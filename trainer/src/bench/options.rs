@@ -12,13 +12,15 @@ pub struct Options {
     /// Also measure the encoder of this bundle, for example the same one in int8
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) int8_bundle: Option<PathBuf>,
-    /// Also measure this ranker, the model of `pel train --stage rank`: 16 pairs of 128 tokens, a mention with its candidates
+    /// Also measure this ranker, the model of `pel train --stage rank`: 16 pairs of 128 tokens, a
+    /// mention with its candidates
     #[arg(long, value_name = "MODEL")]
     pub(crate) ranker: Option<PathBuf>,
     /// Read the token ids of the pairs from a file (raw little-endian u32)
     #[arg(long, value_name = "FILE", requires = "ranker")]
     pub(crate) pairs_from: Option<PathBuf>,
-    /// Vectors to search: the bundle's own, then means of two of them [default: the bundle's number]
+    /// Vectors to search: the bundle's own, then means of two of them [default: the bundle's
+    /// number]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub(crate) rows: Option<u32>,
     /// Neighbours of an exact search
@@ -51,10 +53,12 @@ pub struct Options {
     /// Write the searched vectors to a file (raw little-endian f32)
     #[arg(long, value_name = "FILE")]
     pub(crate) export_vectors: Option<PathBuf>,
-    /// Write the rows that each kind of search found, a file for each (raw little-endian u32, k for each query)
+    /// Write the rows that each kind of search found, a file for each (raw little-endian u32, k for
+    /// each query)
     #[arg(long, value_name = "FOLDER")]
     pub(crate) export_found: Option<PathBuf>,
-    /// Also measure training: forward and backward of 16 texts of 64 tokens, and whole steps of 16 pairs
+    /// Also measure training: forward and backward of 16 texts of 64 tokens, and whole steps of 16
+    /// pairs
     #[arg(long)]
     pub(crate) train: bool,
     /// Also measure each kernel with each instruction set of this processor

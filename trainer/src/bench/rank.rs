@@ -30,7 +30,8 @@ pub(crate) struct RankRow {
     pub scores: Vec<f32>,
 }
 
-/// Measures a ranker in its own precision; on the CPU also in int8, and in bfloat16 if the CPU has instructions for it.
+/// Measures a ranker in its own precision; on the CPU also in int8, and in bfloat16 if the CPU has
+/// instructions for it.
 pub(crate) fn rank(options: &Options, device: &OpenDevice) -> Result<Vec<RankRow>> {
     let Some(folder) = &options.ranker else {
         return Ok(Vec::new());
@@ -83,7 +84,8 @@ fn row(options: &Options, precision: &str, ranker: &Ranker, pairs: &[Encoded]) -
     })
 }
 
-/// A copy of a ranker's folder with int8 weights. It is a file, so that weights are aligned to cache lines as in a bundle.
+/// A copy of a ranker's folder with int8 weights. It is a file, so that weights are aligned to
+/// cache lines as in a bundle.
 fn quantised(folder: &Path, config: &BertConfig) -> Result<TempDir> {
     let copy = tempfile::tempdir()
         .map_err(|cause| Error::io("making a folder for an int8 ranker").caused_by(cause))?;

@@ -124,7 +124,8 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
     Ok(found)
 }
 
-/// Measures the bundle's index as `pel link` searches it: by concepts, with its graph if it has one, and its mix of views.
+/// Measures the bundle's index as `pel link` searches it: by concepts, with its graph if it has
+/// one, and its mix of views.
 fn own(options: &Options, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<()> {
     let mix = bundle.manifest.view.mix;
     let against = Against::own(&bundle.index, options.queries, mix)?;

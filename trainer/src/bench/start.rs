@@ -13,7 +13,8 @@ use std::time::Instant;
 const NOTE: &str =
     "Known hypertension. Presents with chest pain and shortness of breath since this morning.";
 
-/// The median time of five runs of `pel link` on a short note, in milliseconds, and the peak memory in bytes.
+/// The median time of five runs of `pel link` on a short note, in milliseconds, and the peak memory
+/// in bytes.
 pub(crate) fn cold_start(options: &Options) -> Result<(f64, Option<u64>)> {
     let note = tempfile::Builder::new()
         .suffix(".txt")
@@ -29,7 +30,8 @@ pub(crate) fn cold_start(options: &Options) -> Result<(f64, Option<u64>)> {
     Ok((median(&mut times), peak))
 }
 
-/// One run of `pel link` with more arguments: its time in milliseconds and its peak memory in bytes.
+/// One run of `pel link` with more arguments: its time in milliseconds and its peak memory in
+/// bytes.
 pub(super) fn link(bundle: &Path, arguments: &[&OsStr]) -> Result<(f64, Option<u64>)> {
     interrupt::check()?;
     let program = std::env::current_exe().map_err(failed)?;

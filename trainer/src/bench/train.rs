@@ -31,7 +31,8 @@ const SCALE: f64 = 20.0;
 pub(crate) enum TrainKind {
     /// Forward and backward of one batch through the mention tower, without the optimiser.
     Backward,
-    /// A step over mentions and as many entities: in-batch cross-entropy, gradients, clipping, AdamW.
+    /// A step over mentions and as many entities: in-batch cross-entropy, gradients, clipping,
+    /// AdamW.
     Step,
 }
 
@@ -148,7 +149,8 @@ impl TrainBench<'_> {
         })
     }
 
-    /// Loss: cross-entropy of the scaled cosines of each mention with all entities of the batch, no dropout.
+    /// Loss: cross-entropy of the scaled cosines of each mention with all entities of the batch, no
+    /// dropout.
     fn step(&mut self, precision: Precision) -> Result<()> {
         let device = self.device.clone().autodiff();
         let mut towers = BiEncoder::new(self.tower(&device)?, None)?;
@@ -239,7 +241,8 @@ impl TrainBench<'_> {
         Ok(())
     }
 
-    /// Floating-point operations, two for each multiply-add: linear layers and attention forward, and twice as many backward.
+    /// Floating-point operations, two for each multiply-add: linear layers and attention forward,
+    /// and twice as many backward.
     fn operations(&self, sequences: usize, seq: usize) -> f64 {
         let BertConfig {
             hidden_size,

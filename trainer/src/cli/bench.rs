@@ -28,7 +28,8 @@ pub struct BenchArgs {
 /// Runs `pel bench`.
 ///
 /// # Errors
-/// If the bundle or the ranker cannot be read, the device fails or a file cannot be read or written.
+/// If the bundle or the ranker cannot be read, the device fails or a file cannot be read or
+/// written.
 pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let options = &args.options;
     if options.k == 0 || options.hnsw_k == 0 || options.queries == 0 {

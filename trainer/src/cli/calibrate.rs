@@ -30,15 +30,16 @@ pub struct CalibrateArgs {
     /// Corpus folder with documents.jsonl and one mentions.SPLIT.jsonl per split
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     corpus: Option<PathBuf>,
-    /// Copy threshold, curve, mix and spelling weight from a bundle with the same views and similarity, and choose nothing
+    /// Copy threshold, curve, mix and spelling weight from a bundle with the same views and
+    /// similarity, and choose nothing
     #[arg(long, value_name = "BUNDLE",
         conflicts_with_all = ["corpus", "split", "nil", "every", "precision", "curve", "out", "by", "mix", "spelling", "dry_run"])]
     from: Option<PathBuf>,
     /// Split to choose on
     #[arg(long, default_value = "dev")]
     split: String,
-    /// Choose the threshold with the most links at this link precision, from 0 to 1, instead of the best NIL F1. It must link at
-    /// least 5 % of the linkable mentions
+    /// Choose the threshold with the most links at this link precision, from 0 to 1, instead of the
+    /// best NIL F1. It must link at least 5 % of the linkable mentions
     #[arg(long, value_name = "SHARE", value_parser = share)]
     precision: Option<f64>,
     /// NIL mentions to include besides linkable ones
@@ -50,14 +51,17 @@ pub struct CalibrateArgs {
     /// Write the choice and its metrics to this file as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Value compared with the threshold [default: nil-model if the split has 1,000 mentions of each class, else score]
+    /// Value compared with the threshold [default: nil-model if the split has 1,000 mentions of
+    /// each class, else score]
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// First choose the template's weight in a concept's score by recall@1, for bundles with both views
+    /// First choose the template's weight in a concept's score by recall@1, for bundles with both
+    /// views
     #[arg(long)]
     mix: bool,
-    /// First choose the weight of spelling overlap in the score: the largest that lowers recall@1 by at most 0.5 points. It helps
-    /// for concepts not in training, which are rare in a calibration split. For cosine bundles
+    /// First choose the weight of spelling overlap in the score: the largest that lowers recall@1
+    /// by at most 0.5 points. It helps for concepts not in training, which are rare in a
+    /// calibration split. For cosine bundles
     #[arg(long)]
     spelling: bool,
     /// Use every N-th mention only; a text then has fewer mentions that share candidates
@@ -73,8 +77,9 @@ pub struct CalibrateArgs {
 enum By {
     /// The best score, as in the papers
     Score,
-    /// The best score plus a fitted offset from further features: margin to the second, mention under 5 characters, spelling
-    /// overlap, exact name, and the mention's vector if there are 20 mentions of each class per dimension
+    /// The best score plus a fitted offset from further features: margin to the second, mention
+    /// under 5 characters, spelling overlap, exact name, and the mention's vector if there are 20
+    /// mentions of each class per dimension
     #[value(alias = "lifted-score")]
     NilModel,
 }
@@ -91,8 +96,8 @@ fn share(text: &str) -> std::result::Result<f64, String> {
 /// Runs `pel calibrate`.
 ///
 /// # Errors
-/// If the bundle or corpus cannot be read, the split has no NIL mention, no threshold reaches the precision, or an output
-/// cannot be written.
+/// If the bundle or corpus cannot be read, the split has no NIL mention, no threshold reaches the
+/// precision, or an output cannot be written.
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let corpus = match (&args.from, &args.corpus) {
         (Some(from), _) => return take_over(from, &args.bundle, json),

@@ -1,4 +1,5 @@
-//! `pel candidates`: lists a retriever's candidates for the mentions of a split, as training data for other models.
+//! `pel candidates`: lists a retriever's candidates for the mentions of a split, as training data
+//! for other models.
 
 use crate::data::concept_table;
 use crate::data::domain::OwnDomain;
@@ -22,7 +23,8 @@ use pel_shared::metrics::{rank_of, recall_at};
 use pel_shared::model::layer::Precision;
 use std::path::PathBuf;
 
-/// List a retriever's candidates for a split, with a cross-encoder's scores if given, as training data
+/// List a retriever's candidates for a split, with a cross-encoder's scores if given, as training
+/// data
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel candidates --run run --corpus corpus --split train --out train.jsonl\n  \
@@ -61,7 +63,8 @@ pub struct CandidatesArgs {
     /// Run the cross-encoder in bfloat16: much faster on a CPU with AMX or AVX-512 BF16
     #[arg(long, requires = "ranker")]
     bf16: bool,
-    /// Search only concepts of the mention's domain (ZESHEL's protocol): that of its document or, as an oracle, of its gold concept [without a value: document]
+    /// Search only concepts of the mention's domain (ZESHEL's protocol): that of its document or,
+    /// as an oracle, of its gold concept [without a value: document]
     #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document", conflicts_with = "from")]
     within_domain: Option<OwnDomain>,
     /// Candidates per mention [default: 16; with --from all]

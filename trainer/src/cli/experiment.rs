@@ -61,7 +61,8 @@ fn check_outputs(options: &Options) -> Result<()> {
         .iter()
         .map(|table| options.out.join(format!("{}.md", table.slug())))
         .collect();
-    // The run of an earlier call may be a row's model. Training itself refuses to overwrite its own model.
+    // The run of an earlier call may be a row's model. Training itself refuses to overwrite its own
+    // model.
     let owned = ["results", "plots"].map(|name| options.out.join(name));
     let mut written = vec![Output::Into(&options.out)];
     written.extend(owned.iter().map(|folder| Output::Folder(folder)));

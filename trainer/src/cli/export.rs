@@ -14,7 +14,8 @@ use pel_shared::tokens::Tokens;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Write the towers of a bundle as Hugging Face and sentence-transformers folders (safetensors, f32)
+/// Write the towers of a bundle as Hugging Face and sentence-transformers folders (safetensors,
+/// f32)
 #[derive(Debug, Args)]
 #[command(
     after_help = "transformers reads a model of `pel train` directly; sentence-transformers reads the output of this \

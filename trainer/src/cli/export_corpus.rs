@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 /// Write an annotated corpus in the format of a public data set
 ///
-/// Counts what the format cannot store by reason, such as mentions without a concept, synonyms and types. `pel import` with
-/// the command of the same name reads the output.
+/// Counts what the format cannot store by reason, such as mentions without a concept, synonyms and
+/// types. `pel import` with the command of the same name reads the output.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     pel export-corpus --format zeshel --corpus corpus --kb kb.jsonl --out zeshel\n  \

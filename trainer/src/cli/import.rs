@@ -35,60 +35,69 @@ pub struct ImportArgs {
 enum Format {
     /// An ontology in OBO format: Disease Ontology, MONDO, HPO, GO, UBERON ...
     ///
-    /// Each term that is not obsolete becomes a concept with name, synonyms, definition and cross-references. Stanzas with the
-    /// same id, in one file or several, are merged. Synonyms of types such as EXCLUDE, DEPRECATED, MISSPELLING or
-    /// obsolete_synonym are skipped. Unless --type is given, the semantic type is the name of the topmost meaningful ancestor
-    /// (in HPO "Phenotypic abnormality", not "All"). The source is the id up to the colon. Writes kb.jsonl, which `pel index`
-    /// reads, and import.json, the report.
+    /// Each term that is not obsolete becomes a concept with name, synonyms, definition and
+    /// cross-references. Stanzas with the same id, in one file or several, are merged. Synonyms of
+    /// types such as EXCLUDE, DEPRECATED, MISSPELLING or obsolete_synonym are skipped. Unless
+    /// --type is given, the semantic type is the name of the topmost meaningful ancestor (in HPO
+    /// "Phenotypic abnormality", not "All"). The source is the id up to the colon. Writes kb.jsonl,
+    /// which `pel index` reads, and import.json, the report.
     Obo(OboArgs),
     /// A concept table with one JSON object per line
     ///
-    /// Fields: id and name (required), synonyms, types, type_ids, xrefs, sources (lists of strings) and definition (a string).
-    /// Other fields are ignored. Lines with the same id are merged: the first name is preferred, others become synonyms. Output
-    /// kb.jsonl and import.json.
+    /// Fields: id and name (required), synonyms, types, type_ids, xrefs, sources (lists of strings)
+    /// and definition (a string). Other fields are ignored. Lines with the same id are merged: the
+    /// first name is preferred, others become synonyms. Output kb.jsonl and import.json.
     Jsonl(JsonlArgs),
     /// A concept table from a spreadsheet: CSV or TSV
     ///
-    /// The first line names the columns: id and name (required), synonyms, types, type_ids, definition, xrefs, sources and
-    /// preferred, in any order and case, or common alternatives (cui, label, semantic_types, description ...). Give other
-    /// column names by option. Without a header, give columns by number: --columns id=1,name=2.
+    /// The first line names the columns: id and name (required), synonyms, types, type_ids,
+    /// definition, xrefs, sources and preferred, in any order and case, or common alternatives
+    /// (cui, label, semantic_types, description ...). Give other column names by option. Without a
+    /// header, give columns by number: --columns id=1,name=2.
     ///
-    /// `|` separates several values in one cell. Rows with the same id, in one file or several, are merged. The column
-    /// `preferred` (or name_status, ispref, tty ...) marks the preferred name by P, Y, PT, PN or similar; without a mark it is
-    /// the first.
+    /// `|` separates several values in one cell. Rows with the same id, in one file or several, are
+    /// merged. The column `preferred` (or name_status, ispref, tty ...) marks the preferred name by
+    /// P, Y, PT, PN or similar; without a mark it is the first.
     ///
-    /// The delimiter follows from the file name, the header, or a line `sep=;` before it. Between commas and semicolons, cells
-    /// may be quoted as in RFC 4180. Between tabs and bars quotes are ordinary characters, but quotes around a whole cell are
-    /// removed. Writes kb.jsonl and import.json.
+    /// The delimiter follows from the file name, the header, or a line `sep=;` before it. Between
+    /// commas and semicolons, cells may be quoted as in RFC 4180. Between tabs and bars quotes are
+    /// ordinary characters, but quotes around a whole cell are removed. Writes kb.jsonl and
+    /// import.json.
     Csv(CsvArgs),
     /// Annotated texts in PubTator format: MedMentions, BC5CDR, NCBI Disease ...
     ///
-    /// Writes documents.jsonl, one mention file per split, and import.json. The text of every mention is checked against its
-    /// offsets. A mention that is off by one character is moved and counted; others are skipped and counted. All concepts of a
-    /// mention (D003924|D009369) are kept as correct; the identifier of a variant (p|SUB|C|282|Y) is a single one. Duplicate
+    /// Writes documents.jsonl, one mention file per split, and import.json. The text of every
+    /// mention is checked against its offsets. A mention that is off by one character is moved and
+    /// counted; others are skipped and counted. All concepts of a mention (D003924|D009369) are
+    /// kept as correct; the identifier of a variant (p|SUB|C|282|Y) is a single one. Duplicate
     /// mentions are dropped. Without split lists all mentions go to mentions.all.jsonl.
     Pubtator(PubtatorArgs),
     /// ZESHEL as released: documents and mentions by world
     ///
-    /// Reads the folder with documents/WORLD.json and mentions/SPLIT.json. Every page becomes a concept with its world as
-    /// source; the split val becomes dev. Writes kb.jsonl, documents.jsonl, one mention file per split, and import.json.
+    /// Reads the folder with documents/WORLD.json and mentions/SPLIT.json. Every page becomes a
+    /// concept with its world as source; the split val becomes dev. Writes kb.jsonl,
+    /// documents.jsonl, one mention file per split, and import.json.
     Zeshel(ZeshelArgs),
     /// Mentions with context in BLINK's format
     ///
-    /// Fields: context_left, mention, context_right, label_id, and optionally label_title, label (the description) and world.
-    /// Without entity tables (title, text, and idx or document_id), the concepts come from the mentions. Writes kb.jsonl,
-    /// documents.jsonl, one mention file per split, and import.json.
+    /// Fields: context_left, mention, context_right, label_id, and optionally label_title, label
+    /// (the description) and world. Without entity tables (title, text, and idx or document_id),
+    /// the concepts come from the mentions. Writes kb.jsonl, documents.jsonl, one mention file per
+    /// split, and import.json.
     Blink(BlinkArgs),
     /// Mentions with context in the format of WikilinksNED
     ///
-    /// Fields: left_context, word, right_context (strings or lists of words), wikiId and optionally y_title. The concepts come
-    /// from the mentions. Writes kb.jsonl, documents.jsonl, one mention file per split, and import.json.
+    /// Fields: left_context, word, right_context (strings or lists of words), wikiId and optionally
+    /// y_title. The concepts come from the mentions. Writes kb.jsonl, documents.jsonl, one mention
+    /// file per split, and import.json.
     Wikilinks(WikilinksArgs),
-    /// Queries, answers, documents and knowledge base of an entity linking task of TAC-KBP 2010 or later
+    /// Queries, answers, documents and knowledge base of an entity linking task of TAC-KBP 2010 or
+    /// later
     ///
-    /// A query names a mention and its document. `beg` and `end` are the first and last character in the file; without them the
-    /// first occurrence of the name is used. An answer line has the query, its entity or NIL, and an optional type. Writes
-    /// kb.jsonl, documents.jsonl (documents with queries), one mention file per split, and import.json.
+    /// A query names a mention and its document. `beg` and `end` are the first and last character
+    /// in the file; without them the first occurrence of the name is used. An answer line has the
+    /// query, its entity or NIL, and an optional type. Writes kb.jsonl, documents.jsonl (documents
+    /// with queries), one mention file per split, and import.json.
     Tac(TacArgs),
 }
 

@@ -36,20 +36,23 @@ pub struct IndexArgs {
     /// Of the concept table.
     #[command(flatten)]
     encoding: EncodingArgs,
-    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle, which also gives the views and
-    /// the NIL threshold
+    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle,
+    /// which also gives the views and the NIL threshold
     #[arg(long)]
     encoder: PathBuf,
-    /// A separate encoder for entities with the same tokenizer [default: one encoder for both sides]
+    /// A separate encoder for entities with the same tokenizer [default: one encoder for both
+    /// sides]
     #[arg(long)]
     entity_encoder: Option<PathBuf>,
     /// The bundle to write: a folder, or one file if the name ends in .pel
     #[arg(long)]
     out: PathBuf,
-    /// The texts of a concept: each name, the template (title, types, description), or both [default: as in training, else names]
+    /// The texts of a concept: each name, the template (title, types, description), or both
+    /// [default: as in training, else names]
     #[arg(long, value_enum)]
     view: Option<ViewChoice>,
-    /// The mention template [default: as in training, else bare for the view of names and in context for others]
+    /// The mention template [default: as in training, else bare for the view of names and in
+    /// context for others]
     #[arg(long, value_enum)]
     mention: Option<MentionChoice>,
     /// The entity template [default: as in training, else types]
@@ -58,18 +61,19 @@ pub struct IndexArgs {
     /// Include synonyms in the entity template
     #[arg(long)]
     synonyms: bool,
-    /// The longest mention in tokens, context included [default: as in training, else 32 for bare mentions, 128 for others]
+    /// The longest mention in tokens, context included [default: as in training, else 32 for bare
+    /// mentions, 128 for others]
     #[arg(long)]
     mention_tokens: Option<usize>,
     /// Do not expand abbreviations that the text defines
     #[arg(long)]
     keep_abbreviations: bool,
-    /// The weight of the template in a score, 0 to 1, for the view both (`pel calibrate --mix` chooses it) [default: as in the
-    /// encoder's bundle, else 0]
+    /// The weight of the template in a score, 0 to 1, for the view both (`pel calibrate --mix`
+    /// chooses it) [default: as in the encoder's bundle, else 0]
     #[arg(long, value_name = "SHARE")]
     mix: Option<f32>,
-    /// The weight of spelling in a score, 0 to 1, for cosine similarity (`pel calibrate --spelling` chooses it) [default: as in
-    /// the encoder's bundle, else 0]
+    /// The weight of spelling in a score, 0 to 1, for cosine similarity (`pel calibrate --spelling`
+    /// chooses it) [default: as in the encoder's bundle, else 0]
     #[arg(long, value_name = "SHARE")]
     spelling: Option<f32>,
     /// The longest template in tokens [default: as in training, else 128]
@@ -81,24 +85,26 @@ pub struct IndexArgs {
     /// The pooling of token vectors [default: as in training, else mean]
     #[arg(long, value_enum)]
     pooling: Option<PoolingChoice>,
-    /// The similarity: cosine, or the dot product of vectors without normalisation [default: as in training, else cosine]
+    /// The similarity: cosine, or the dot product of vectors without normalisation [default: as in
+    /// training, else cosine]
     #[arg(long, value_enum)]
     score: Option<ScoreChoice>,
-    /// The scorer: one vector each, or Sum-of-Max over the vectors of all tokens, stored as int8 [default: as in training, else
-    /// dual]
+    /// The scorer: one vector each, or Sum-of-Max over the vectors of all tokens, stored as int8
+    /// [default: as in training, else dual]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
     /// The precision of the index
     #[arg(long, value_enum, default_value = "int8")]
     precision: PrecisionChoice,
-    /// The precision of the encoder's weights in the bundle: int8 is smaller, faster on a CPU, and changes scores slightly
-    /// [default: as in the encoder's bundle, else f32]
+    /// The precision of the encoder's weights in the bundle: int8 is smaller, faster on a CPU, and
+    /// changes scores slightly [default: as in the encoder's bundle, else f32]
     #[arg(long, value_enum)]
     encoder_precision: Option<WeightsChoice>,
     /// Build an HNSW graph for approximate search
     #[arg(long)]
     hnsw: bool,
-    /// HNSW: the size of a search's candidate list [default: 100, doubled until --recall-floor is reached]
+    /// HNSW: the size of a search's candidate list [default: 100, doubled until --recall-floor is
+    /// reached]
     #[arg(long, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
     ef_search: Option<u32>,
     /// HNSW: the least recall@64 against exact search, 0 to 1; below it nothing is written
@@ -110,8 +116,8 @@ pub struct IndexArgs {
     /// HNSW: the seed of the random layers
     #[arg(long, default_value_t = 0, requires = "hnsw")]
     seed: u64,
-    /// The lowest score that is linked [default: as in the encoder's bundle if views and scores are the same, else every mention is
-    /// linked]
+    /// The lowest score that is linked [default: as in the encoder's bundle if views and scores are
+    /// the same, else every mention is linked]
     #[arg(long, value_parser = super::finite)]
     nil_threshold: Option<f32>,
     /// The data that the threshold was chosen on, for the manifest
@@ -120,7 +126,8 @@ pub struct IndexArgs {
     /// The encoder's name for the manifest [default: the name of its folder]
     #[arg(long)]
     encoder_name: Option<String>,
-    /// The encoder's licence for the manifest [default: as in the encoder's bundle, else "not stated"]
+    /// The encoder's licence for the manifest [default: as in the encoder's bundle, else "not
+    /// stated"]
     #[arg(long)]
     encoder_licence: Option<String>,
     /// The knowledge base's name for the manifest [default: the name of its file]
@@ -129,7 +136,8 @@ pub struct IndexArgs {
     /// Tokens of one encoder batch, padding included
     #[arg(long, default_value_t = 2048)]
     batch_tokens: usize,
-    /// Encode concepts in bfloat16: faster on a CPU with AMX or AVX-512 BF16; vectors differ in the third digit
+    /// Encode concepts in bfloat16: faster on a CPU with AMX or AVX-512 BF16; vectors differ in the
+    /// third digit
     #[arg(long)]
     bf16: bool,
 }

@@ -34,10 +34,12 @@ pub struct LinkArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
     pub bundle: PathBuf,
-    /// Text files (UTF-8, or see --encoding), folders of .txt or .text files, or - for standard input
+    /// Text files (UTF-8, or see --encoding), folders of .txt or .text files, or - for standard
+    /// input
     #[arg(default_value = "-")]
     inputs: Vec<PathBuf>,
-    /// Given mentions: BRAT standoff (.ann) or JSONL, with fragments; for several notes a folder with NAME.ann or NAME.jsonl each
+    /// Given mentions: BRAT standoff (.ann) or JSONL, with fragments; for several notes a folder
+    /// with NAME.ann or NAME.jsonl each
     #[arg(long, value_name = "PATH")]
     spans: Option<PathBuf>,
     /// Link only given mentions and detect no others
@@ -49,7 +51,8 @@ pub struct LinkArgs {
     /// Detect only names of the knowledge base, no unknown terms
     #[arg(long)]
     names_only: bool,
-    /// Detect overlapping names too ("failure" in "heart failure") instead of the longest ones from left to right
+    /// Detect overlapping names too ("failure" in "heart failure") instead of the longest ones from
+    /// left to right
     #[arg(long, conflicts_with = "spans_only")]
     overlapping: bool,
     /// Output format [default: table; with --json jsonl]
@@ -64,12 +67,13 @@ pub struct LinkArgs {
     /// NIL threshold instead of the bundle's
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
-    /// Write only cross-references with these prefixes, separated by commas, in any case: ICD10CM,SNOMED,MESH. A colon, as in
-    /// ICD10:, ends the vocabulary's name. For JSON, JSONL and CSV [default: all]
+    /// Write only cross-references with these prefixes, separated by commas, in any case:
+    /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For JSON, JSONL and
+    /// CSV [default: all]
     #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     xrefs: Option<Vec<String>>,
-    /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must contain. Another value than the
-    /// bundle's turns its threshold off [default: the bundle's]
+    /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
+    /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
     #[command(flatten)]

@@ -17,16 +17,18 @@ pub struct SplitArgs {
 
 #[derive(Debug, Subcommand)]
 enum Kind {
-    /// Remove the concepts of some semantic types from the knowledge base, so that their mentions become NIL
+    /// Remove the concepts of some semantic types from the knowledge base, so that their mentions
+    /// become NIL
     ///
-    /// This is the PEL paper's test of NIL detection. Writes kb.jsonl (the kept concepts), held_out.jsonl (the removed ones),
-    /// the corpus with labels `NIL:` and the former concept for held-out mentions, and okb.json and okb.txt, which compare
-    /// held-out mentions with all.
+    /// This is the PEL paper's test of NIL detection. Writes kb.jsonl (the kept concepts),
+    /// held_out.jsonl (the removed ones), the corpus with labels `NIL:` and the former concept for
+    /// held-out mentions, and okb.json and okb.txt, which compare held-out mentions with all.
     Okb(OkbArgs),
     /// Assign each semantic type or source to one split, as ZESHEL does with its worlds
     ///
-    /// A mention is kept if its document and its domain belong to the same split; domains not named belong to training. The
-    /// splits then share neither texts nor domains. The split `heldout` has mentions of training domains in texts of `test`.
+    /// A mention is kept if its document and its domain belong to the same split; domains not named
+    /// belong to training. The splits then share neither texts nor domains. The split `heldout` has
+    /// mentions of training domains in texts of `test`.
     Domains(DomainsArgs),
 }
 
@@ -36,7 +38,8 @@ enum Kind {
     pel split domains --corpus corpus --kb kb.jsonl --dev T017 --test T033,T103 --out worlds\n  \
     pel train --set data.domains=type --set negatives.domain=inside --corpus worlds ...")]
 struct DomainsArgs {
-    /// Corpus folder with documents.jsonl, mentions.train.jsonl, mentions.dev.jsonl and mentions.test.jsonl
+    /// Corpus folder with documents.jsonl, mentions.train.jsonl, mentions.dev.jsonl and
+    /// mentions.test.jsonl
     #[arg(long, value_name = "DIR")]
     corpus: PathBuf,
     /// Concept table, one JSON object per line
@@ -68,7 +71,8 @@ struct OkbArgs {
     /// Concept table, one JSON object per line
     #[arg(long, value_name = "FILE")]
     kb: PathBuf,
-    /// Types to hold out, by identifier or name, separated by commas; without it types are only proposed
+    /// Types to hold out, by identifier or name, separated by commas; without it types are only
+    /// proposed
     #[arg(
         long,
         value_name = "TYPES",

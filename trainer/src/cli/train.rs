@@ -8,8 +8,9 @@ use pel_shared::error::{Error, Result};
 use pel_shared::model::config::BertConfig;
 use std::path::{Path, PathBuf};
 
-/// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or hard negatives,
-/// distillation, learned transformation), or a cross-encoder that ranks its candidates
+/// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or
+/// hard negatives, distillation, learned transformation), or a cross-encoder that ranks its
+/// candidates
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
@@ -30,8 +31,8 @@ pub struct TrainArgs {
     /// Paper whose defaults to use; for a cross-encoder PEL or BLINK
     #[arg(long, value_enum, default_value = "pel")]
     paper: Paper,
-    /// Candidate lists of the training split, from `pel candidates`: a cross-encoder learns to rank them, a bi-encoder uses them
-    /// as negatives
+    /// Candidate lists of the training split, from `pel candidates`: a cross-encoder learns to rank
+    /// them, a bi-encoder uses them as negatives
     #[arg(long, value_name = "FILE")]
     candidates: Option<PathBuf>,
     /// Candidate lists of the validation split, for a cross-encoder
@@ -98,7 +99,8 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     ];
     let mut config = args.run.config(defaults.clone(), flags.clone())?;
     if args.paper == Paper::TBiencoder {
-        // Table 3 has a bound for each scorer and kind of negatives. Its layers count from an encoder of 12.
+        // Table 3 has a bound for each scorer and kind of negatives. Its layers count from an
+        // encoder of 12.
         let epsilon = Transformation::best_epsilon(config.model.scorer, config.negatives.kind);
         let layer =
             depth(&config.model.encoder).map_or(1, |depth| Transformation::scaled_layer(1, depth));

@@ -42,7 +42,8 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The configuration: `defaults`, then the file, `more` and the options, each overriding the former.
+    /// The configuration: `defaults`, then the file, `more` and the options, each overriding the
+    /// former.
     ///
     /// # Errors
     /// If the file cannot be read, or an option is unknown or out of range.

@@ -1,4 +1,5 @@
-//! Makes a model smaller at the same depth: it drops unused pieces of the vocabulary, and projects vectors to fewer dimensions.
+//! Makes a model smaller at the same depth: it drops unused pieces of the vocabulary, and projects
+//! vectors to fewer dimensions.
 //!
 //! `pel evaluate` measures the loss, and `pel train` can train the smaller model further.
 

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 pub struct Options {
     /// The model: a folder that `pel train` wrote
     pub model: PathBuf,
-    /// The concept tables whose texts must keep their pieces; the projection keeps the first one's similarities
+    /// The concept tables whose texts must keep their pieces; the projection keeps the first one's
+    /// similarities
     #[arg(long, required = true)]
     pub kb: Vec<PathBuf>,
     /// Corpora whose documents must keep their pieces
@@ -23,7 +24,8 @@ pub struct Options {
     /// Project vectors to this number of dimensions
     #[arg(long)]
     pub dim: Option<usize>,
-    /// Only measure indexes over the first concept table with these numbers of dimensions, in each precision
+    /// Only measure indexes over the first concept table with these numbers of dimensions, in each
+    /// precision
     #[arg(long, value_delimiter = ',', requires = "corpus", conflicts_with_all = ["out", "dim"])]
     pub curve: Vec<usize>,
     /// Split of the first corpus to measure the curve on

@@ -1,4 +1,5 @@
-//! A projection to the principal directions of the concepts' vectors. They are not centred, because cosines are not.
+//! A projection to the principal directions of the concepts' vectors. They are not centred, because
+//! cosines are not.
 
 use burn::linalg::svd;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -61,7 +62,8 @@ mod tests {
 
     #[test]
     fn projection_preserves_the_longest_directions() {
-        // Three directions in four dimensions; the second moments are 4, 1 and 0.25 (times two of six).
+        // Three directions in four dimensions; the second moments are 4, 1 and 0.25 (times two of
+        // six).
         let vectors = [
             [2.0f32, 0.0, 0.0, 0.0],
             [-2.0, 0.0, 0.0, 0.0],

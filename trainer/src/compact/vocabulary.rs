@@ -1,6 +1,8 @@
-//! Prunes a WordPiece vocabulary: it drops unused rows of the word embeddings and renumbers the others.
+//! Prunes a WordPiece vocabulary: it drops unused rows of the word embeddings and renumbers the
+//! others.
 //!
-//! Single characters stay, at the beginning of a word and within it. So no word becomes unknown; it is split into smaller pieces.
+//! Single characters stay, at the beginning of a word and within it. So no word becomes unknown; it
+//! is split into smaller pieces.
 
 use pel_shared::error::{Error, Result};
 use serde_json::Value;
@@ -20,7 +22,8 @@ pub struct Pruned {
 /// Drops the rows that are not `used`.
 ///
 /// # Errors
-/// If it is not a WordPiece tokenizer as Hugging Face writes it, or has added tokens outside its vocabulary.
+/// If it is not a WordPiece tokenizer as Hugging Face writes it, or has added tokens outside its
+/// vocabulary.
 pub fn prune(tokenizer: &[u8], used: &[bool]) -> Result<Pruned> {
     let mut json: Value =
         serde_json::from_slice(tokenizer).map_err(|cause| refuse("JSON").caused_by(cause))?;

@@ -1,4 +1,5 @@
-//! Candidate lists: what a retriever found for the mentions of a split, with a teacher's scores. One JSON object per line.
+//! Candidate lists: what a retriever found for the mentions of a split, with a teacher's scores.
+//! One JSON object per line.
 
 use crate::data::split::{Gold, Split};
 use crate::io::files::for_each_line;
@@ -73,8 +74,9 @@ impl CandidateLists {
     /// Reads a file of candidate lists.
     ///
     /// # Errors
-    /// If it cannot be read or is empty, or a line is invalid: a concept is not in the knowledge base, a candidate occurs
-    /// twice, or the number of scores differs. Also if two lists of a mention differ. The error names file and line.
+    /// If it cannot be read or is empty, or a line is invalid: a concept is not in the knowledge
+    /// base, a candidate occurs twice, or the number of scores differs. Also if two lists of a
+    /// mention differ. The error names file and line.
     pub fn read(path: &Path, kb: &KnowledgeBase) -> Result<Self> {
         let mut all = HashMap::new();
         for_each_line(path, |number, line| {
@@ -179,8 +181,8 @@ impl CandidateLists {
         Ok(lists)
     }
 
-    /// Checks that the lists belong to this corpus. `--every` may keep one of several gold concepts, so single mentions may
-    /// differ.
+    /// Checks that the lists belong to this corpus. `--every` may keep one of several gold
+    /// concepts, so single mentions may differ.
     fn check(
         &self,
         split: &Split,
@@ -216,7 +218,8 @@ impl CandidateLists {
         )))
     }
 
-    /// The list of a mention by document and code points. `ids` are all its gold concepts in the corpus.
+    /// The list of a mention by document and code points. `ids` are all its gold concepts in the
+    /// corpus.
     ///
     /// # Errors
     /// If the list has other gold concepts, which means another corpus.

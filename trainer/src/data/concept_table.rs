@@ -33,8 +33,8 @@ pub fn read(path: &Path) -> Result<KbFile> {
 /// Reads a concept table.
 ///
 /// # Errors
-/// If it cannot be read or has another format (the error names the command for it), or a line is no concept or repeats
-/// an identifier or has one with control characters. The error names the line.
+/// If it cannot be read or has another format (the error names the command for it), or a line is no
+/// concept or repeats an identifier or has one with control characters. The error names the line.
 pub fn read_in(path: &Path, encoding: &TextEncoding) -> Result<KbFile> {
     path.parent().map_or(Ok(()), check_complete)?;
     let mut kb = KnowledgeBase::new();
@@ -101,7 +101,8 @@ pub fn licence_file(beside: &Path) -> PathBuf {
     beside.with_file_name(pel_shared::bundle::names::LICENCES)
 }
 
-/// The lines `source: licence` and the text of the licence file beside a concept table (`LICENSES.md`).
+/// The lines `source: licence` and the text of the licence file beside a concept table
+/// (`LICENSES.md`).
 ///
 /// The first table of the file is read: `| source | ... | licence | ...`.
 ///

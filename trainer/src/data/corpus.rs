@@ -1,7 +1,7 @@
 //! An annotated corpus: documents with mentions, as written by [`pel import`](crate::data::import).
 //!
-//! A corpus folder holds `documents.jsonl` and one `mentions.{split}.jsonl` per split, plain or compressed as `.xz`,
-//! `.gz` or `.zst`. Offsets in files count code points; [`Corpus`] has bytes.
+//! A corpus folder holds `documents.jsonl` and one `mentions.{split}.jsonl` per split, plain or
+//! compressed as `.xz`, `.gz` or `.zst`. Offsets in files count code points; [`Corpus`] has bytes.
 
 use crate::io::corpus_files;
 use crate::io::files::{for_each_line, io_error};
@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Prefix of the concept of a held-out mention. No knowledge base has such an identifier, so every reader takes the
-/// mention as NIL and can tell it from a natural NIL.
+/// Prefix of the concept of a held-out mention. No knowledge base has such an identifier, so every
+/// reader takes the mention as NIL and can tell it from a natural NIL.
 pub const NIL_LABEL: &str = "NIL:";
 
 /// The concept of a mention before it was held out; `None` for other labels.
@@ -65,7 +65,8 @@ pub struct CorpusMention {
     /// The gold concept; `None` for a natural NIL, which has no concept.
     #[serde(default, alias = "cui")]
     pub id: Option<String>,
-    /// Further gold concepts, each as correct as the first: "breast and ovarian cancer" may be annotated with two.
+    /// Further gold concepts, each as correct as the first: "breast and ovarian cancer" may be
+    /// annotated with two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ids: Vec<String>,
     /// Names of semantic types.
@@ -155,8 +156,9 @@ impl Corpus {
     /// Reads one split of a corpus folder.
     ///
     /// # Errors
-    /// If a file is missing, exists twice (compressed and not), or cannot be read. An invalid line is named with file, line
-    /// and field. Mentions that do not match their document are counted and skipped.
+    /// If a file is missing, exists twice (compressed and not), or cannot be read. An invalid line
+    /// is named with file, line and field. Mentions that do not match their document are counted
+    /// and skipped.
     pub fn read(folder: &Path, split: &str) -> Result<Self> {
         let documents_file = find(folder, "documents")?;
         let mentions_file = find(folder, &format!("mentions.{split}"))?;
@@ -271,8 +273,9 @@ impl Corpus {
     }
 }
 
-/// Removes mentions equal to an earlier one and counts them as skipped. Mentions with the span of an earlier one and
-/// another concept are noted and kept. `of` gives document number and mention; `place` the file and line.
+/// Removes mentions equal to an earlier one and counts them as skipped. Mentions with the span of
+/// an earlier one and another concept are noted and kept. `of` gives document number and mention;
+/// `place` the file and line.
 pub fn without_duplicates<T>(
     all: Vec<T>,
     of: impl Fn(&T) -> (usize, &CorpusMention),

@@ -1,4 +1,5 @@
-//! Concept tables, corpora and their splits, spans and candidate lists, with imports, exports and derived splits.
+//! Concept tables, corpora and their splits, spans and candidate lists, with imports, exports and
+//! derived splits.
 
 pub mod candidate_lists;
 pub mod concept_table;

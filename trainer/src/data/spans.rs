@@ -71,13 +71,13 @@ struct Row {
     label: String,
 }
 
-/// Reads the spans of one text. A file named `.ann` is BRAT standoff in code points: `T1<tab>Type 3 9<tab>text`, or
-/// `0 4;10 18` for a discontinuous mention. Other files are JSONL: `{"start": 3, "end": 9}` or
-/// `{"fragments": [[0, 4], [10, 18]]}`, with an optional `"unit"` (`"code_points"`, the default, `"bytes"` or `"utf16"`)
-/// and an optional `"text"`, which is checked.
+/// Reads the spans of one text. A file named `.ann` is BRAT standoff in code points: `T1<tab>Type 3
+/// 9<tab>text`, or `0 4;10 18` for a discontinuous mention. Other files are JSONL: `{"start": 3,
+/// "end": 9}` or `{"fragments": [[0, 4], [10, 18]]}`, with an optional `"unit"` (`"code_points"`,
+/// the default, `"bytes"` or `"utf16"`) and an optional `"text"`, which is checked.
 ///
-/// Fragments may have any order. Overlapping and adjacent fragments are joined, as are fragments separated only by a line
-/// end, which is how BRAT writes a mention across lines.
+/// Fragments may have any order. Overlapping and adjacent fragments are joined, as are fragments
+/// separated only by a line end, which is how BRAT writes a mention across lines.
 ///
 /// # Errors
 /// If a line is invalid, a span is out of range, or its text differs. The error names the line.
@@ -276,8 +276,8 @@ fn over_line_ends(text: &str, pieces: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// Compares the text of an annotation with the document, up to white space. For several fragments, tools write their texts
-/// in file or text order, perhaps with dots between, or the whole extent.
+/// Compares the text of an annotation with the document, up to white space. For several fragments,
+/// tools write their texts in file or text order, perhaps with dots between, or the whole extent.
 fn check_text(expected: &str, text: &str, given: &[Span], pieces: &[Span]) -> Result<()> {
     let words = |text: &str| {
         let words = text

@@ -243,7 +243,8 @@ impl Split {
         self.mentions.iter().map(of).collect()
     }
 
-    /// Reads every `every`-th mention of a split and looks up its concepts in the knowledge base and training split.
+    /// Reads every `every`-th mention of a split and looks up its concepts in the knowledge base
+    /// and training split.
     ///
     /// # Errors
     /// As [`Corpus::read`]; if the knowledge base has a concept that the corpus holds out.
@@ -281,7 +282,8 @@ impl Split {
                 continue;
             }
             let id = placed.mention.id.as_deref();
-            // Any of several concepts is correct, so the first one in the knowledge base represents them.
+            // Any of several concepts is correct, so the first one in the knowledge base represents
+            // them.
             let mut known_concepts = placed.mention.ids().filter_map(|id| kb.find(id));
             let concept = known_concepts.next();
             let others: Vec<ConceptId> = known_concepts.collect();
@@ -363,8 +365,9 @@ impl Split {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Puts the concept that stands for all right ones of a mention in the place of the first of them that was found, and leaves the
-    /// others out: whichever came first is then the right answer, once. `ranked` are the answers to the mentions.
+    /// Puts the concept that stands for all right ones of a mention in the place of the first of
+    /// them that was found, and leaves the others out: whichever came first is then the right
+    /// answer, once. `ranked` are the answers to the mentions.
     pub fn unify_gold(&self, ranked: &mut [Vec<Candidate>]) {
         if self.other_concepts.is_empty() {
             return;
@@ -385,7 +388,8 @@ impl Split {
         }
     }
 
-    /// Sets the domain in which each mention is searched, if `own` is given. Warns of mentions without one.
+    /// Sets the domain in which each mention is searched, if `own` is given. Warns of mentions
+    /// without one.
     ///
     /// # Errors
     /// If no document has a domain, or a domain has no concept.

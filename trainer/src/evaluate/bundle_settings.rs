@@ -1,4 +1,5 @@
-//! Writes the settings that a calibration chooses into a bundle, or copies them from another bundle.
+//! Writes the settings that a calibration chooses into a bundle, or copies them from another
+//! bundle.
 
 use crate::io::bundles;
 use crate::io::files::{io_error, write_atomic, write_no_follow};
@@ -19,8 +20,8 @@ pub struct BundleSettings {
     pub spelling: Option<f32>,
 }
 
-/// Writes settings into a bundle's manifest. In a folder it replaces the manifest alone; a bundle of one file is rewritten. Either is
-/// atomic.
+/// Writes settings into a bundle's manifest. In a folder it replaces the manifest alone; a bundle
+/// of one file is rewritten. Either is atomic.
 ///
 /// # Errors
 /// If the bundle cannot be read, is damaged, or cannot be written.

@@ -1,4 +1,5 @@
-//! The choice of the NIL threshold on a split: by the best F1 of NIL as in the PEL paper, or by the precision of links.
+//! The choice of the NIL threshold on a split: by the best F1 of NIL as in the PEL paper, or by the
+//! precision of links.
 
 use super::nil_figures::{Chosen, NilFigures, answers, rejects_all, tops};
 use super::outcomes::Outcome;
@@ -29,7 +30,8 @@ pub struct Calibration {
     pub corpus: String,
     /// The split.
     pub split: String,
-    /// A hash of its documents and mentions ([`SplitCounts::blake3`](crate::data::split::SplitCounts::blake3)).
+    /// A hash of its documents and mentions
+    /// ([`SplitCounts::blake3`](crate::data::split::SplitCounts::blake3)).
     pub blake3: String,
     /// The criterion.
     pub rule: Rule,
@@ -38,7 +40,8 @@ pub struct Calibration {
     /// What is added to scores before they are compared with the threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nil_model: Option<NilModel>,
-    /// The threshold and its figures on that split. They are optimistic, because the threshold was chosen there.
+    /// The threshold and its figures on that split. They are optimistic, because the threshold was
+    /// chosen there.
     pub figures: NilFigures,
     /// The whole precision-recall curve of NIL.
     #[serde(skip)]
@@ -70,8 +73,8 @@ impl Calibration {
         }
     }
 
-    /// Chooses a threshold by the best [`TOP`] concepts of each mention of a split, whose scores include the offset of the NIL model; the corpus is
-    /// that in a folder.
+    /// Chooses a threshold by the best [`TOP`] concepts of each mention of a split, whose scores
+    /// include the offset of the NIL model; the corpus is that in a folder.
     ///
     /// # Errors
     /// As [`Calibration::check`], or if no threshold reaches the precision.

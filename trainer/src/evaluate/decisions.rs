@@ -1,5 +1,5 @@
-//! The decisions of a system. Mentions with a concept in the knowledge base are linked rightly, linked wrongly, or NIL. The others are
-//! NIL or linked.
+//! The decisions of a system. Mentions with a concept in the knowledge base are linked rightly,
+//! linked wrongly, or NIL. The others are NIL or linked.
 
 use super::nil_figures::Thresholds;
 use super::outcomes::{At, Outcome};
@@ -45,7 +45,8 @@ pub struct WithoutConcept {
 }
 
 impl Decisions {
-    /// The decisions at each threshold for all kinds of NIL. The retriever's own decisions are included even if the split has no NIL.
+    /// The decisions at each threshold for all kinds of NIL. The retriever's own decisions are
+    /// included even if the split has no NIL.
     pub(super) fn all(
         retriever: &dyn Retriever,
         outcomes: &[Outcome<'_>],

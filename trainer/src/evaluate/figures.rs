@@ -31,7 +31,8 @@ pub struct Figures {
     pub ranking: Option<Ranking>,
     /// Recall by domain, an entry for each `--by`.
     pub domains: Vec<DomainFigures>,
-    /// NIL, an entry for each kind of NIL and each threshold. Empty without NIL mentions, or without a split to choose a threshold on.
+    /// NIL, an entry for each kind of NIL and each threshold. Empty without NIL mentions, or
+    /// without a split to choose a threshold on.
     pub nil: Vec<NilFigures>,
     /// The decisions at each threshold.
     pub decisions: Vec<Decisions>,
@@ -53,7 +54,8 @@ pub struct Recall {
     pub mentions: String,
     /// Recall at each k.
     pub at: Vec<At>,
-    /// Recall@1 if candidates with equal scores were in random order instead of concept order. `None` after a ranker.
+    /// Recall@1 if candidates with equal scores were in random order instead of concept order.
+    /// `None` after a ranker.
     pub first_by_chance: Option<f64>,
 }
 
@@ -67,7 +69,8 @@ pub struct DomainFigures {
     /// For a ranker: macro-averaged normalised accuracy (BLINK, table 3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalised: Option<MacroAt>,
-    /// Recall in each domain, the one with the most mentions first. A mention counts in each of its domains.
+    /// Recall in each domain, the one with the most mentions first. A mention counts in each of its
+    /// domains.
     pub each: Vec<Recall>,
     /// Mentions that have no domain.
     pub without: usize,
@@ -85,7 +88,8 @@ pub struct MacroAt {
 }
 
 impl Figures {
-    /// The figures of the candidates of a split's mentions. `seconds` are those of building and of searching.
+    /// The figures of the candidates of a split's mentions. `seconds` are those of building and of
+    /// searching.
     pub(super) fn new(
         retriever: &dyn Retriever,
         split: &Split,

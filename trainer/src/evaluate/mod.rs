@@ -226,8 +226,8 @@ pub fn evaluate(
     })
 }
 
-/// Measures one system: searches for the mentions of a split, chooses NIL thresholds, and computes the figures. The thresholds are
-/// chosen on `calibration`, or without it on the same split.
+/// Measures one system: searches for the mentions of a split, chooses NIL thresholds, and computes
+/// the figures. The thresholds are chosen on `calibration`, or without it on the same split.
 ///
 /// # Errors
 /// If a mention cannot be encoded, or the user interrupts.

@@ -46,7 +46,8 @@ pub struct NilFigures {
     pub links: LinkCounts,
     /// The precision of links.
     pub links_right: Option<f64>,
-    /// Recall over all classes, with NIL as a class: a rejected mention counts as NIL and has no candidates.
+    /// Recall over all classes, with NIL as a class: a rejected mention counts as NIL and has no
+    /// candidates.
     pub all_classes: Vec<At>,
     /// Points of the precision-recall curve.
     pub curve: Vec<CurvePoint>,
@@ -71,8 +72,8 @@ impl Thresholds {
     /// The origin of a retriever's own threshold.
     pub const BUNDLE: &str = "bundle";
 
-    /// For each kind of NIL in `measured`: the threshold with the best F1 on `chosen_on`, and the retriever's own. `same` means that both
-    /// splits are the same.
+    /// For each kind of NIL in `measured`: the threshold with the best F1 on `chosen_on`, and the
+    /// retriever's own. `same` means that both splits are the same.
     pub fn new(
         retriever: &dyn Retriever,
         measured: &Split,

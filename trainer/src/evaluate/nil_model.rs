@@ -8,8 +8,9 @@ use pel_shared::score::Candidate;
 /// The fewest mentions of each class from which a model is fitted by default.
 const MIN_MENTIONS: usize = 1_000;
 
-/// Fits a NIL model. `features` are those of the split's mentions. `wanted` is the choice of the user. Without a choice a
-/// model is fitted if the split has [`MIN_MENTIONS`] of each class. Returns `None` if the score decides alone.
+/// Fits a NIL model. `features` are those of the split's mentions. `wanted` is the choice of the
+/// user. Without a choice a model is fitted if the split has [`MIN_MENTIONS`] of each class.
+/// Returns `None` if the score decides alone.
 ///
 /// # Errors
 /// If a model is wanted, and a higher score does not make a concept more likely on the split.

@@ -17,7 +17,8 @@ pub(super) struct Outcome<'a> {
     pub rank: Option<usize>,
     /// The best candidate's score; infinite if it is linked at any score.
     pub score: Option<f32>,
-    /// The probability that the right concept is first if candidates with equal scores are in random order.
+    /// The probability that the right concept is first if candidates with equal scores are in
+    /// random order.
     pub by_chance: Option<f64>,
 }
 

@@ -53,7 +53,8 @@ fn within(rank: Option<usize>, k: usize) -> bool {
 }
 
 impl Ranks {
-    /// The ranks among the candidates of a split's mentions. A mention without a concept counts as missed.
+    /// The ranks among the candidates of a split's mentions. A mention without a concept counts as
+    /// missed.
     pub fn new(split: &Split, ranked: &[Vec<Candidate>], kb: &KnowledgeBase, by: DomainOf) -> Self {
         let mut domains: BTreeMap<&str, usize> = BTreeMap::new();
         let of = split.mentions.iter().zip(ranked).map(|(gold, ranked)| {
@@ -78,7 +79,8 @@ impl Ranks {
         Self::pooled(k, self.found(k))
     }
 
-    /// Normalised accuracy: over the mentions whose concept is among the first k, which a ranker has reordered.
+    /// Normalised accuracy: over the mentions whose concept is among the first k, which a ranker
+    /// has reordered.
     pub fn normalised(&self, k: usize) -> Value {
         Self::pooled(k, self.first_of_found(k))
     }
@@ -100,7 +102,8 @@ impl Ranks {
             .map(move |(document, domain, rank)| (*document, *domain, within(*rank, k)))
     }
 
-    /// For each mention whose concept is among the first k whether it is first, with document and domain.
+    /// For each mention whose concept is among the first k whether it is first, with document and
+    /// domain.
     fn first_of_found(&self, k: usize) -> impl Iterator<Item = (usize, usize, bool)> {
         let found = self.of.iter().filter(move |(_, _, rank)| within(*rank, k));
         found.map(|(document, domain, rank)| (*document, *domain, within(*rank, 1)))

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn spelling_weight_is_the_largest_that_costs_at_most_half_a_point() {
-        // Exactly half a point below the best, which floats make a little more; then a little more in truth.
+        // Exactly half a point below the best, which floats make a little more; then a little more
+        // in truth.
         assert_eq!(widest_spelling(&[0.500, 0.495]), 1);
         assert_eq!(widest_spelling(&[0.500, 0.4949]), 0);
         // The best is not the first, and what is lost may come back.

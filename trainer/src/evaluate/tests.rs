@@ -145,7 +145,8 @@ fn figures_equal_hand_counts() {
     );
     assert_eq!(exact.recall[0].first_by_chance, Some(0.75));
 
-    // Dev: "fever" has a candidate with score 1, "rash" none. So "hot" is rejected beside the two NIL mentions.
+    // Dev: "fever" has a candidate with score 1, "rash" none. So "hot" is rejected beside the two
+    // NIL mentions.
     let [nil] = &exact.nil[..] else {
         panic!("one kind of NIL, one threshold")
     };
@@ -162,7 +163,8 @@ fn figures_equal_hand_counts() {
         }
     );
     assert_eq!(nil.all_classes[0].share, Share { hits: 5, of: 6 });
-    // Majority: one training mention of "fever" gives 1/2, which is also the score of a name never seen.
+    // Majority: one training mention of "fever" gives 1/2, which is also the score of a name never
+    // seen.
     let [nil] = &majority.nil[..] else {
         panic!("one kind of NIL, one threshold")
     };

@@ -1,4 +1,5 @@
-//! The mentions of a split, encoded once, so that a bundle's settings can be tried on them as `pel link` would use them.
+//! The mentions of a split, encoded once, so that a bundle's settings can be tried on them as `pel
+//! link` would use them.
 
 use crate::data::concept_table::KbFile;
 use crate::data::split::{MentionQuery, Split};
@@ -113,8 +114,8 @@ impl Trial {
         Ok(recall_at(ranks, 1).value().unwrap_or(0.0))
     }
 
-    /// The best `k` concepts of each mention with the scores that NIL is judged by, and what tells beside the score whether its concept
-    /// is known.
+    /// The best `k` concepts of each mention with the scores that NIL is judged by, and what tells
+    /// beside the score whether its concept is known.
     ///
     /// # Errors
     /// If a concept is damaged, or the run is interrupted.

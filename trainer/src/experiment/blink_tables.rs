@@ -175,7 +175,8 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
     Ok(text.text)
 }
 
-/// Table 5 of PEL: rankers over the candidates of the retriever with the best recall@16 (its appendix B).
+/// Table 5 of PEL: rankers over the candidates of the retriever with the best recall@16 (its
+/// appendix B).
 ///
 /// # Errors
 /// As training and searching.
@@ -273,7 +274,8 @@ fn by_k(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
     Ok(text)
 }
 
-/// Table 8: mentions that only one stage links rightly; first those that the cross-encoder corrects.
+/// Table 8: mentions that only one stage links rightly; first those that the cross-encoder
+/// corrects.
 fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
     let (k, _) = blink.best(BI, Cross::BLINK, split)?;
     let title = format!("{}, K = {k}", table.title());

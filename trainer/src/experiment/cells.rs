@@ -48,7 +48,8 @@ impl Markdown {
         let _ = writeln!(self.text, "\n{words}");
     }
 
-    /// Adds the sentences below a table: the time of its trainings, and the description of its cells.
+    /// Adds the sentences below a table: the time of its trainings, and the description of its
+    /// cells.
     pub fn trainings<'a>(&mut self, trained: impl Iterator<Item = &'a Measured> + Clone) {
         if let Some(words) = took(trained.clone()) {
             self.note(&format!("{words} {VALUES}"));
@@ -110,7 +111,8 @@ pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<S
     ))
 }
 
-/// A cell in percent: the mean and standard deviation over seeds, and the first seed's interval over documents.
+/// A cell in percent: the mean and standard deviation over seeds, and the first seed's interval
+/// over documents.
 pub fn values<'a>(
     measured: &'a [Measured],
     value: impl Fn(&'a Measured) -> Option<&'a Value>,
@@ -124,7 +126,8 @@ pub fn values<'a>(
     )
 }
 
-/// A cell in percent: the mean and standard deviation of values, and the first value's interval over documents.
+/// A cell in percent: the mean and standard deviation of values, and the first value's interval
+/// over documents.
 pub fn cell(values: &[Value]) -> String {
     let mean = over_seeds(
         &values

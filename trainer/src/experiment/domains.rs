@@ -1,5 +1,5 @@
-//! The domains of mentions, and a check that unseen domains are unseen: T-Biencoder's tables measure on domains that training lacks
-//! (section 4.1).
+//! The domains of mentions, and a check that unseen domains are unseen: T-Biencoder's tables
+//! measure on domains that training lacks (section 4.1).
 
 use crate::data::domain::{DomainOf, domain_of};
 use crate::data::mention_domains::{By, Domains};
@@ -36,7 +36,8 @@ pub fn primary(split: &Split, kb: &KnowledgeBase, by: DomainOf) -> Domains {
     }
 }
 
-/// A warning if the second split has mentions of the training split's domains. The first split is the training split.
+/// A warning if the second split has mentions of the training split's domains. The first split is
+/// the training split.
 ///
 /// # Errors
 /// If the corpus cannot be read.

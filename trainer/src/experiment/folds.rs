@@ -154,8 +154,8 @@ fn of_fold(options: &Options, row: &FoldRow, folder: PathBuf) -> Options {
     own
 }
 
-/// Trains and measures the cross-encoder of a row with every seed, if `--only` includes it, and returns all its results. `own` is its
-/// fold. All cross-encoders of a fold share its bi-encoder.
+/// Trains and measures the cross-encoder of a row with every seed, if `--only` includes it, and
+/// returns all its results. `own` is its fold. All cross-encoders of a fold share its bi-encoder.
 fn ranked(
     bench: &Bench<'_>,
     own: &Bench<'_>,
@@ -302,7 +302,8 @@ fn points(grid: &[String]) -> Result<Vec<Vec<String>>> {
     Ok(all)
 }
 
-/// The corpora of the folds, which are written unless they exist. Documents are assigned to folds in turn.
+/// The corpora of the folds, which are written unless they exist. Documents are assigned to folds
+/// in turn.
 fn folds(bench: &Bench<'_>, split: &str) -> Result<Vec<PathBuf>> {
     let (options, count) = (bench.options, bench.options.folds as usize);
     let folders: Vec<PathBuf> = (0..count)

@@ -18,7 +18,8 @@ pub struct Measured {
     pub seed: Option<u64>,
     /// Steps of its training.
     pub steps: Option<usize>,
-    /// The weights that are measured; `None` in files of an earlier version, which measured the last ones.
+    /// The weights that are measured; `None` in files of an earlier version, which measured the
+    /// last ones.
     #[serde(default)]
     pub kept: Option<Kept>,
     /// Seconds in steps, without mining and measuring.

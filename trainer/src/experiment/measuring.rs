@@ -77,7 +77,8 @@ impl Bench<'_> {
         Ok(all)
     }
 
-    /// Trains and measures a row with every seed, if `--only` includes it, and returns all its results.
+    /// Trains and measures a row with every seed, if `--only` includes it, and returns all its
+    /// results.
     pub(super) fn of_row(&self, row: &impl Row, slugs: &[String]) -> Result<Vec<Measured>> {
         if settings::asked_for(&row.slug(), slugs, &self.options.only) {
             self.options
@@ -103,7 +104,8 @@ impl Bench<'_> {
                 // The log has the times of all calls, and not only of this one.
                 let events = read(&run.join(METRICS))?;
                 let (in_steps, in_mining) = seconds(&events, config.optimiser.batch);
-                // A T-Biencoder row may train on a part of the split, and unseen is what it lacks. The other papers use the whole split.
+                // A T-Biencoder row may train on a part of the split, and unseen is what it lacks.
+                // The other papers use the whole split.
                 let learned = (self.family == Family::TBiencoder)
                     .then(|| snapshot.learned(&config))
                     .transpose()?;
@@ -124,7 +126,8 @@ impl Bench<'_> {
         )
     }
 
-    /// Measures a model on all splits. A concept is seen if it is one of `learned`, or without these, of the training split.
+    /// Measures a model on all splits. A concept is seen if it is one of `learned`, or without
+    /// these, of the training split.
     fn evaluated(
         &self,
         config: &Config,
@@ -176,7 +179,8 @@ impl Bench<'_> {
         })
     }
 
-    /// The baselines: string matching, the majority of the training split, and the untrained encoder.
+    /// The baselines: string matching, the majority of the training split, and the untrained
+    /// encoder.
     pub(super) fn baselines(&self) -> Result<Vec<Measured>> {
         let (options, folder) = (self.options, self.options.out.join("results"));
         let config = self.config(&[], 0)?;

@@ -1,4 +1,5 @@
-//! Experiments: trains and measures every row of a table, and writes the table in the paper's layout.
+//! Experiments: trains and measures every row of a table, and writes the table in the paper's
+//! layout.
 //!
 //! ```text
 //! OUT/settings*.json       the settings that all rows share; a call with others is refused
@@ -55,7 +56,8 @@ pub trait Row {
     fn settings(&self) -> Vec<String>;
 }
 
-/// Trains and measures the rows of the tables, and writes the tables. `written` is called with each table, its file and its text.
+/// Trains and measures the rows of the tables, and writes the tables. `written` is called with each
+/// table, its file and its text.
 ///
 /// # Errors
 /// As training and evaluating. Finished rows stay on disk.

@@ -27,7 +27,8 @@ pub enum TrainedEncoder {
     Retriever,
     /// A row of PEL's tables 2 and 3.
     Pel(PelRow),
-    /// The retriever, trained further on the student's candidate lists without the teacher (table 9).
+    /// The retriever, trained further on the student's candidate lists without the teacher (table
+    /// 9).
     Own,
     /// The retriever, distilled from a teacher (section 4.3).
     Student,
@@ -40,7 +41,8 @@ pub enum TrainedEncoder {
 /// A cross-encoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cross {
-    /// The bi-encoder of its training candidates. For `Pretrained` and `Finetuned` it is the ranker of the other corpus, fine-tuned or not.
+    /// The bi-encoder of its training candidates. For `Pretrained` and `Finetuned` it is the ranker
+    /// of the other corpus, fine-tuned or not.
     pub of: TrainedEncoder,
     /// Whether FGSM regularised it (PEL, appendix B).
     pub fgsm: bool,
@@ -81,7 +83,8 @@ impl TrainedEncoder {
     }
 }
 
-/// The configuration of an untrained encoder: by cosine. Dot products of vectors that were not trained for them are meaningless.
+/// The configuration of an untrained encoder: by cosine. Dot products of vectors that were not
+/// trained for them are meaningless.
 pub fn by_cosine(mut config: Config) -> Config {
     config.model.score = Some(Similarity::Cosine);
     config
@@ -126,7 +129,8 @@ impl Finder {
     /// Its name in files.
     pub fn slug(self, seed: u64) -> String {
         match self {
-            // Lists without this ending are of an earlier version, which did not expand short forms.
+            // Lists without this ending are of an earlier version, which did not expand short
+            // forms.
             Self::Lexical(system) => format!("{}-as-read", format!("{system:?}").to_lowercase()),
             Self::Untrained => "untrained-cosine".into(),
             // Its training did not use these seeds.

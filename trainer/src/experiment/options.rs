@@ -36,20 +36,22 @@ pub struct Options {
     /// The two numbers of negatives of PEL's table 2; tables 3 and 4 have the first
     #[arg(long, value_delimiter = ',', default_value = "32,64")]
     pub counts: Vec<usize>,
-    /// Train only rows whose file name is one of these words, or contains it where none is; a table has every row that has been
-    /// measured, with all its seeds
+    /// Train only rows whose file name is one of these words, or contains it where none is; a table
+    /// has every row that has been measured, with all its seeds
     #[arg(long, value_delimiter = ',')]
     pub only: Vec<String>,
     /// The split to measure on; thresholds of NIL are chosen on the validation split
     #[arg(long, default_value = "test")]
     pub split: String,
-    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of its document, or, as an oracle, of its right concept [without OF: document]
+    /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of
+    /// its document, or, as an oracle, of its right concept [without OF: document]
     #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document")]
     pub within_domain: Option<OwnDomain>,
     /// Measure only every N-th mention
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub every: u32,
-    /// Tables with a cross-encoder: list candidates for every N-th mention of the training split only
+    /// Tables with a cross-encoder: list candidates for every N-th mention of the training split
+    /// only
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub train_every: u32,
     /// Tables with a cross-encoder: the configuration of the cross-encoder
@@ -58,15 +60,17 @@ pub struct Options {
     /// Tables with a cross-encoder: sets one option of the cross-encoder's configuration
     #[arg(long = "ranker-set", value_name = "KEY=VALUE")]
     pub ranker_settings: Vec<String>,
-    /// Tables with a cross-encoder: how many candidates the cross-encoder sees; of several the best on the validation split counts
-    /// [default: 1,2,4,8,16, and 32,64 in BLINK's tables]
+    /// Tables with a cross-encoder: how many candidates the cross-encoder sees; of several the best
+    /// on the validation split counts [default: 1,2,4,8,16, and 32,64 in BLINK's tables]
     #[arg(long, value_name = "K", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=200))]
     pub rerank: Vec<u32>,
-    /// PEL's table 5: retrievers of which the best at recall@16 on the validation split gives the candidates, by the names of their
-    /// runs, such as pb-32-mixed [default: the rows of table 3 with mixed negatives]
+    /// PEL's table 5: retrievers of which the best at recall@16 on the validation split gives the
+    /// candidates, by the names of their runs, such as pb-32-mixed [default: the rows of table 3
+    /// with mixed negatives]
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     pub retrievers: Vec<String>,
-    /// Cross-validation of the bi-encoder: an option with the values to try; several options are combined [default: BLINK's table 10]
+    /// Cross-validation of the bi-encoder: an option with the values to try; several options are
+    /// combined [default: BLINK's table 10]
     #[arg(long, value_name = "KEY=VALUE,VALUE",
         default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=128,256", "view.mention_tokens=32,64,128"],
         hide_default_value = true)]
@@ -78,19 +82,24 @@ pub struct Options {
     /// Cross-validation: the number of folds
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
     pub folds: u32,
-    /// BLINK's tables 4 and 6: a bi-encoder of another corpus (a model of `pel train`), to compare with and to fine-tune
+    /// BLINK's tables 4 and 6: a bi-encoder of another corpus (a model of `pel train`), to compare
+    /// with and to fine-tune
     #[arg(long, value_name = "MODEL", requires = "pretrained_ranker")]
     pub pretrained: Option<PathBuf>,
-    /// BLINK's tables 4 and 6: the cross-encoder of that corpus (a model of `pel train --stage rank`)
+    /// BLINK's tables 4 and 6: the cross-encoder of that corpus (a model of `pel train --stage
+    /// rank`)
     #[arg(long, value_name = "MODEL", requires = "pretrained")]
     pub pretrained_ranker: Option<PathBuf>,
-    /// BLINK's table 4: another concept table, to search for the same mentions; the paper has all of Wikipedia
+    /// BLINK's table 4: another concept table, to search for the same mentions; the paper has all
+    /// of Wikipedia
     #[arg(long, value_name = "FILE")]
     pub other_kb: Option<PathBuf>,
-    /// BLINK's table 7: how many vectors are searched; mixtures of the knowledge base's own make up the number
+    /// BLINK's table 7: how many vectors are searched; mixtures of the knowledge base's own make up
+    /// the number
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub search_rows: u32,
-    /// BLINK's table 9: the weight of the student's own loss, from 0 to less than 1; the teacher has what is left
+    /// BLINK's table 9: the weight of the student's own loss, from 0 to less than 1; the teacher
+    /// has what is left
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     pub own_share: f64,
 }
@@ -153,7 +162,8 @@ impl Options {
             .collect()
     }
 
-    /// How many candidates a cross-encoder sees in the tables of a family, each number once, the smallest first.
+    /// How many candidates a cross-encoder sees in the tables of a family, each number once, the
+    /// smallest first.
     pub fn ks(&self, family: Family) -> Vec<usize> {
         let mut ks = match (self.rerank.as_slice(), family) {
             ([], Family::Blink) => vec![1, 2, 4, 8, 16, 32, 64],

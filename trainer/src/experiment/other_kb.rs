@@ -1,4 +1,5 @@
-//! Another knowledge base than that of the training (BLINK, table 4: "full Wiki"). Concepts are matched by identifier.
+//! Another knowledge base than that of the training (BLINK, table 4: "full Wiki"). Concepts are
+//! matched by identifier.
 
 use super::{Options, TableId};
 use crate::data::concept_table;
@@ -103,7 +104,8 @@ mod tests {
             [split.mentions[0].concept, split.mentions[1].concept],
             [Some(ConceptId(1)), None]
         );
-        // The second has the candidate at the place of its concept in its own knowledge base, where another concept is.
+        // The second has the candidate at the place of its concept in its own knowledge base, where
+        // another concept is.
         let ranked = [(); 2].map(|()| vec![Candidate::new(ConceptId(1), 1.0)]);
         assert_eq!(
             Ranks::new(&split, &ranked, &other, DomainOf::Source)

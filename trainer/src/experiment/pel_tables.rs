@@ -136,7 +136,8 @@ fn recall(measured: &[Measured], mentions: &str, k: usize) -> String {
     values(measured, |one| one.recall(mentions, k))
 }
 
-/// Figure 2 (precision over recall of NIL) for table 4; figure 3 (gradient norms of both losses) for table 3.
+/// Figure 2 (precision over recall of NIL) for table 4; figure 3 (gradient norms of both losses)
+/// for table 3.
 ///
 /// # Errors
 /// If metrics cannot be read, or a file cannot be written.

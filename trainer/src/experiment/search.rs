@@ -212,7 +212,8 @@ impl Search<'_> {
     }
 }
 
-/// Adds synthetic concepts until there are `wanted` vectors: each is the mean of two vectors, scaled to the length of one.
+/// Adds synthetic concepts until there are `wanted` vectors: each is the mean of two vectors,
+/// scaled to the length of one.
 fn widen(
     vectors: &mut Vec<f32>,
     concepts: &mut Vec<ConceptId>,

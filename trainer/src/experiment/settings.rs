@@ -1,4 +1,5 @@
-//! The settings that the rows of a folder share. They are stored in the folder, and a call with other settings is refused.
+//! The settings that the rows of a folder share. They are stored in the folder, and a call with
+//! other settings is refused.
 
 use super::{Bench, Family, Options, Row, TableId, keep, kept, pretrained, stages};
 use crate::data::corpus;
@@ -11,7 +12,8 @@ use pel_shared::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The settings that all rows of a paper share. Fields that a file of an earlier version lacks have their defaults.
+/// The settings that all rows of a paper share. Fields that a file of an earlier version lacks have
+/// their defaults.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Settings {
     config: Config,
@@ -39,7 +41,8 @@ const NAMED: [(&str, &str); 5] = [
     ("distillation.own_share", "--own-share"),
 ];
 
-/// The settings that BLINK's stages set themselves, in the bi-encoder's and the cross-encoder's configuration.
+/// The settings that BLINK's stages set themselves, in the bi-encoder's and the cross-encoder's
+/// configuration.
 const OF_STAGES: [(&str, &[&str]); 2] = [
     ("--set", &["negatives.kind", "data.candidates", "data.top"]),
     ("--ranker-set", &["fgsm.lambda", "data.candidates"]),
@@ -135,10 +138,12 @@ struct OtherKb {
     hash: Option<String>,
 }
 
-/// Checks that a call has the settings of the folder. Settings that a call does not use are not compared.
+/// Checks that a call has the settings of the folder. Settings that a call does not use are not
+/// compared.
 ///
 /// # Errors
-/// If the settings differ, cannot be read or written, or models of another corpus are of the wrong stage.
+/// If the settings differ, cannot be read or written, or models of another corpus are of the wrong
+/// stage.
 pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     let (options, out) = (bench.options, &bench.options.out);
     let given = options.settings.iter().map(|setting| ("--set", setting));
@@ -350,8 +355,8 @@ fn has_work(out: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// Checks that settings equal those of the folder. A folder without any work takes them. `complete` fills in what a file of an earlier
-/// version lacks.
+/// Checks that settings equal those of the folder. A folder without any work takes them. `complete`
+/// fills in what a file of an earlier version lacks.
 fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     path: &Path,
     settings: T,
@@ -390,8 +395,8 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
     )))
 }
 
-/// Whether `--only` includes a row. Without words it includes all rows. A word that is a row's whole name is that row; another word is
-/// every row whose name contains it.
+/// Whether `--only` includes a row. Without words it includes all rows. A word that is a row's
+/// whole name is that row; another word is every row whose name contains it.
 pub fn asked_for(slug: &str, slugs: &[String], only: &[String]) -> bool {
     only.is_empty()
         || only.iter().any(|word| {

@@ -1,4 +1,5 @@
-//! BLINK's two stages: a bi-encoder, its candidate lists, a cross-encoder over them, and distilled bi-encoders.
+//! BLINK's two stages: a bi-encoder, its candidate lists, a cross-encoder over them, and distilled
+//! bi-encoders.
 //!
 //! ```text
 //! OUT/runs/STAGE-seedN/                            a training
@@ -75,7 +76,8 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// The mentions of a split whose concept is in the knowledge base, mapped to the one that a finder searches.
+    /// The mentions of a split whose concept is in the knowledge base, mapped to the one that a
+    /// finder searches.
     fn mentions(&self, finder: Finder, split: &str, every: usize) -> Result<Split> {
         let mut read = Found::mentions(&self.bench.options.corpus, split, every, &self.kb)?;
         if let Finder::Elsewhere(_) = finder {
@@ -84,7 +86,8 @@ impl<'a> Stages<'a> {
         Ok(read)
     }
 
-    /// The numbers of mentions of a split, and of those whose concept the other knowledge base lacks.
+    /// The numbers of mentions of a split, and of those whose concept the other knowledge base
+    /// lacks.
     ///
     /// # Errors
     /// If there is no other one, or the split cannot be read.
@@ -227,8 +230,8 @@ impl<'a> Stages<'a> {
                 self.write(finder, split, &self.snapshot(&by_cosine(config), None)?)?;
             }
             Finder::Trained(encoder) | Finder::Elsewhere(encoder) => {
-                // Encoding all concepts takes longer than searching, so all splits are searched at once. The training split is searched
-                // only if a ranker may train on it.
+                // Encoding all concepts takes longer than searching, so all splits are searched at
+                // once. The training split is searched only if a ranker may train on it.
                 let snapshot = self.retriever(encoder, &config)?;
                 let teaches =
                     finder == Finder::Trained(encoder) && encoder != TrainedEncoder::Pretrained;
@@ -342,7 +345,8 @@ impl<'a> Stages<'a> {
         }
     }
 
-    /// A cross-encoder. Unless it is of another corpus, it is trained on a bi-encoder's candidates of the training split.
+    /// A cross-encoder. Unless it is of another corpus, it is trained on a bi-encoder's candidates
+    /// of the training split.
     fn ranker(&self, by: Cross) -> Result<PathBuf> {
         if by.of == TrainedEncoder::Pretrained {
             let [_, ranker] = pretrained::models(self.bench)?;
@@ -446,7 +450,8 @@ impl<'a> Stages<'a> {
 /// The first `top` candidates of all these mentions, from a file.
 ///
 /// # Errors
-/// As [`Found::listed`], or if the file lacks mentions: all rows of a table must be of the same mentions.
+/// As [`Found::listed`], or if the file lacks mentions: all rows of a table must be of the same
+/// mentions.
 fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result<Found> {
     let (all, found) = (
         mentions.mentions.len(),
@@ -461,7 +466,8 @@ fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result
     }
 }
 
-/// The configuration that all cross-encoders share. The candidate list has a placeholder, because it may not exist yet.
+/// The configuration that all cross-encoders share. The candidate list has a placeholder, because
+/// it may not exist yet.
 ///
 /// # Errors
 /// If the configuration cannot be read.

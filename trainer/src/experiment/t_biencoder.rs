@@ -34,7 +34,8 @@ pub struct Transformed {
     pub epsilon: f64,
 }
 
-/// The default configuration of all rows. A row sets the transformation and the domain of negatives.
+/// The default configuration of all rows. A row sets the transformation and the domain of
+/// negatives.
 pub fn base() -> Config {
     Config {
         transformation: Transformation::default(),

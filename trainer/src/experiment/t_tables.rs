@@ -16,7 +16,8 @@ type Rows = [(TRow, Vec<Measured>)];
 /// The k of all these tables.
 const K: usize = 64;
 
-/// A table with its baselines. `splits` are the validation and the test split, and `notes` the paragraphs below.
+/// A table with its baselines. `splits` are the validation and the test split, and `notes` the
+/// paragraphs below.
 pub fn markdown(
     table: TableId,
     baselines: &[Measured],
@@ -143,7 +144,8 @@ fn norms(rows: &Rows) -> Option<String> {
     ))
 }
 
-/// Table 3: for each scorer and kind of negatives, the row that is best on the validation split; the first of equals.
+/// Table 3: for each scorer and kind of negatives, the row that is best on the validation split;
+/// the first of equals.
 fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
     let [validation, test] = splits;
     let head = [
@@ -290,7 +292,8 @@ mod tests {
     use crate::experiment::measured::{RecallOf, SplitRecall};
     use crate::experiment::t_biencoder::rows;
 
-    /// A row whose recall is one number on the validation split and another on the test split, with each seed.
+    /// A row whose recall is one number on the validation split and another on the test split, with
+    /// each seed.
     fn measured(of_seeds: &[[f64; 2]]) -> Vec<Measured> {
         let recall = |value| {
             vec![RecallOf {
@@ -326,7 +329,8 @@ mod tests {
                 .expect("in the table")
         };
         let rows = [
-            // The best on test, and the best of one seed, but not on the mean of the validation split.
+            // The best on test, and the best of one seed, but not on the mean of the validation
+            // split.
             (
                 row("t-dual-random-id-k1-e1"),
                 measured(&[[0.5, 0.9], [0.9, 0.9]]),

@@ -22,13 +22,15 @@ pub enum TableId {
     /// Scorers and negatives, with the time of an epoch (T-Biencoder, table 2)
     #[value(name = "t-2")]
     T2,
-    /// The bound and the layer that are best on the validation split (T-Biencoder, table 3); of so many trainings `--only` takes some
+    /// The bound and the layer that are best on the validation split (T-Biencoder, table 3); of so
+    /// many trainings `--only` takes some
     #[value(name = "t-3")]
     T3,
     /// Each domain apart (T-Biencoder, table 4)
     #[value(name = "t-4")]
     T4,
-    /// Negatives of the own and of all domains, with the transformation and without (T-Biencoder, table 5)
+    /// Negatives of the own and of all domains, with the transformation and without (T-Biencoder,
+    /// table 5)
     #[value(name = "t-5")]
     T5,
     /// The layer that is transformed (T-Biencoder, table 6)
@@ -76,7 +78,8 @@ pub enum TableId {
     /// Recall by the number of candidates, on the validation split (BLINK, figure 2)
     #[value(name = "blink-figure-2")]
     BlinkFigure2,
-    /// Accuracy of both stages by the number of candidates, on the validation split (BLINK, figure 3)
+    /// Accuracy of both stages by the number of candidates, on the validation split (BLINK, figure
+    /// 3)
     #[value(name = "blink-figure-3")]
     BlinkFigure3,
 }

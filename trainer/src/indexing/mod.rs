@@ -1,4 +1,5 @@
-//! Builds a bundle with [`BundleBuilder`]: files, progress, resumed runs and the recall of the index.
+//! Builds a bundle with [`BundleBuilder`]: files, progress, resumed runs and the recall of the
+//! index.
 
 pub mod recall;
 pub mod source;
@@ -67,12 +68,14 @@ pub struct Built {
     pub found: Option<Found>,
 }
 
-/// The recall@[`K`] of an index over [`QUERIES`] of its own vectors as queries, or as many as there are.
+/// The recall@[`K`] of an index over [`QUERIES`] of its own vectors as queries, or as many as there
+/// are.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// Against the exact search over the stored vectors.
     pub recall: f64,
-    /// Against the exact search over the vectors before quantisation, with these as queries; `None` for f32 vectors.
+    /// Against the exact search over the vectors before quantisation, with these as queries; `None`
+    /// for f32 vectors.
     pub before_rounding: Option<f64>,
 }
 
@@ -179,7 +182,8 @@ fn tick(concepts: usize) -> impl FnMut() -> Result<()> {
     }
 }
 
-/// The recall of an index ([`Built::found`]). For a graph below the floor, `ef_search` is doubled until it is reached.
+/// The recall of an index ([`Built::found`]). For a graph below the floor, `ef_search` is doubled
+/// until it is reached.
 fn measure(
     vectors: &[f32],
     concepts: &[ConceptId],

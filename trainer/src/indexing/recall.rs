@@ -38,8 +38,8 @@ impl Default for Floor {
     }
 }
 
-/// Recall: the share of the exact search's concepts that a search has found, over all queries; 1 without any. In both, equal
-/// scores are in concept order.
+/// Recall: the share of the exact search's concepts that a search has found, over all queries; 1
+/// without any. In both, equal scores are in concept order.
 pub fn share_found(found: &[Vec<Candidate>], exact: &[Vec<Candidate>]) -> f64 {
     let hits = |(found, exact): (&Vec<Candidate>, &Vec<Candidate>)| {
         exact
@@ -81,7 +81,8 @@ pub struct Against {
 }
 
 impl Against {
-    /// The exact search over the stored vectors of an index, with `count` of them as queries. `mix` is the weight of the template.
+    /// The exact search over the stored vectors of an index, with `count` of them as queries. `mix`
+    /// is the weight of the template.
     ///
     /// # Errors
     /// If they cannot be indexed.
@@ -131,7 +132,8 @@ impl Against {
         share_found(&index.search(&self.queries, k), &self.exact(k))
     }
 
-    /// The recall@[`K`] of a graph with the least `ef_search` that reaches the floor, `ef` doubled as often as needed.
+    /// The recall@[`K`] of a graph with the least `ef_search` that reaches the floor, `ef` doubled
+    /// as often as needed.
     ///
     /// # Errors
     /// If it does not reach the floor.

@@ -1,4 +1,5 @@
-//! The source of the encoder for `pel index`: a Hugging Face folder, a model of `pel train`, or another bundle.
+//! The source of the encoder for `pel index`: a Hugging Face folder, a model of `pel train`, or
+//! another bundle.
 
 use crate::io::bundles;
 use crate::io::models::{ModelSettings, TOWERS};

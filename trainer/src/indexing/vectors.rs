@@ -24,8 +24,8 @@ pub struct Encoding<'a> {
     pub scorer: Scorer,
 }
 
-/// Encodes all sequences, in the order of `sequences`. The work folder saves each batch under `key`, which stands for the
-/// model and everything else that the vectors depend on.
+/// Encodes all sequences, in the order of `sequences`. The work folder saves each batch under
+/// `key`, which stands for the model and everything else that the vectors depend on.
 ///
 /// # Errors
 /// If the device or the work folder fails, or the user interrupts the run. The saved batches stay.
@@ -42,7 +42,8 @@ pub fn encode(
         .collect();
     let rows: Vec<&Encoded> = sequences.iter().collect();
     let batches = BatchSize::of_tokens(encoding.batch_tokens).batches(&rows);
-    // The record of a sequence: its pooled vector, then for Sum-of-Max the scales and codes of its tokens.
+    // The record of a sequence: its pooled vector, then for Sum-of-Max the scales and codes of its
+    // tokens.
     let record = |at: &usize| {
         (dim * 4
             + if with_tokens {

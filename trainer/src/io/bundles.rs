@@ -33,8 +33,9 @@ pub fn map(path: &Path) -> Result<Bytes> {
     {
         bound.check(path.display(), bytes)?;
     }
-    // SAFETY: the map is read-only. Another process that truncates the file could end this one with a signal.
-    // PEL's own writers rename a new file into place, which leaves the mapped file intact.
+    // SAFETY: the map is read-only. Another process that truncates the file could end this one with
+    // a signal. PEL's own writers rename a new file into place, which leaves the mapped file
+    // intact.
     let map = unsafe { Mmap::map(&file) }.map_err(|cause| io_error("mapping", path, cause))?;
     Ok(Bytes::from_owner(map))
 }
@@ -88,7 +89,8 @@ pub fn parts(path: &Path) -> Result<Parts> {
 /// Reads a bundle and checks it.
 ///
 /// # Errors
-/// If it cannot be read, or one of its files is missing, altered or does not fit. The error names the bundle.
+/// If it cannot be read, or one of its files is missing, altered or does not fit. The error names
+/// the bundle.
 pub fn open(path: &Path) -> Result<Bundle> {
     parts(path)
         .and_then(Bundle::read)
@@ -114,8 +116,8 @@ pub fn check_output(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes a bundle: a single file if the name ends in `.pel`, else a folder. The manifest is written last. Files of an
-/// earlier bundle are replaced or removed, other files stay.
+/// Writes a bundle: a single file if the name ends in `.pel`, else a folder. The manifest is
+/// written last. Files of an earlier bundle are replaced or removed, other files stay.
 ///
 /// # Errors
 /// As [`check_output`], or if a file cannot be written or removed.

@@ -21,7 +21,8 @@ pub fn existing(folder: &Path, stem: &str) -> impl Iterator<Item = PathBuf> {
         .filter(|file| file.is_file())
 }
 
-/// Files of a corpus that commands must not overwrite: its data and the records of `pel import` and `pel split`.
+/// Files of a corpus that commands must not overwrite: its data and the records of `pel import` and
+/// `pel split`.
 pub fn inputs(folder: &Path) -> Vec<PathBuf> {
     named(
         folder,

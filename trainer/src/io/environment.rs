@@ -7,9 +7,10 @@ use std::ffi::OsStr;
 /// Turns off Mesa's device-select layer.
 const NO_SELECTION: &str = "NODEVICE_SELECT";
 
-/// Turns off Mesa's device-select layer where no desktop runs. The layer asks a Wayland desktop for its GPU. Without a
-/// desktop the Wayland library prints "error: XDG_RUNTIME_DIR is invalid or not set in the environment". All GPUs are
-/// found without the layer. Call this first: it does nothing once the process has several threads.
+/// Turns off Mesa's device-select layer where no desktop runs. The layer asks a Wayland desktop for
+/// its GPU. Without a desktop the Wayland library prints "error: XDG_RUNTIME_DIR is invalid or not
+/// set in the environment". All GPUs are found without the layer. Call this first: it does nothing
+/// once the process has several threads.
 pub fn prepare() {
     if cfg!(target_os = "linux") && !has_desktop(|name| env::var_os(name)) && is_alone() {
         // SAFETY: the process has no other thread that could read the environment meanwhile.

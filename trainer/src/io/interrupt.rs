@@ -1,5 +1,6 @@
-//! Ctrl-C and termination. The first signal requests a stop at the next safe point. Work that has not stopped after
-//! 0.17 s is ended and its partial files are removed, unless it defers the exit ([`defer_exit`]). A second signal ends that too.
+//! Ctrl-C and termination. The first signal requests a stop at the next safe point. Work that has
+//! not stopped after 0.17 s is ended and its partial files are removed, unless it defers the exit
+//! ([`defer_exit`]). A second signal ends that too.
 
 use crate::io::files::partial_files;
 use crate::io::signals;
@@ -83,8 +84,8 @@ impl Drop for CriticalSection {
     }
 }
 
-/// Defers the exit after an interrupt while the guard lives. Use it where the work calls [`check`] often itself and then
-/// saves its state.
+/// Defers the exit after an interrupt while the guard lives. Use it where the work calls [`check`]
+/// often itself and then saves its state.
 #[must_use]
 pub fn defer_exit() -> DeferredExit {
     DEFERRED.fetch_add(1, Ordering::SeqCst);

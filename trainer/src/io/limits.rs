@@ -1,5 +1,5 @@
-//! Limits on the unpacked bytes of each kind of input, so that a small compressed file cannot fill the memory.
-//! `--max-input` raises them.
+//! Limits on the unpacked bytes of each kind of input, so that a small compressed file cannot fill
+//! the memory. `--max-input` raises them.
 
 pub use bytesize::ByteSize as Size;
 use pel_shared::error::Error;
@@ -97,7 +97,8 @@ impl Bound {
 const EACH: u64 = 64;
 
 impl Bound {
-    /// Refuses more mentions in one document than one per 64 bytes of the limit; `place` gives file and line.
+    /// Refuses more mentions in one document than one per 64 bytes of the limit; `place` gives file
+    /// and line.
     ///
     /// # Errors
     /// If `count` exceeds that.

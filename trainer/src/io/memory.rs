@@ -14,7 +14,8 @@ pub fn peak() -> Option<u64> {
         .or_else(|| memory_stats::memory_stats().map(|stats| stats.physical_mem as u64))
 }
 
-/// GPU memory reserved by this process, in bytes. None for the CPU, whose tensors are in process memory.
+/// GPU memory reserved by this process, in bytes. None for the CPU, whose tensors are in process
+/// memory.
 pub fn of_gpu(device: &Device) -> Option<u64> {
     reserved_bytes(device)
 }

@@ -41,7 +41,8 @@ impl ModelSettings {
         self.view.check_spelling(self.reduction.score)
     }
 
-    /// Reads `pel.json` in a model folder or its mention tower. None if PEL did not train the model.
+    /// Reads `pel.json` in a model folder or its mention tower. None if PEL did not train the
+    /// model.
     ///
     /// # Errors
     /// If the file exists and cannot be read.

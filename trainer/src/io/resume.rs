@@ -5,8 +5,8 @@
 //! .NAME.work/done.f32   the finished parts, each followed by its checksum
 //! ```
 //!
-//! A checksum also covers the key and the number of its part, so parts cannot be confused. Parts from the first damaged
-//! one on are computed again.
+//! A checksum also covers the key and the number of its part, so parts cannot be confused. Parts
+//! from the first damaged one on are computed again.
 
 use crate::io::files::{io_error, open_no_follow};
 use pel_shared::error::{Error, Result};
@@ -64,8 +64,9 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Opens the parts of an earlier run of the same work, or starts from the first. `key` is a hash of everything that they
-    /// depend on; `sizes` are the bytes of all parts. A part with a wrong checksum is dropped with all after it.
+    /// Opens the parts of an earlier run of the same work, or starts from the first. `key` is a
+    /// hash of everything that they depend on; `sizes` are the bytes of all parts. A part with a
+    /// wrong checksum is dropped with all after it.
     ///
     /// # Errors
     /// If the folder or its files are links or cannot be created, read or truncated.
@@ -171,7 +172,8 @@ impl ResumedWork {
             .map_err(|cause| io_error("reading", &self.path, cause))
     }
 
-    /// Calls `take` with each part from the first on, and with `None` at a truncated or damaged one.
+    /// Calls `take` with each part from the first on, and with `None` at a truncated or damaged
+    /// one.
     fn each(&mut self, mut take: impl FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> {
         self.file
             .seek(SeekFrom::Start(0))

@@ -12,8 +12,8 @@ use safetensors::tensor::SafeTensors;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Writes a tower into a folder that [`write_folder`](crate::io::files::write_folder) fills. Pooling, projection and
-/// normalisation are separate modules.
+/// Writes a tower into a folder that [`write_folder`](crate::io::files::write_folder) fills.
+/// Pooling, projection and normalisation are separate modules.
 ///
 /// # Errors
 /// If a tensor cannot be read from the device or a file cannot be written.

@@ -2,8 +2,9 @@
 
 use pel_shared::error::{Error, Result};
 
-/// Lets a write beyond the file size limit (`ulimit -f`) fail with an error. Its signal would end the process before it
-/// can remove partial files. The standard library already does the same for closed pipes.
+/// Lets a write beyond the file size limit (`ulimit -f`) fail with an error. Its signal would end
+/// the process before it can remove partial files. The standard library already does the same for
+/// closed pipes.
 ///
 /// # Errors
 /// If the handler cannot be installed.
@@ -11,7 +12,8 @@ pub fn ignore_file_size_signal() -> Result<()> {
     #[cfg(unix)]
     {
         use std::sync::{Arc, atomic::AtomicBool};
-        // A handler prevents the end of the process. The flag is not needed, because the write itself fails.
+        // A handler prevents the end of the process. The flag is not needed, because the write
+        // itself fails.
         signal_hook::flag::register(
             signal_hook::consts::SIGXFSZ,
             Arc::new(AtomicBool::new(false)),

@@ -1,8 +1,8 @@
 //! Output to the terminal: all text for standard output and standard error is escaped here.
 //!
-//! The macros replace those of the standard library in this crate, so that no name or path can send commands to a
-//! terminal ([`pel_shared::clean::escaped`]). Coloured text goes through [`files::print`](crate::io::files::print), with
-//! each part escaped separately.
+//! The macros replace those of the standard library in this crate, so that no name or path can send
+//! commands to a terminal ([`pel_shared::clean::escaped`]). Coloured text goes through
+//! [`files::print`](crate::io::files::print), with each part escaped separately.
 
 use pel_shared::clean::escaped;
 use std::fmt::Arguments;

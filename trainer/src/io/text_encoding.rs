@@ -1,7 +1,7 @@
 //! The encoding of texts from users: concept tables, ontologies, notes, spans and corpora.
 //!
-//! A byte order mark determines the encoding. Without one a text is UTF-8, unless the user names another encoding. An
-//! error gives the position of invalid bytes and what to do.
+//! A byte order mark determines the encoding. Without one a text is UTF-8, unless the user names
+//! another encoding. An error gives the position of invalid bytes and what to do.
 
 use crate::io::files::errors::io_error;
 use crate::io::files::open::open_within;
@@ -44,8 +44,9 @@ impl FromStr for TextEncoding {
 /// The option for the encoding of texts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EncodingArgs {
-    /// Encoding of the texts, such as windows-1252 or utf-16le. With a list (utf-8,windows-1252) the first valid one is used
-    /// for each file. A byte order mark takes precedence [default: utf-8]
+    /// Encoding of the texts, such as windows-1252 or utf-16le. With a list (utf-8,windows-1252)
+    /// the first valid one is used for each file. A byte order mark takes precedence [default:
+    /// utf-8]
     #[arg(long, value_name = "NAME")]
     encoding: Option<TextEncoding>,
 }
@@ -58,12 +59,12 @@ impl EncodingArgs {
     }
 }
 
-/// Opens a text, compressed or not, and decodes it to UTF-8. Text without a declared encoding is passed on unchecked.
-/// Reading fails beyond the limit.
+/// Opens a text, compressed or not, and decodes it to UTF-8. Text without a declared encoding is
+/// passed on unchecked. Reading fails beyond the limit.
 ///
 /// # Errors
-/// As `open_within`; if the file is binary, looks like UTF-16 without a byte order mark, or is invalid in all given
-/// encodings. Reading fails at bytes that are invalid in the named encoding.
+/// As `open_within`; if the file is binary, looks like UTF-16 without a byte order mark, or is
+/// invalid in all given encodings. Reading fails at bytes that are invalid in the named encoding.
 pub fn open_text(path: &Path, encoding: &TextEncoding, bound: Bound) -> Result<Box<dyn BufRead>> {
     let raw = open_within(path, bound)?;
     let [_, _, ..] = encoding.0[..] else {
@@ -131,7 +132,8 @@ pub(crate) fn read_error(path: &Path, cause: io::Error) -> Error {
 /// Decodes an open text by its byte order mark, else in the named encoding, else not at all.
 ///
 /// # Errors
-/// If its beginning cannot be read, it is binary, or it looks like UTF-16 without a byte order mark.
+/// If its beginning cannot be read, it is binary, or it looks like UTF-16 without a byte order
+/// mark.
 pub fn decode(
     path: &Path,
     mut raw: Box<dyn BufRead>,

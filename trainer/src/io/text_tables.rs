@@ -6,7 +6,8 @@ use comfy_table::{Attribute, Cell, ContentArrangement, Table, TableStyle, preset
 const STYLE: TableStyle =
     presets::UTF8_HORIZONTAL_ONLY.row_separator(comfy_table::LineStyle::none());
 
-/// A table without colours that fits the terminal width. Printed text is escaped, and so would colours be.
+/// A table without colours that fits the terminal width. Printed text is escaped, and so would
+/// colours be.
 pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = empty();
     table.set_header(header.into_iter().map(Cell::new));

@@ -40,7 +40,8 @@ impl Format {
     }
 }
 
-/// Formats the links of a note in pieces: [`NoteFormatter::head`], any number of [`NoteFormatter::part`], [`NoteFormatter::tail`].
+/// Formats the links of a note in pieces: [`NoteFormatter::head`], any number of
+/// [`NoteFormatter::part`], [`NoteFormatter::tail`].
 pub struct NoteFormatter<'a> {
     name: &'a str,
     text: &'a str,

@@ -17,7 +17,8 @@ use rayon::prelude::*;
 use std::io::Write;
 use std::path::Path;
 
-/// Maximum number of mentions linked at once, which bounds the memory. In longer notes candidates are shared within a part.
+/// Maximum number of mentions linked at once, which bounds the memory. In longer notes candidates
+/// are shared within a part.
 const MENTIONS: usize = 1 << 14;
 
 /// Mentions that a thread prepares at once.
@@ -82,8 +83,8 @@ impl Linking {
     /// Links notes and writes or prints their links.
     ///
     /// # Errors
-    /// If the device fails, the output cannot be written, or after an interrupt. Notes that cannot be read are skipped and
-    /// returned.
+    /// If the device fails, the output cannot be written, or after an interrupt. Notes that cannot
+    /// be read are skipped and returned.
     pub fn run(&self, notes: &[Note]) -> Result<Outcome> {
         let mut done = Done {
             progress: Progress::new("linking", notes.len() as u64, "notes"),
@@ -102,7 +103,8 @@ impl Linking {
         })
     }
 
-    /// Links a window of notes: batches of at most [`MENTIONS`] mentions, and larger notes on their own. Skips unreadable ones.
+    /// Links a window of notes: batches of at most [`MENTIONS`] mentions, and larger notes on their
+    /// own. Skips unreadable ones.
     fn link_window(&self, window: &[Note], done: &mut Done) -> Result<()> {
         let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
         let (mut together, mut mentions) = (Vec::new(), 0);

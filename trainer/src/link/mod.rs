@@ -30,7 +30,8 @@ pub fn link(
 /// Opens a linker for a bundle on a device, with the given scorer.
 ///
 /// # Errors
-/// If the bundle is inconsistent or has no token vectors for Sum-of-Max. The error names the bundle.
+/// If the bundle is inconsistent or has no token vectors for Sum-of-Max. The error names the
+/// bundle.
 pub fn open_linker(
     path: &Path,
     bundle: Bundle,

@@ -27,7 +27,8 @@ pub(crate) struct Found {
     pub unread: Vec<Error>,
 }
 
-/// Collects the notes of the inputs, each folder in path order. Unreadable subfolders are skipped and returned.
+/// Collects the notes of the inputs, each folder in path order. Unreadable subfolders are skipped
+/// and returned.
 ///
 /// # Errors
 /// If a given folder cannot be read, or a readable one has no note.
@@ -99,7 +100,8 @@ fn is_note(path: &Path) -> bool {
         && !name.ends_with(&format!(".{}", Format::Table.extension()))
 }
 
-/// The name without extension. A number is no extension: `patient.1` and `patient.2` are different notes.
+/// The name without extension. A number is no extension: `patient.1` and `patient.2` are different
+/// notes.
 fn unended(name: &Path) -> PathBuf {
     match name
         .extension()
@@ -110,7 +112,8 @@ fn unended(name: &Path) -> PathBuf {
     }
 }
 
-/// Finds the spans of each note. `spans` is a file for a single note, or a folder with NAME.ann or NAME.jsonl.
+/// Finds the spans of each note. `spans` is a file for a single note, or a folder with NAME.ann or
+/// NAME.jsonl.
 ///
 /// # Errors
 /// If a file is given for several notes, or the folder has no file for any note.

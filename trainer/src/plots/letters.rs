@@ -1,7 +1,8 @@
 //! Estimates the width of a text before a browser chooses its font.
 //!
-//! A browser takes the first installed font of the list in [`super::svg`]. Widths here are those of the wider of Arial and
-//! DejaVu Sans, rounded up per class of letters, so that text fits with either.
+//! A browser takes the first installed font of the list in [`super::svg`]. Widths here are those of
+//! the wider of Arial and DejaVu Sans, rounded up per class of letters, so that text fits with
+//! either.
 
 /// The width of `text` in units of `size`.
 pub(super) fn width(text: &str, size: f64) -> f64 {
@@ -50,7 +51,8 @@ mod tests {
 
     #[test]
     fn widths_cover_arial_and_dejavu_sans() {
-        // Widths of printable ASCII in Helvetica and Arial, in thousandths, from Adobe's Core 14 metrics.
+        // Widths of printable ASCII in Helvetica and Arial, in thousandths, from Adobe's Core 14
+        // metrics.
         let arial: [u16; 95] = [
             278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556,
             556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667,

@@ -23,7 +23,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A line chart. Series differ in colour, dashes and markers, so that they can be distinguished in print.
+/// A line chart. Series differ in colour, dashes and markers, so that they can be distinguished in
+/// print.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {
     /// Title above the chart.
@@ -67,7 +68,8 @@ impl Chart {
 
 /// Centred running mean of y over `window` points, fewer at the ends; x is unchanged.
 ///
-/// Non-finite values are ignored; y is NaN without finite values. An even window extends one point further back.
+/// Non-finite values are ignored; y is NaN without finite values. An even window extends one point
+/// further back.
 pub fn smoothed(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
     let window = window.max(1);
     let (back, ahead) = (window / 2, (window - 1) / 2);

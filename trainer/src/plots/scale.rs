@@ -62,7 +62,8 @@ impl Scale {
         Self { low, high, ..self }
     }
 
-    /// Extends a linear scale to multiples of the tick step, if that adds at most `reach` of its span.
+    /// Extends a linear scale to multiples of the tick step, if that adds at most `reach` of its
+    /// span.
     pub fn rounded(self, most: usize, reach: f64) -> Self {
         let span = self.high - self.low;
         let step = step(span, most);
@@ -87,7 +88,8 @@ impl Scale {
         }
     }
 
-    /// The position of a value, 0 at the low end and 1 at the high end; `None` if it cannot be drawn.
+    /// The position of a value, 0 at the low end and 1 at the high end; `None` if it cannot be
+    /// drawn.
     pub fn place(&self, value: f64) -> Option<f64> {
         if !drawable(value, self.log) {
             return None;
@@ -213,7 +215,8 @@ fn power_of_ten(power: i32) -> f64 {
     format!("1e{power}").parse().unwrap_or(1.0)
 }
 
-/// Formats a multiple of `step` with as many digits as the step needs, in the same form for all up to `largest`.
+/// Formats a multiple of `step` with as many digits as the step needs, in the same form for all up
+/// to `largest`.
 fn number(value: f64, step: f64, largest: f64) -> String {
     let power = |value: f64| (value.log10() + 1e-9).floor() as i32;
     if value.abs() < step / 2.0 {

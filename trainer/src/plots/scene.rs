@@ -374,7 +374,8 @@ fn line(points: Vec<Place>, at: usize, noisy: bool) -> Shape {
     }
 }
 
-/// The marker of series `at`: circle, square, triangle, diamond or inverted triangle of similar area.
+/// The marker of series `at`: circle, square, triangle, diamond or inverted triangle of similar
+/// area.
 fn marker((x, y): Place, at: usize) -> Shape {
     let (corners, radius, turn) = [
         (16, 4.2, 0.0),

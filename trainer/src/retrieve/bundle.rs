@@ -166,7 +166,8 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, with_nil_model: boo
     )
 }
 
-/// The candidates of a link with the scores that decide NIL. All scores of a mention shift alike, so the order stays.
+/// The candidates of a link with the scores that decide NIL. All scores of a mention shift alike,
+/// so the order stays.
 fn ranked(link: &Link) -> Vec<Candidate> {
     link.candidates
         .iter()

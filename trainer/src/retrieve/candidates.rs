@@ -44,10 +44,12 @@ impl Found {
         Ok(read)
     }
 
-    /// Searches for mentions; with `within`, among the concepts of each mention's own domain ([`Within`]).
+    /// Searches for mentions; with `within`, among the concepts of each mention's own domain
+    /// ([`Within`]).
     ///
     /// # Errors
-    /// If a mention cannot be encoded, no document has a domain, a domain has no concept, or the user interrupts.
+    /// If a mention cannot be encoded, no document has a domain, a domain has no concept, or the
+    /// user interrupts.
     pub fn search(
         retriever: &dyn Retriever,
         split: Split,
@@ -68,10 +70,12 @@ impl Found {
         })
     }
 
-    /// The lists of a file for the mentions of a split. Mentions without a list are dropped and counted.
+    /// The lists of a file for the mentions of a split. Mentions without a list are dropped and
+    /// counted.
     ///
     /// # Errors
-    /// If the file cannot be read, has none of the mentions, or has other right concepts for most: it is of another corpus.
+    /// If the file cannot be read, has none of the mentions, or has other right concepts for most:
+    /// it is of another corpus.
     pub fn listed(from: &Path, mut split: Split, top: u32, kb: &KnowledgeBase) -> Result<Self> {
         let lists = candidate_lists::CandidateLists::read(from, kb)?;
         let all = lists
@@ -126,7 +130,8 @@ impl Found {
             let places = split.code_points();
             for (at, (gold, ranked)) in split.mentions.iter().zip(ranked).enumerate() {
                 let [start, end] = places[at];
-                // A mention that normalises to nothing has no scores, and JSON has none for a concept without a readable name.
+                // A mention that normalises to nothing has no scores, and JSON has none for a
+                // concept without a readable name.
                 let teacher = teacher.map_or(&[][..], |teacher| &teacher[at]);
                 let readable = |at: &usize| teacher.get(*at).is_none_or(|score| score.is_finite());
                 let kept: Vec<usize> = (0..ranked.len()).filter(readable).collect();

@@ -1,4 +1,5 @@
-//! Dense retrieval: mentions are tokenized and encoded, and an index is searched with their vectors.
+//! Dense retrieval: mentions are tokenized and encoded, and an index is searched with their
+//! vectors.
 
 use crate::data::split::MentionQuery;
 use crate::io::interrupt;
@@ -29,8 +30,8 @@ pub(crate) struct MentionEncoder<'a> {
 }
 
 impl MentionEncoder<'_> {
-    /// Encodes mentions, and calls `search` with the vectors of some token sequences at a time. Equal sequences are searched once. A
-    /// mention that normalises to nothing has no candidates.
+    /// Encodes mentions, and calls `search` with the vectors of some token sequences at a time.
+    /// Equal sequences are searched once. A mention that normalises to nothing has no candidates.
     ///
     /// # Errors
     /// If a mention cannot be encoded, `done` fails, or the user interrupts.

@@ -1,4 +1,5 @@
-//! ZESHEL's protocol (Logeswaran et al., 2019): a search among the concepts of the mention's own domain.
+//! ZESHEL's protocol (Logeswaran et al., 2019): a search among the concepts of the mention's own
+//! domain.
 
 use crate::data::domain::{OwnDomain, missing_domain_error};
 use crate::data::split::MentionQuery;
@@ -9,7 +10,8 @@ use pel_shared::kb::KnowledgeBase;
 use pel_shared::score::Candidate;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A retriever that searches the mention's own domain. For a mention without a domain it searches all concepts.
+/// A retriever that searches the mention's own domain. For a mention without a domain it searches
+/// all concepts.
 pub struct Within<'a> {
     retriever: &'a dyn Retriever,
     own: OwnDomain,
@@ -92,8 +94,9 @@ impl Retriever for Within<'_> {
             }
         }
         open.sort_unstable();
-        // The number of candidates grows until the domain has enough, which is as exact as the search itself. With a first pass, the
-        // domain must give the second pass as many candidates as all concepts would.
+        // The number of candidates grows until the domain has enough, which is as exact as the
+        // search itself. With a first pass, the domain must give the second pass as many candidates
+        // as all concepts would.
         let mut wanted = first_pass;
         while !open.is_empty() {
             wanted = (4 * wanted).min(self.concepts);
@@ -130,7 +133,8 @@ mod tests {
     use pel_shared::kb::{Concept, ConceptId};
     use pel_shared::text::Span;
 
-    /// Finds the first concepts by number, or with a first pass as many as that, in descending order.
+    /// Finds the first concepts by number, or with a first pass as many as that, in descending
+    /// order.
     struct Descending {
         concepts: usize,
         kind: SearchKind,

@@ -1,4 +1,5 @@
-//! The systems of an evaluation. All but `dense` and `link` use only the mention's text and need no model.
+//! The systems of an evaluation. All but `dense` and `link` use only the mention's text and need no
+//! model.
 
 use crate::data::split::{MentionQuery, TrainingSplit};
 use crate::retrieve::{CandidateLists, Retriever, Tick};
@@ -150,7 +151,8 @@ pub fn short_forms(written_out: bool) -> &'static str {
     }
 }
 
-/// Builds a lexical system. `abbreviations` is whether it expands the short forms that a text defines.
+/// Builds a lexical system. `abbreviations` is whether it expands the short forms that a text
+/// defines.
 ///
 /// # Errors
 /// If it needs a training split or a bundle.

@@ -1,4 +1,5 @@
-//! Candidate retrieval: lexical systems, dense search, and the second stage that reorders candidates.
+//! Candidate retrieval: lexical systems, dense search, and the second stage that reorders
+//! candidates.
 
 pub mod bundle;
 pub mod candidates;
@@ -19,7 +20,8 @@ use std::collections::HashSet;
 /// The candidates of each mention, best first.
 pub type CandidateLists = Vec<Vec<Candidate>>;
 
-/// Called with the number of mentions that were finished since the last call. Its error ends the work.
+/// Called with the number of mentions that were finished since the last call. Its error ends the
+/// work.
 pub type Tick<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// A system that finds candidates for mentions.
@@ -45,9 +47,11 @@ pub trait Retriever {
         SearchKind::Exact
     }
 
-    /// The best `k` concepts of each mention, best first. A concept occurs once; ties are in concept order.
+    /// The best `k` concepts of each mention, best first. A concept occurs once; ties are in
+    /// concept order.
     ///
-    /// `done` is called with the number of finished mentions, often enough for a progress bar. Its error is returned.
+    /// `done` is called with the number of finished mentions, often enough for a progress bar. Its
+    /// error is returned.
     ///
     /// # Errors
     /// If a mention cannot be encoded, or `done` fails.
@@ -58,8 +62,9 @@ pub trait Retriever {
         done: Tick<'_>,
     ) -> Result<CandidateLists>;
 
-    /// As [`Retriever::search`], with the scores that decide NIL. The first candidate's score is infinite if it is linked at any
-    /// score: `pel link` so links a mention to a concept with its name.
+    /// As [`Retriever::search`], with the scores that decide NIL. The first candidate's score is
+    /// infinite if it is linked at any score: `pel link` so links a mention to a concept with its
+    /// name.
     ///
     /// # Errors
     /// As [`Retriever::search`].
@@ -72,7 +77,8 @@ pub trait Retriever {
         self.search(queries, k, done)
     }
 
-    /// Whether it decides which mentions are linked: those at [`Retriever::threshold`], or all without one.
+    /// Whether it decides which mentions are linked: those at [`Retriever::threshold`], or all
+    /// without one.
     fn decides(&self) -> bool {
         self.threshold().is_some()
     }

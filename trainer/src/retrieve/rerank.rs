@@ -34,8 +34,8 @@ impl<'a> Reranker<'a> {
         }
     }
 
-    /// The scores of the first `k` candidates of each mention. A mention that normalises to nothing has none. A concept without a
-    /// readable name has the lowest score.
+    /// The scores of the first `k` candidates of each mention. A mention that normalises to nothing
+    /// has none. A concept without a readable name has the lowest score.
     ///
     /// # Errors
     /// If a mention cannot be encoded, or the device fails.
@@ -78,7 +78,8 @@ pub struct ScoreStore<'a> {
 /// Stored instead of the scores of a mention that normalises to nothing.
 const NO_MENTION: f32 = f32::INFINITY;
 
-/// A ranker's scores of the first `k` candidates of each mention of a split. Scores that an earlier run has stored are read.
+/// A ranker's scores of the first `k` candidates of each mention of a split. Scores that an earlier
+/// run has stored are read.
 ///
 /// # Errors
 /// If a mention cannot be encoded, the device or the work folder fails, or the user interrupts.
@@ -173,7 +174,8 @@ impl Scored {
     }
 }
 
-/// A retriever whose first candidates a ranker has reordered. It answers the mentions that were scored.
+/// A retriever whose first candidates a ranker has reordered. It answers the mentions that were
+/// scored.
 ///
 /// Scores keep their places: the first candidate has the retriever's best score, which decides NIL.
 pub struct Reranked<'a> {
@@ -195,7 +197,8 @@ impl<'a> Reranked<'a> {
     }
 }
 
-/// The candidates with the concepts of the first `k` in the order of the ranker's scores. The retriever's scores keep their places.
+/// The candidates with the concepts of the first `k` in the order of the ranker's scores. The
+/// retriever's scores keep their places.
 pub fn reranked(ranked: &[Candidate], scores: &[f32], k: usize) -> Vec<Candidate> {
     let mut concepts: Vec<ConceptId> = ranked.iter().map(|candidate| candidate.concept).collect();
     reorder(&mut concepts, &scores[..scores.len().min(k)]);

@@ -1,4 +1,5 @@
-//! The teacher of a distillation (BLINK, section 4.3): a ranker that scores lists of candidates. An interrupted run can be resumed.
+//! The teacher of a distillation (BLINK, section 4.3): a ranker that scores lists of candidates. An
+//! interrupted run can be resumed.
 
 use crate::io::device::OpenDevice;
 use crate::io::models::{model_hash, open_ranker};
@@ -33,11 +34,12 @@ impl Teacher {
         })
     }
 
-    /// Scores the first `k` candidates of each mention and writes the lists with the scores to `out`. After an interrupt the next
-    /// call with the same lists resumes.
+    /// Scores the first `k` candidates of each mention and writes the lists with the scores to
+    /// `out`. After an interrupt the next call with the same lists resumes.
     ///
     /// # Errors
-    /// If a mention cannot be encoded, the device fails, the user interrupts, or a file cannot be written.
+    /// If a mention cannot be encoded, the device fails, the user interrupts, or a file cannot be
+    /// written.
     pub fn write(
         &self,
         found: &Found,

@@ -89,8 +89,8 @@ pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer
     answer
 }
 
-/// Whether all hosts named in the request are loopback. This prevents DNS rebinding, by which another site could read
-/// what is served.
+/// Whether all hosts named in the request are loopback. This prevents DNS rebinding, by which
+/// another site could read what is served.
 fn names_this_machine<B>(request: &Request<B>) -> bool {
     let local = |name: &str| {
         let address = name
@@ -135,7 +135,8 @@ fn move_to(path: &str) -> Answer {
     answer
 }
 
-/// Sends a file: status 304 if the browser has it, the requested range, or the whole, compressed if possible.
+/// Sends a file: status 304 if the browser has it, the requested range, or the whole, compressed if
+/// possible.
 async fn send<B>(file: &Arc<File>, request: &Request<B>) -> Answer {
     let headers = request.headers();
     // Only GET has ranges, and they count uncompressed bytes.
@@ -255,8 +256,8 @@ fn range(file: &File, headers: &HeaderMap) -> RequestedRange {
     }
 }
 
-/// Whether the quoted tags of a header have no white space or control characters, which HTTP forbids. With debug
-/// assertions the library panics on such tags.
+/// Whether the quoted tags of a header have no white space or control characters, which HTTP
+/// forbids. With debug assertions the library panics on such tags.
 fn has_sound_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
     headers.get_all(name).iter().all(|value| {
         let within = value

@@ -94,8 +94,8 @@ impl Connections {
         }
     }
 
-    /// Admits a client. If no slot is free, the longest idle connection is closed, of the same address if that is at its
-    /// limit. `None` if no connection is idle.
+    /// Admits a client. If no slot is free, the longest idle connection is closed, of the same
+    /// address if that is at its limit. `None` if no connection is idle.
     pub fn admit(&self, address: IpAddr) -> Option<Place> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = state
@@ -127,7 +127,8 @@ impl Connections {
         })
     }
 
-    /// Closes up to a quarter of the connections, idle ones only, when the system accepts no more. Returns their number.
+    /// Closes up to a quarter of the connections, idle ones only, when the system accepts no more.
+    /// Returns their number.
     pub fn close_some(&self) -> usize {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let most = state.open.len().div_ceil(4);
@@ -193,7 +194,8 @@ impl Drop for Place {
     }
 }
 
-/// A client's stream with a write timeout. The server itself limits the time for reading a request head.
+/// A client's stream with a write timeout. The server itself limits the time for reading a request
+/// head.
 pub struct TimedStream {
     stream: TcpStream,
     place: Place,

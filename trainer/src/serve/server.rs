@@ -61,8 +61,8 @@ impl Server {
         Ok(Self { runtime, listener })
     }
 
-    /// Serves a site until Ctrl-C. `local` means that only this machine can connect; `read_timeout` limits the time to send a
-    /// request head.
+    /// Serves a site until Ctrl-C. `local` means that only this machine can connect; `read_timeout`
+    /// limits the time to send a request head.
     pub fn run(self, site: Site, local: bool, limits: Limits, read_timeout: Duration) {
         // Open responses may end.
         let _held = interrupt::defer_exit();

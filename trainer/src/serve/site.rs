@@ -40,7 +40,8 @@ impl Site {
     /// Reads the folder of the page, and a bundle that replaces the page's own.
     ///
     /// # Errors
-    /// If the folder has no page, a link leads out of it, a file cannot be read, or the bundle is damaged.
+    /// If the folder has no page, a link leads out of it, a file cannot be read, or the bundle is
+    /// damaged.
     pub fn read(page: &Path, bundle: Option<&Path>) -> Result<Self> {
         let shown = page.display();
         let expected = |found| {
@@ -168,7 +169,8 @@ impl Coding {
 
     fn compress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {
-            // Levels from 20 on need a larger window than browsers accept; from 10 on a model takes seconds.
+            // Levels from 20 on need a larger window than browsers accept; from 10 on a model takes
+            // seconds.
             Self::Zstd => zstd::bulk::compress(bytes, 9),
             Self::Gzip => {
                 let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -237,7 +239,8 @@ impl File {
         }
     }
 
-    /// The compressed file, if smaller. A large file is compressed in the background for later requests.
+    /// The compressed file, if smaller. A large file is compressed in the background for later
+    /// requests.
     pub async fn packed(self: &Arc<Self>, coding: Coding) -> Option<Bytes> {
         let packed = &self.packed.as_ref()?[coding as usize];
         if let Some(done) = packed.bytes.get() {

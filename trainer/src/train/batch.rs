@@ -41,7 +41,8 @@ pub struct LinkBatch<'a> {
     pub entities: Vec<SequenceId>,
     /// `[mentions, entities]`
     pub pairing: Vec<Pairing>,
-    /// `[mentions, entities]`: the teacher's score of each candidate; `None` for other entities, and without a teacher.
+    /// `[mentions, entities]`: the teacher's score of each candidate; `None` for other entities,
+    /// and without a teacher.
     pub teacher: Vec<Option<f32>>,
 }
 
@@ -74,7 +75,8 @@ fn without_negatives(pairing: &[Pairing], width: usize) -> usize {
 }
 
 impl RankBatch<'_> {
-    /// Counts the mentions whose only candidate is the right entity; cross-entropy gives them no gradient.
+    /// Counts the mentions whose only candidate is the right entity; cross-entropy gives them no
+    /// gradient.
     pub fn without_negatives(&self) -> usize {
         without_negatives(&self.pairing, self.width)
     }
@@ -98,8 +100,8 @@ impl LinkBatch<'_> {
     }
 }
 
-/// Builds a micro-batch of mentions with their positives and negatives. What is drawn for an example depends only on the seed and
-/// on the position of the example in the run.
+/// Builds a micro-batch of mentions with their positives and negatives. What is drawn for an
+/// example depends only on the seed and on the position of the example in the run.
 pub fn link_batch<'a>(
     config: &Config,
     inputs: &EntityInputs,
@@ -307,8 +309,8 @@ pub fn few_negatives(
     })
 }
 
-/// Draws the negatives of one mention without repetition, and without texts of its own concept. If mining found too few hard
-/// negatives, random ones replace the missing ones.
+/// Draws the negatives of one mention without repetition, and without texts of its own concept. If
+/// mining found too few hard negatives, random ones replace the missing ones.
 fn draw_negatives(
     options: &Negatives,
     inputs: &EntityInputs,
@@ -365,7 +367,8 @@ pub fn align_batch(config: &Config, inputs: &EntityInputs, pairs: &[(usize, Pair
 }
 
 impl AlignBatch {
-    /// The role of one name for another: positive if both name the same concept, ignored if both are the same text.
+    /// The role of one name for another: positive if both name the same concept, ignored if both
+    /// are the same text.
     pub fn pairing(&self, one: usize, other: usize) -> Pairing {
         let ((concept, name), (other_concept, other_name)) = (self.names[one], self.names[other]);
         match (concept == other_concept, name == other_name) {

@@ -1,4 +1,5 @@
-//! The best weights of a run so far, by recall@1 on the validation split. They become the model at the end.
+//! The best weights of a run so far, by recall@1 on the validation split. They become the model at
+//! the end.
 //!
 //! ```text
 //! checkpoints/best-0000300/
@@ -6,8 +7,9 @@
 //!   model/      the towers, as Hugging Face folders
 //! ```
 //!
-//! A run that is resumed from a checkpoint must end with the model of an uninterrupted run. It therefore keeps, for every checkpoint
-//! that still exists, the best weights up to the step of that checkpoint.
+//! A run that is resumed from a checkpoint must end with the model of an uninterrupted run. It
+//! therefore keeps, for every checkpoint that still exists, the best weights up to the step of that
+//! checkpoint.
 
 use crate::io::bundles;
 use crate::io::files::{entries, io_error, list_files, write_folder, write_in_folder};
@@ -26,7 +28,8 @@ const MODEL: &str = "model";
 pub struct Kept {
     /// The step after which they were saved.
     pub step: usize,
-    /// Their recall@1 on the validation split; `None` if the last weights were taken without comparison.
+    /// Their recall@1 on the validation split; `None` if the last weights were taken without
+    /// comparison.
     pub recall_1: Option<f64>,
 }
 
@@ -63,7 +66,8 @@ pub struct BestWeights {
 }
 
 impl BestWeights {
-    /// Opens the best weights of a run that has done `step` steps. Weights of later steps, which a killed run left, are removed.
+    /// Opens the best weights of a run that has done `step` steps. Weights of later steps, which a
+    /// killed run left, are removed.
     ///
     /// # Errors
     /// If one cannot be read or removed.
@@ -151,7 +155,8 @@ impl BestWeights {
         Ok(())
     }
 
-    /// Removes weights that no checkpoint needs. The best weights up to each of these steps stay, and the newest.
+    /// Removes weights that no checkpoint needs. The best weights up to each of these steps stay,
+    /// and the newest.
     ///
     /// # Errors
     /// If one cannot be removed.

@@ -9,9 +9,10 @@
 //!   worst.safetensors        the matrices of the learned transformation, if there is one
 //! ```
 //!
-//! Random numbers and the position in the data follow from the seed and the number of steps. A folder is written under a temporary
-//! name and then renamed, so that an existing checkpoint is complete. Checkpoints of format 1, of earlier versions, have no checksums:
-//! a run resumes from them with a warning that damage is not noticed.
+//! Random numbers and the position in the data follow from the seed and the number of steps. A
+//! folder is written under a temporary name and then renamed, so that an existing checkpoint is
+//! complete. Checkpoints of format 1, of earlier versions, have no checksums: a run resumes from
+//! them with a warning that damage is not noticed.
 
 use super::batch::HardNegatives;
 use super::config::{Checkpoints as Options, Config};
@@ -86,7 +87,8 @@ impl State {
         encode(&self)
     }
 
-    /// Reads the state, and verifies its digest and the checksums of the other files in the checkpoint.
+    /// Reads the state, and verifies its digest and the checksums of the other files in the
+    /// checkpoint.
     fn read(folder: &Path) -> Result<Self> {
         let json = bundles::map(&folder.join(STATE))?;
         let state: Self = serde_json::from_slice(&json)
@@ -141,7 +143,8 @@ impl State {
     }
 }
 
-/// The size and checksum of every file of a checkpoint except its state, by its path in the checkpoint with `/` between the parts.
+/// The size and checksum of every file of a checkpoint except its state, by its path in the
+/// checkpoint with `/` between the parts.
 fn infos(folder: &Path) -> Result<BTreeMap<String, FileInfo>> {
     let mut infos = BTreeMap::new();
     for file in list_files(folder)? {
@@ -232,8 +235,8 @@ impl Checkpoints {
         Ok(self.list()?.pop())
     }
 
-    /// Sets the hash of the training data. A checkpoint refers to negatives and examples by number, so a run cannot resume with
-    /// other data.
+    /// Sets the hash of the training data. A checkpoint refers to negatives and examples by number,
+    /// so a run cannot resume with other data.
     ///
     /// # Errors
     /// If the run began with other data, whose hash is `before`.

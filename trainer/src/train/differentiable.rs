@@ -58,8 +58,9 @@ pub fn floats<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
     })
 }
 
-/// A tensor with gradients, which are found like those of the tensors that it will meet: all of an operation must keep, or compute
-/// again on the way back, by the same strategy (`Device::gradient_checkpointing`).
+/// A tensor with gradients, which are found like those of the tensors that it will meet: all of an
+/// operation must keep, or compute again on the way back, by the same strategy
+/// (`Device::gradient_checkpointing`).
 pub fn differentiable<const D: usize>(
     tensor: Tensor<D>,
     strategy: Option<GradientCheckpointingStrategy>,

@@ -1,4 +1,5 @@
-//! The knowledge base encoded by a model: for mining hard negatives, for validation, and for measuring a model.
+//! The knowledge base encoded by a model: for mining hard negatives, for validation, and for
+//! measuring a model.
 
 use super::batch::HardNegatives;
 use super::config::{Config, Domain};
@@ -122,8 +123,8 @@ impl EncodedKb {
         )
     }
 
-    /// The best `k` candidates of each mention in an index of these vectors. With Sum-of-Max, it reorders the best of a first pass.
-    /// `sequences` gives the sequences of an entry of the index.
+    /// The best `k` candidates of each mention in an index of these vectors. With Sum-of-Max, it
+    /// reorders the best of a first pass. `sequences` gives the sequences of an entry of the index.
     pub fn search<I: IntoIterator<Item = SequenceId>>(
         &self,
         index: &Index,
@@ -149,7 +150,8 @@ impl EncodedKb {
         })
     }
 
-    /// [`EncodedKb::search`] for encoded mentions among concepts, some thousands of mentions at a time.
+    /// [`EncodedKb::search`] for encoded mentions among concepts, some thousands of mentions at a
+    /// time.
     ///
     /// # Errors
     /// If the device fails, or the user interrupts.
@@ -286,7 +288,8 @@ impl EncodedKb {
     }
 }
 
-/// Examples by the domain of their negatives. It is `None` unless negatives are of the example's own domain.
+/// Examples by the domain of their negatives. It is `None` unless negatives are of the example's
+/// own domain.
 fn by_domain<'a>(
     config: &Config,
     inputs: &EntityInputs,

@@ -149,7 +149,8 @@ impl EntityInputs {
         &self.rows
     }
 
-    /// Draws one of a concept's sequences: its template with probability `template_share`, otherwise a name.
+    /// Draws one of a concept's sequences: its template with probability `template_share`,
+    /// otherwise a name.
     pub fn draw(
         &self,
         concept: ConceptId,
@@ -193,7 +194,8 @@ impl EntityInputs {
         self.trained.as_deref()
     }
 
-    /// Draws a negative concept uniformly from the domains that `from` allows for this right concept.
+    /// Draws a negative concept uniformly from the domains that `from` allows for this right
+    /// concept.
     pub fn draw_concept(&self, from: Domain, gold: ConceptId, random: &mut impl Rng) -> ConceptId {
         let members = match from {
             Domain::Across => None,

@@ -162,8 +162,8 @@ pub fn mentions(
     Ok((examples, report))
 }
 
-/// The first candidates of a list, including the right concept; `None` if the list lacks it and it may not be added. It is never added
-/// under distillation, because the teacher has no score for it.
+/// The first candidates of a list, including the right concept; `None` if the list lacks it and it
+/// may not be added. It is never added under distillation, because the teacher has no score for it.
 fn with_gold(
     list: &CandidateList,
     gold: ConceptId,

@@ -1,5 +1,5 @@
-//! The plots of a run, from its `metrics.jsonl`: loss, gradient norm (PEL, figure 3), and on the validation split recall and the
-//! precision-recall curve of NIL (PEL, figure 2).
+//! The plots of a run, from its `metrics.jsonl`: loss, gradient norm (PEL, figure 3), and on the
+//! validation split recall and the precision-recall curve of NIL (PEL, figure 2).
 
 use super::log::{self, Event};
 use crate::plots::{Chart, Series, smoothed};

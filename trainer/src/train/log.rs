@@ -1,4 +1,5 @@
-//! The log of a run: `metrics.jsonl`, and a progress bar on a terminal or a line every 30 seconds elsewhere.
+//! The log of a run: `metrics.jsonl`, and a progress bar on a terminal or a line every 30 seconds
+//! elsewhere.
 
 use super::best::Kept;
 use crate::io::files::{for_each_line, io_error, open_no_follow, write_no_follow};
@@ -105,8 +106,9 @@ pub struct Log {
 const QUIET: Duration = Duration::from_secs(30);
 
 impl Log {
-    /// Opens the metrics of a run that has done `step` of `steps` steps. Events after that step, which a killed run left, are dropped.
-    /// `listed` says whether the negatives come from candidate lists.
+    /// Opens the metrics of a run that has done `step` of `steps` steps. Events after that step,
+    /// which a killed run left, are dropped. `listed` says whether the negatives come from
+    /// candidate lists.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -265,7 +267,8 @@ fn words(event: &Event) -> String {
     }
 }
 
-/// Seconds of a run in steps (of `batch` examples each) and in mining, including those before it was resumed.
+/// Seconds of a run in steps (of `batch` examples each) and in mining, including those before it
+/// was resumed.
 pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
     let (mut steps, mut mining) = (BTreeMap::new(), BTreeMap::new());
     for event in events {

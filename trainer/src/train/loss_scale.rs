@@ -1,5 +1,5 @@
-//! The scale of the loss in half floats, whose smallest number is 6e-8 and whose largest is 65,504: gradients are computed of the
-//! loss times a power of two, as large as they bear it.
+//! The scale of the loss in half floats, whose smallest number is 6e-8 and whose largest is 65,504:
+//! gradients are computed of the loss times a power of two, as large as they bear it.
 
 use pel_shared::error::{Error, Result};
 use pel_shared::model::layer::Precision;
@@ -32,7 +32,8 @@ impl Scale {
     /// Checks a scale that was read.
     ///
     /// # Errors
-    /// If its factor is not one that [`Scale::begin`], [`Scale::lower`] and [`Scale::hold`] come to.
+    /// If its factor is not one that [`Scale::begin`], [`Scale::lower`] and [`Scale::hold`] come
+    /// to.
     pub fn check(&self) -> Result<()> {
         match (1.0..=MOST).contains(&self.factor) && self.factor.log2().fract() == 0.0 {
             true => Ok(()),
@@ -50,7 +51,8 @@ impl Scale {
         self.factor
     }
 
-    /// Halves the factor after an overflow. False if it is 1 already: then the scale is not the cause.
+    /// Halves the factor after an overflow. False if it is 1 already: then the scale is not the
+    /// cause.
     pub fn lower(&mut self) -> bool {
         let lowered = self.factor > 1.0;
         if lowered {

@@ -5,8 +5,9 @@
 //!                                    └────── encoded_kb (mining, validation) ──┴─ log
 //! ```
 //!
-//! The folder of a run holds `config.toml`, `metrics.jsonl` and `checkpoints/`, which include the best weights so far. At the end it
-//! also holds `model/` and `plots/`. The same command resumes a run that was stopped.
+//! The folder of a run holds `config.toml`, `metrics.jsonl` and `checkpoints/`, which include the
+//! best weights so far. At the end it also holds `model/` and `plots/`. The same command resumes a
+//! run that was stopped.
 
 mod batch;
 mod best;

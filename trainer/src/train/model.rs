@@ -21,8 +21,8 @@ use pel_shared::tokens::{Tokens, ViewOptions};
 use rand::Rng;
 use std::path::Path;
 
-/// Gives an encoder the linear layer that scores pairs (BLINK, eq. 6), drawn by the seed with the deviation of BERT's layers,
-/// unless it has one.
+/// Gives an encoder the linear layer that scores pairs (BLINK, eq. 6), drawn by the seed with the
+/// deviation of BERT's layers, unless it has one.
 ///
 /// # Errors
 /// If its configuration cannot be read.
@@ -179,8 +179,8 @@ impl Model {
         }
     }
 
-    /// Writes the towers as Hugging Face folders, one, or `mention` and `entity`, into a folder that is not in its place yet; also
-    /// after the user has asked to stop.
+    /// Writes the towers as Hugging Face folders, one, or `mention` and `entity`, into a folder
+    /// that is not in its place yet; also after the user has asked to stop.
     ///
     /// # Errors
     /// If the device does not give its tensors, or a file cannot be written.
@@ -238,8 +238,8 @@ impl Model {
     }
 }
 
-/// Refuses windows that are longer than the encoder of a configuration reads, before anything is trained that it comes after. An
-/// encoder that is not there yet is left for later.
+/// Refuses windows that are longer than the encoder of a configuration reads, before anything is
+/// trained that it comes after. An encoder that is not there yet is left for later.
 ///
 /// # Errors
 /// If one is too long, or the encoder's configuration cannot be read.

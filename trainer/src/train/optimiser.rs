@@ -1,6 +1,8 @@
-//! AdamW over all parameters of the towers, with gradients accumulated over micro-batches and clipped by their global norm.
+//! AdamW over all parameters of the towers, with gradients accumulated over micro-batches and
+//! clipped by their global norm.
 //!
-//! On the CPU the moments are plain vectors and a step updates values in place; on a GPU they are tensors.
+//! On the CPU the moments are plain vectors and a step updates values in place; on a GPU they are
+//! tensors.
 
 use super::config::{Optimiser as Options, Schedule};
 use crate::io::tensors::{NamedTensor, to_bytes};
@@ -45,8 +47,8 @@ pub struct StepStats {
     pub learning_rate: f64,
 }
 
-/// The learning rate of step `step` (from 0) of `steps`. It rises linearly during the warm-up; under the linear schedule it then falls
-/// to `learning_rate / (steps - warmup)` at the last step.
+/// The learning rate of step `step` (from 0) of `steps`. It rises linearly during the warm-up;
+/// under the linear schedule it then falls to `learning_rate / (steps - warmup)` at the last step.
 pub fn learning_rate(options: &Options, step: usize, steps: usize) -> f64 {
     let warmup = (options.warmup * steps as f64).round() as usize;
     let share = match options.schedule {
@@ -95,8 +97,8 @@ impl Optimiser {
         collect.failed.map_or(Ok(()), Err)
     }
 
-    /// Updates the parameters by the mean of the accumulated gradients over `examples`, without the loss scale, and clears them. If their
-    /// norm is not finite, no parameter changes.
+    /// Updates the parameters by the mean of the accumulated gradients over `examples`, without the
+    /// loss scale, and clears them. If their norm is not finite, no parameter changes.
     ///
     /// # Errors
     /// If the device fails.
@@ -142,13 +144,15 @@ impl Optimiser {
             decay,
             failed: None,
         };
-        // Burn updates a tensor in place only if nothing else refers to it, so the towers are moved out meanwhile.
+        // Burn updates a tensor in place only if nothing else refers to it, so the towers are moved
+        // out meanwhile.
         let hollow = towers.clone().map(&mut Hollow);
         *towers = std::mem::replace(towers, hollow).map(&mut change);
         change.failed.map_or(Ok(stepped), Err)
     }
 
-    /// Clears the accumulated gradients without an update, because another gradient of the step is not finite.
+    /// Clears the accumulated gradients without an update, because another gradient of the step is
+    /// not finite.
     pub fn skip(&mut self, step: usize, steps: usize) -> StepStats {
         self.forget();
         StepStats {

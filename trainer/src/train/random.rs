@@ -1,4 +1,5 @@
-//! Random streams that depend only on the seed and the place of use, so that a run can resume at any step.
+//! Random streams that depend only on the seed and the place of use, so that a run can resume at
+//! any step.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;

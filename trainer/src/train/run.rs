@@ -1,4 +1,5 @@
-//! A training run in progress: its state, and what happens between steps (validation, checkpoints, the choice of weights).
+//! A training run in progress: its state, and what happens between steps (validation, checkpoints,
+//! the choice of weights).
 
 use super::batch::HardNegatives;
 use super::best::{BestWeights, Kept};
@@ -48,7 +49,8 @@ pub struct Run<'a> {
     pub optimiser: Optimiser,
     pub hard: HardNegatives,
     pub perturbation: Option<Perturbation>,
-    /// The knowledge base encoded after so many steps. Validation and mining after the same step share it.
+    /// The knowledge base encoded after so many steps. Validation and mining after the same step
+    /// share it.
     pub encoded_kb: Option<(usize, EncodedKb)>,
     pub checkpoints: Checkpoints,
     /// The best weights so far; `None` where the last weights become the model.
@@ -57,7 +59,8 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Passes `outcome` on; writes a checkpoint of `done` steps first if the user has interrupted the run.
+    /// Passes `outcome` on; writes a checkpoint of `done` steps first if the user has interrupted
+    /// the run.
     pub fn checkpoint_if_interrupted<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
         if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
             self.save(done)?;
@@ -95,7 +98,8 @@ impl Run<'_> {
             }
         };
         let seconds = began.elapsed().as_secs_f64();
-        // The weights come first: once a validation is in the log, its weights must have been saved.
+        // The weights come first: once a validation is in the log, its weights must have been
+        // saved.
         self.save_if_best(step, &found)?;
         self.log.record(&Event::Validation {
             step,
@@ -118,7 +122,8 @@ impl Run<'_> {
         self.prune_bests()
     }
 
-    /// Saves the weights of a validation if they are the best so far. The weights of the last step are still in memory and need no copy.
+    /// Saves the weights of a validation if they are the best so far. The weights of the last step
+    /// are still in memory and need no copy.
     fn save_if_best(&mut self, step: usize, found: &Validated) -> Result<()> {
         let (Some(bests), Some(recall)) = (&mut self.bests, found.recall_1) else {
             return Ok(());
@@ -145,7 +150,8 @@ impl Run<'_> {
         bests.prune(&steps)
     }
 
-    /// Writes the model of a finished run: its best weights, or the last ones; `last` is the validation of the last ones.
+    /// Writes the model of a finished run: its best weights, or the last ones; `last` is the
+    /// validation of the last ones.
     pub fn write_model(&mut self, place: &Path, last: Option<&Validated>) -> Result<Kept> {
         let last = last.and_then(|found| found.recall_1);
         let best = self

@@ -9,12 +9,14 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 impl Config {
-    /// Locks the folder of a run until the returned file is dropped, and writes the configuration there. In the folder of a run that
-    /// has begun, it checks that the configuration is the same instead.
+    /// Locks the folder of a run until the returned file is dropped, and writes the configuration
+    /// there. In the folder of a run that has begun, it checks that the configuration is the same
+    /// instead.
     ///
     /// # Errors
-    /// If the run has another configuration (the error names the first line that differs), the folder holds something else than a run,
-    /// another process trains there, or the file cannot be read or written.
+    /// If the run has another configuration (the error names the first line that differs), the
+    /// folder holds something else than a run, another process trains there, or the file cannot be
+    /// read or written.
     pub fn lock_run(&self, out: &Path) -> Result<File> {
         let path = out.join("config.toml");
         let text = self.to_toml()?;
@@ -72,7 +74,8 @@ impl Config {
 /// The lock file, held by the process that trains in a folder.
 const LOCK: &str = ".lock";
 
-/// Creates and locks the folder of a run until the returned file is dropped. File systems without locks are not protected.
+/// Creates and locks the folder of a run until the returned file is dropped. File systems without
+/// locks are not protected.
 ///
 /// # Errors
 /// If another process trains there.

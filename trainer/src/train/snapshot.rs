@@ -30,7 +30,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Encodes the concepts of a run's knowledge base with the model in `folder`, or with the encoder that the run starts from.
+    /// Encodes the concepts of a run's knowledge base with the model in `folder`, or with the
+    /// encoder that the run starts from.
     ///
     /// # Errors
     /// If the model or the knowledge base cannot be read, the device fails, or the user interrupts.
@@ -76,13 +77,15 @@ impl Snapshot {
         self.kb.vectors()
     }
 
-    /// The rows of an index: the vector of each, and its concept. `vectors` are in the order of [`Snapshot::vectors`].
+    /// The rows of an index: the vector of each, and its concept. `vectors` are in the order of
+    /// [`Snapshot::vectors`].
     pub fn rows(&self, vectors: &[f32]) -> (Vec<f32>, &[ConceptId]) {
         let rows = self.inputs.rows();
         (rows.spread(vectors), &rows.concepts)
     }
 
-    /// The mentions of the validation split with their vectors. `None` if the configuration has no validation.
+    /// The mentions of the validation split with their vectors. `None` if the configuration has no
+    /// validation.
     ///
     /// # Shapes
     /// `[mentions, dim]`

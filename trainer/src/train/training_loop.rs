@@ -42,7 +42,8 @@ impl Run<'_> {
         }
         let began = Instant::now();
         let batch = self.config.optimiser.batch as f64;
-        // The transformation ascends within a step; a step that is repeated starts from the same matrices.
+        // The transformation ascends within a step; a step that is repeated starts from the same
+        // matrices.
         let before = self.perturbation.clone();
         let learned = loop {
             let named = match self.update(step) {
@@ -52,7 +53,8 @@ impl Run<'_> {
             };
             self.perturbation.clone_from(&before);
             let named = named?;
-            // The gradients overflowed and nothing was changed: repeat the batch with a lower loss scale.
+            // The gradients overflowed and nothing was changed: repeat the batch with a lower loss
+            // scale.
             if !self.optimiser.scale.as_mut().is_some_and(Scale::lower) {
                 return Err(not_a_number("gradient", step, &named));
             }
@@ -81,7 +83,8 @@ impl Run<'_> {
         })
     }
 
-    /// Computes the gradients of the batch, and updates the parameters unless the gradients overflowed.
+    /// Computes the gradients of the batch, and updates the parameters unless the gradients
+    /// overflowed.
     fn update(&mut self, step: usize) -> Result<StepOutcome> {
         let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
         let scale = self.optimiser.scale.map_or(1.0, |scale| scale.factor());
@@ -186,7 +189,8 @@ impl Run<'_> {
         }
     }
 
-    /// Mines hard negatives for the examples until the next mining pass; returns the duration in seconds.
+    /// Mines hard negatives for the examples until the next mining pass; returns the duration in
+    /// seconds.
     fn mine(&mut self, step: usize) -> Result<f64> {
         let began = Instant::now();
         let Examples::Mentions(mentions) = &self.examples else {

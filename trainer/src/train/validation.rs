@@ -58,7 +58,8 @@ pub struct Validated {
 }
 
 impl Validated {
-    /// Normalised accuracy: a ranker's accuracy over the mentions whose list has their concept (BLINK, section 5.2).
+    /// Normalised accuracy: a ranker's accuracy over the mentions whose list has their concept
+    /// (BLINK, section 5.2).
     pub fn normalised(&self) -> Option<f64> {
         self.recall_1
             .zip(self.recall_listed.filter(|listed| *listed > 0.0))
@@ -67,7 +68,8 @@ impl Validated {
 }
 
 impl Validation {
-    /// Reads mentions of the validation split, equally spaced. `None` if the configuration has no validation.
+    /// Reads mentions of the validation split, equally spaced. `None` if the configuration has no
+    /// validation.
     ///
     /// # Errors
     /// If the split cannot be read, or is empty.
@@ -148,8 +150,9 @@ impl Validation {
         Ok(self.figures(&kb.candidates(&index, inputs, &self.encoded(), CANDIDATES)?))
     }
 
-    /// Validates a ranker by its order of the candidate lists. Recall@1 is the unnormalised accuracy. Recall at larger k depends on the
-    /// retriever alone, so only that of whole lists is given.
+    /// Validates a ranker by its order of the candidate lists. Recall@1 is the unnormalised
+    /// accuracy. Recall at larger k depends on the retriever alone, so only that of whole lists is
+    /// given.
     ///
     /// # Errors
     /// If the device fails, or the user interrupts.

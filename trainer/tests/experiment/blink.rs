@@ -42,7 +42,8 @@ fn the_tables_of_blink_share_their_stages() {
     ] {
         assert!(config(run).contains(setting), "{run}: {setting}");
     }
-    // The untrained encoder is searched by cosines, a row of PEL's by the scores that it was trained with.
+    // The untrained encoder is searched by cosines, a row of PEL's by the scores that it was
+    // trained with.
     let highest = |list: &str| {
         let lists = std::fs::read_to_string(bench.path(&format!("tables/lists/{list}.jsonl")))
             .expect("written");
@@ -168,7 +169,8 @@ fn the_retriever_of_pels_rankers_is_the_best_at_recall_16() {
             .trim_matches(',')
             .to_owned()
     };
-    // All concepts are among sixteen: the first of equals, which is searched by its own scores, dot products.
+    // All concepts are among sixteen: the first of equals, which is searched by its own scores, dot
+    // products.
     assert_eq!(chosen(), "ce-1-mixed");
     let list = std::fs::read_to_string(bench.path("tables/lists/ce-1-mixed-seed0-dev.jsonl"))
         .expect("written");
@@ -209,7 +211,8 @@ fn the_retriever_of_pels_rankers_is_the_best_at_recall_16() {
     )]);
 }
 
-/// Models of another corpus, in `wiki` and `wiki-rank`, with other towers, windows and scores than those of the tables.
+/// Models of another corpus, in `wiki` and `wiki-rank`, with other towers, windows and scores than
+/// those of the tables.
 fn pretrain(bench: &Bench) {
     let train = format!(
         "--encoder {} --corpus @ --kb @kb.jsonl --device cpu --steps 2 --set data.split=dev --set optimiser.batch=2 \
@@ -329,7 +332,8 @@ fn models_of_another_corpus_and_another_knowledge_base_have_rows_of_their_own() 
         of.map(|training| [["bi", training], ["both", training]])
             .concat()
     );
-    // What was there is the same: the runs of the models that are fine-tuned have names of their own.
+    // What was there is the same: the runs of the models that are fine-tuned have names of their
+    // own.
     for (row, before) in table[2..6].iter().zip(&in_domain[2..]) {
         assert_eq!((&row[0], &row[2]), (&before[0], &before[1]));
     }
@@ -537,7 +541,8 @@ fn the_number_of_candidates_is_chosen_on_the_validation_split() {
         last["event"] == "kept" && last["recall_1"].is_number(),
         "{metrics}"
     );
-    // As if the ranker had found on dev that the second candidate is right, and was wrong about it elsewhere.
+    // As if the ranker had found on dev that the second candidate is right, and was wrong about it
+    // elsewhere.
     for (split, right) in [("dev", 1), ("known", 0)] {
         let path = bench.path(&format!(
             "tables/lists/blink-bi-seed0-blink-cross2-{split}.jsonl"

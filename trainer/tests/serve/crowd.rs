@@ -52,7 +52,8 @@ fn status(server: &Server, path: &str) -> Option<u16> {
     std::str::from_utf8(bytes.get(9..12)?).ok()?.parse().ok()
 }
 
-/// Waits until a request is served, since connections must be idle for a while before they are closed.
+/// Waits until a request is served, since connections must be idle for a while before they are
+/// closed.
 fn is_served_soon(server: &Server) {
     let begun = Instant::now();
     while status(server, "/style.css") != Some(200) {

@@ -1,8 +1,9 @@
-//! Builds a graph: equal rows become one node, `instant-distance` inserts the nodes, then the links are completed.
+//! Builds a graph: equal rows become one node, `instant-distance` inserts the nodes, then the links
+//! are completed.
 //!
-//! The crate selects a node's neighbours again whenever one is added, not only when there are too many. Most nodes have 8 or 9
-//! links, and many links have no counterpart in the other direction. Here each link gets its counterpart as far as there are
-//! places.
+//! The crate selects a node's neighbours again whenever one is added, not only when there are too
+//! many. Most nodes have 8 or 9 links, and many links have no counterpart in the other direction.
+//! Here each link gets its counterpart as far as there are places.
 
 use super::HnswOptions;
 use super::built_graph::{BuiltGraph, NONE};
@@ -75,18 +76,20 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// The dot product, extra coordinates included. It is `length` for a node with itself, and less for two different nodes.
+    /// The dot product, extra coordinates included. It is `length` for a node with itself, and less
+    /// for two different nodes.
     fn similarity(&self, a: u32, b: u32) -> f32 {
         let row = |node: u32| self.nodes.first(node) as usize;
         self.pairs.of(row(a), row(b)) + self.extra[a as usize] * self.extra[b as usize]
     }
 }
 
-/// The sections of a graph over `rows` vectors, by name: those of [`super::SECTIONS`], and of [`super::SHARED_SECTIONS`] if rows
-/// are equal.
+/// The sections of a graph over `rows` vectors, by name: those of [`super::SECTIONS`], and of
+/// [`super::SHARED_SECTIONS`] if rows are equal.
 ///
 /// # Errors
-/// If there are more than [`MOST_NODES`] nodes, or `instant-distance` serialises its graph in another form.
+/// If there are more than [`MOST_NODES`] nodes, or `instant-distance` serialises its graph in
+/// another form.
 pub fn sections(
     vectors: &Vectors,
     dim: usize,
@@ -146,8 +149,8 @@ pub fn sections(
     Ok(sections)
 }
 
-/// The neighbours of each node, selected among the nodes that a search of the whole graph finds near it. The crate selected
-/// them while the graph was still small.
+/// The neighbours of each node, selected among the nodes that a search of the whole graph finds
+/// near it. The crate selected them while the graph was still small.
 fn refined(space: &Space, graph: SearchGraph, ef: usize) -> Vec<Vec<u32>> {
     let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
     let nodes: Vec<u32> = (0..space.nodes.len() as u32).collect();
@@ -183,8 +186,8 @@ fn inserted(space: &Space, options: HnswOptions) -> Result<BuiltGraph> {
     let nodes = (0..space.nodes.len() as u32)
         .map(|node| Inserted { node, space })
         .collect();
-    // Pruned links would fill every node up to 64 links, and the build would take 5 times as long. The crate's own level
-    // factor of 1 / ln M would give many layers, each of which costs time.
+    // Pruned links would fill every node up to 64 links, and the build would take 5 times as long.
+    // The crate's own level factor of 1 / ln M would give many layers, each of which costs time.
     let builder = Builder::default()
         .ef_construction(options.ef_construction)
         .select_heuristic(Some(Heuristic {
@@ -229,10 +232,11 @@ fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
     chunks.into_iter().flatten().collect()
 }
 
-/// Selects at most [`WIDTH`] neighbours of a node by the heuristic of algorithm 4 (Malkov and Yashunin, 2016): nearest first,
-/// without those that are nearer to a selected one than to the node. The nearest of the others fill the places that remain. Of
-/// several nodes at the same place one is selected, so that links lead away from it. Ties are in the order of node numbers from
-/// the node's own on, so that tied nodes link to different ones.
+/// Selects at most [`WIDTH`] neighbours of a node by the heuristic of algorithm 4 (Malkov and
+/// Yashunin, 2016): nearest first, without those that are nearer to a selected one than to the
+/// node. The nearest of the others fill the places that remain. Of several nodes at the same place
+/// one is selected, so that links lead away from it. Ties are in the order of node numbers from the
+/// node's own on, so that tied nodes link to different ones.
 fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
     let count = space.nodes.len() as u32;
     let from_here = |other: u32| {
@@ -288,7 +292,8 @@ mod tests {
 
     #[test]
     fn neighbours_are_selected_by_the_heuristic() {
-        // Positions on a line that is bent to a circle: node 0 at 0, nodes 1 and 2 at 1, node 3 at 2, node 4 at -3.
+        // Positions on a line that is bent to a circle: node 0 at 0, nodes 1 and 2 at 1, node 3 at
+        // 2, node 4 at -3.
         let points: Vec<f32> = [0.0f32, 1.0, 1.0, 2.0, -3.0]
             .iter()
             .flat_map(|x| [(x / 9.0).sin(), (x / 9.0).cos()])

@@ -1,4 +1,5 @@
-//! A graph of `instant-distance`, read from its serialised form: the crate has no other access to the links.
+//! A graph of `instant-distance`, read from its serialised form: the crate has no other access to
+//! the links.
 
 use super::links::UPPER_WIDTH;
 use crate::error::{Error, Result};

@@ -4,8 +4,9 @@ use super::links::Links;
 use super::nodes::Nodes;
 use crate::index::vectors::{Query, Vectors};
 
-/// A node with its similarity as one number. The more similar node is the smaller number. Of equally similar nodes it is the
-/// one whose first row comes first in the index. The lowest bit says whether the search has followed the node's links.
+/// A node with its similarity as one number. The more similar node is the smaller number. Of
+/// equally similar nodes it is the one whose first row comes first in the index. The lowest bit
+/// says whether the search has followed the node's links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Near(u64);
 
@@ -111,14 +112,16 @@ impl GreedySearch {
         &self.best
     }
 
-    /// The `ef` nodes nearest to a node's vector, best first. The node itself is the first of them, unless no link leads to it.
+    /// The `ef` nodes nearest to a node's vector, best first. The node itself is the first of them,
+    /// unless no link leads to it.
     pub fn near_node(&mut self, graph: SearchGraph, node: u32, ef: usize) -> &[Near] {
         let row = graph.nodes.first(node) as usize;
         let query = graph.vectors.query(&graph.vectors.row(row, graph.dim));
         self.nearest(graph, &query, ef)
     }
 
-    /// The entry point of the lowest layer: in each upper layer the search moves to a nearer node as long as there is one.
+    /// The entry point of the lowest layer: in each upper layer the search moves to a nearer node
+    /// as long as there is one.
     fn start(&mut self, graph: SearchGraph, query: &Query) -> Option<Near> {
         let links = graph.links;
         let mut rank = links.first()?;
@@ -171,7 +174,8 @@ impl GreedySearch {
         graph.vectors.near(query, rows, &mut self.similarities);
     }
 
-    /// Inserts the new nodes among the best. Returns the position of the first one, `usize::MAX` without one.
+    /// Inserts the new nodes among the best. Returns the position of the first one, `usize::MAX`
+    /// without one.
     fn add(&mut self, ef: usize) -> usize {
         let mut first = usize::MAX;
         for (node, similarity) in self.fresh.iter().zip(&self.similarities) {

@@ -15,8 +15,8 @@ use crate::numbers::Numbers;
 use bytes::Bytes;
 use std::ops::Range;
 
-/// The most links of a node in the lowest layer: two cache lines. With half as many, a search among a million rows takes nearly
-/// twice as long for the same recall.
+/// The most links of a node in the lowest layer: two cache lines. With half as many, a search among
+/// a million rows takes nearly twice as long for the same recall.
 pub const WIDTH: usize = 32;
 
 /// The most links of a node in an upper layer.

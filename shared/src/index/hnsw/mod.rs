@@ -2,9 +2,9 @@
 //!
 //! The graph has nodes only, each of one row or several equal rows. The index has the vectors.
 //!
-//! HNSW needs a distance. An extra coordinate reduces the dot product to one: with M the largest norm, a row x gets
-//! e = √(M² - |x|²) and a query gets 0. Then |x' - q'|² = M² + |q|² - 2 q·x falls as the dot product rises. Unit vectors
-//! need no extra coordinate.
+//! HNSW needs a distance. An extra coordinate reduces the dot product to one: with M the largest
+//! norm, a row x gets e = √(M² - |x|²) and a query gets 0. Then |x' - q'|² = M² + |q|² - 2 q·x
+//! falls as the dot product rises. Unit vectors need no extra coordinate.
 
 mod build;
 mod built_graph;
@@ -35,8 +35,8 @@ use std::sync::Mutex;
 pub struct HnswOptions {
     /// The size of the candidate list while a node is inserted.
     pub ef_construction: usize,
-    /// The size of the candidate list of a search, unless [`super::Index::set_ef_search`] sets another one. A search doubles
-    /// it until the list has as many concepts as were asked for.
+    /// The size of the candidate list of a search, unless [`super::Index::set_ef_search`] sets
+    /// another one. A search doubles it until the list has as many concepts as were asked for.
     pub ef_search: usize,
     /// The seed of the random layers.
     pub seed: u64,
@@ -89,8 +89,9 @@ impl Graph {
         })
     }
 
-    /// The best k concepts of each query among the rows of the `ef` nearest nodes that a search finds. Scores are those of the
-    /// exact search, ties are in concept order. `ef` is doubled while the nodes have fewer than k concepts.
+    /// The best k concepts of each query among the rows of the `ef` nearest nodes that a search
+    /// finds. Scores are those of the exact search, ties are in concept order. `ef` is doubled
+    /// while the nodes have fewer than k concepts.
     ///
     /// # Shapes
     /// queries `[n, dim]`, concepts `[rows]` -> n lists
@@ -165,7 +166,8 @@ impl Graph {
         best_per_concept(scored.collect(), k)
     }
 
-    /// The first `taken` concepts of the nearest nodes, each with its best row, and those that tie with the last.
+    /// The first `taken` concepts of the nearest nodes, each with its best row, and those that tie
+    /// with the last.
     fn concepts_of(&self, near: &[Near], concepts: &[u32], taken: usize) -> Vec<(Candidate, u32)> {
         let (mut seen, mut found) = (HashSet::new(), Vec::<(Candidate, u32)>::new());
         for node in near {

@@ -1,7 +1,7 @@
 //! The rows of each node of a graph. Rows with equal stored values share a node.
 //!
-//! Otherwise the links of equal rows would lead only to each other. If no two rows are equal, each row is a node, and the file
-//! has no section for it. Otherwise it has two:
+//! Otherwise the links of equal rows would lead only to each other. If no two rows are equal, each
+//! row is a node, and the file has no section for it. Otherwise it has two:
 //!
 //! ```text
 //! graph.members  all rows, node by node, ascending within a node

@@ -1,7 +1,8 @@
 //! Adds links to nodes that a search does not find.
 //!
-//! Among many nearly equal nodes all links may stay within the group, and a search that enters it does not leave it. Therefore
-//! each node is searched for once. A node that is not found gets a link from the nearest nodes at which its search ended.
+//! Among many nearly equal nodes all links may stay within the group, and a search that enters it
+//! does not leave it. Therefore each node is searched for once. A node that is not found gets a
+//! link from the nearest nodes at which its search ended.
 
 use super::greedy_search::{GreedySearch, Near, SearchGraph};
 use super::links::{Links, WIDTH};
@@ -25,7 +26,8 @@ const SAME: f32 = 1e-6;
 /// The nodes that get a link to a lost node: a search near it may end at only one of them.
 const FROM: usize = 3;
 
-/// Adds links so that a search with `ef` candidates finds every node, as far as there are places for links.
+/// Adds links so that a search with `ef` candidates finds every node, as far as there are places
+/// for links.
 pub fn repaired(links: &mut Links, nodes: &Nodes, vectors: &Vectors, dim: usize, ef: usize) {
     let pairs = PairwiseSimilarity::new(vectors, dim);
     let similarity = |node: u32| {
@@ -90,7 +92,8 @@ pub fn repaired(links: &mut Links, nodes: &Nodes, vectors: &Vectors, dim: usize,
     }
 }
 
-/// The nodes that a search for them does not find, ascending. `similarity` is that of a node with itself.
+/// The nodes that a search for them does not find, ascending. `similarity` is that of a node with
+/// itself.
 fn lost(graph: SearchGraph, ef: usize, similarity: &(dyn Fn(u32) -> f32 + Sync)) -> Vec<u32> {
     let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
     let nodes: Vec<u32> = (0..graph.nodes.len() as u32).collect();
@@ -111,8 +114,8 @@ fn lost(graph: SearchGraph, ef: usize, similarity: &(dyn Fn(u32) -> f32 + Sync))
     lost.into_iter().flatten().collect()
 }
 
-/// Whether a search for a node did not find it, although it is more similar to itself than the last node found. A node is not
-/// lost if all found nodes are as similar to it as itself.
+/// Whether a search for a node did not find it, although it is more similar to itself than the last
+/// node found. A node is not lost if all found nodes are as similar to it as itself.
 fn is_lost(near: &[Near], node: u32, similarity: f32) -> bool {
     let as_similar = near
         .last()

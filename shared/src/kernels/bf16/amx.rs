@@ -1,7 +1,9 @@
-//! Tiles of AMX: eight registers of sixteen rows of 64 bytes, and one instruction that multiplies two of them.
+//! Tiles of AMX: eight registers of sixteen rows of 64 bytes, and one instruction that multiplies
+//! two of them.
 //!
-//! `unsafe`, and written as assembly, because Rust has no stable intrinsics for these instructions. The processor and the
-//! system are checked first ([`Isa::is_supported`]). Each call sets up and releases the registers.
+//! `unsafe`, and written as assembly, because Rust has no stable intrinsics for these instructions.
+//! The processor and the system are checked first ([`Isa::is_supported`]). Each call sets up and
+//! releases the registers.
 #![allow(unsafe_code)]
 
 use super::tiles::{BLOCK, Packed, RUN, write};
@@ -68,7 +70,8 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
     unsafe { asm!("tilerelease", options(nostack, nomem)) };
 }
 
-/// The products of two tiles of rows and two of columns, summed over `deep` tiles; both sides are packed in whole blocks.
+/// The products of two tiles of rows and two of columns, summed over `deep` tiles; both sides are
+/// packed in whole blocks.
 #[inline(always)]
 fn block(a: Packed<'_>, b: Packed<'_>, at: [usize; 2], step: usize, deep: usize, sums: &mut Sums) {
     let [row, col] = at;
@@ -81,8 +84,8 @@ fn block(a: Packed<'_>, b: Packed<'_>, at: [usize; 2], step: usize, deep: usize,
         b.run(col + 1, step, deep).as_ptr(),
     ];
     let first = sums.0.as_mut_ptr();
-    // SAFETY: each side has `deep` tiles of 1,024 bytes from its pointer on, as `run` has checked, and `sums` has
-    // 32 rows of 128 bytes.
+    // SAFETY: each side has `deep` tiles of 1,024 bytes from its pointer on, as `run` has checked,
+    // and `sums` has 32 rows of 128 bytes.
     unsafe {
         asm!(
             "tilezero tmm0",

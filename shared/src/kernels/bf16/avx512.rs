@@ -1,5 +1,5 @@
-//! AVX-512 BF16: an instruction that multiplies sixteen pairs of bfloat16 and adds both products to sixteen floats, and the
-//! rounding and packing that AMX wants too.
+//! AVX-512 BF16: an instruction that multiplies sixteen pairs of bfloat16 and adds both products to
+//! sixteen floats, and the rounding and packing that AMX wants too.
 //!
 //! `unsafe` because the processor must have the instructions, and for loads by pointer.
 #![allow(unsafe_code)]
@@ -11,7 +11,8 @@ use crate::kernels::lanes::LANES;
 use crate::kernels::matrix::MatrixMut;
 use std::arch::x86_64::*;
 
-/// Rows of C that are computed at once, beside [`BLOCK`] columns: half of the registers hold their sums.
+/// Rows of C that are computed at once, beside [`BLOCK`] columns: half of the registers hold their
+/// sums.
 const ROWS: usize = 8;
 
 /// See [`super::gemm`].
@@ -42,7 +43,8 @@ fn compiled(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'
     }
 }
 
-/// The products of [`ROWS`] rows, of each tile those from `first` on, and two tiles of columns, summed over all tiles.
+/// The products of [`ROWS`] rows, of each tile those from `first` on, and two tiles of columns,
+/// summed over all tiles.
 #[target_feature(enable = "avx512f,avx512bf16")]
 #[inline]
 fn block(
@@ -93,8 +95,8 @@ fn halves(bits: __m512i) -> __m512bh {
     unsafe { std::mem::transmute::<__m512i, __m512bh>(bits) }
 }
 
-/// Packs a tile whose numbers lie side by side one way or the other, if the tile is whole that way; see
-/// [`super::pack_rows`].
+/// Packs a tile whose numbers lie side by side one way or the other, if the tile is whole that way;
+/// see [`super::pack_rows`].
 pub fn pack(
     side: Side<'_>,
     first: usize,
@@ -170,8 +172,8 @@ fn narrow(values: __m256bh) -> __m256i {
     unsafe { std::mem::transmute::<__m256bh, __m256i>(values) }
 }
 
-/// Which lanes of two lines, the second's counted from 16 on, go into the first and the second line of a round in
-/// [`transposed`].
+/// Which lanes of two lines, the second's counted from 16 on, go into the first and the second line
+/// of a round in [`transposed`].
 const ROUNDS: [[[i32; 16]; 2]; 4] = {
     let mut rounds = [[[0; 16]; 2]; 4];
     let mut round = 0;
@@ -189,7 +191,8 @@ const ROUNDS: [[[i32; 16]; 2]; 4] = {
     rounds
 };
 
-/// Rows become columns: in each of four rounds, lines change places with those 1, 2, 4 and 8 below them, half by half.
+/// Rows become columns: in each of four rounds, lines change places with those 1, 2, 4 and 8 below
+/// them, half by half.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn transposed(mut lines: [__m512i; 16]) -> [__m512i; 16] {

@@ -1,7 +1,8 @@
 //! Products of matrices in bfloat16 with sums in floats: C = A B, for training in mixed precision.
 //!
-//! Both sides are cut into tiles of sixteen rows (of A) or columns (of B) by 32 steps of the sum, rounded to nearest, zeros
-//! beyond the edges; two neighbours of a sum share 32 bits, as the tile registers of AMX want them.
+//! Both sides are cut into tiles of sixteen rows (of A) or columns (of B) by 32 steps of the sum,
+//! rounded to nearest, zeros beyond the edges; two neighbours of a sum share 32 bits, as the tile
+//! registers of AMX want them.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx;

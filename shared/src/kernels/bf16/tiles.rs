@@ -9,7 +9,8 @@ use crate::kernels::matrix::MatrixMut;
 pub const PAIRS: usize = 16;
 /// Steps of the sum in a tile.
 pub const DEPTH: usize = 2 * PAIRS;
-/// Numbers of 32 bits in a tile: sixteen rows of A by [`PAIRS`], or [`PAIRS`] by sixteen columns of B.
+/// Numbers of 32 bits in a tile: sixteen rows of A by [`PAIRS`], or [`PAIRS`] by sixteen columns of
+/// B.
 pub const TILE: usize = 256;
 /// Columns of C that are computed at once, and with AMX rows: two tiles.
 pub const BLOCK: usize = 32;

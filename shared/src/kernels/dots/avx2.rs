@@ -1,6 +1,8 @@
-//! AVX2 and FMA loops. `unsafe` because callers must check for the instructions, and for loads by pointer.
+//! AVX2 and FMA loops. `unsafe` because callers must check for the instructions, and for loads by
+//! pointer.
 //!
-//! Floats are summed in eight lanes, which are added in one fixed order. Bytes are widened to 16 bits, so that every sum is exact.
+//! Floats are summed in eight lanes, which are added in one fixed order. Bytes are widened to 16
+//! bits, so that every sum is exact.
 #![allow(unsafe_code)]
 // A tile is indexed by row and query.
 #![allow(clippy::needless_range_loop)]

@@ -1,8 +1,10 @@
-//! AVX-512 loops. `unsafe` because callers must check for the instructions, and for loads by pointer.
+//! AVX-512 loops. `unsafe` because callers must check for the instructions, and for loads by
+//! pointer.
 //!
-//! A product is summed in sixteen lanes, which are added in one fixed order at the end ([`reduced_f32`]), sixteen products
-//! at once where there are as many. The processor multiplies unsigned by signed bytes: a row's code r goes in as r + 128
-//! (its sign bit flipped), and 128 times the sum of the query's codes is subtracted at the end.
+//! A product is summed in sixteen lanes, which are added in one fixed order at the end
+//! ([`reduced_f32`]), sixteen products at once where there are as many. The processor multiplies
+//! unsigned by signed bytes: a row's code r goes in as r + 128 (its sign bit flipped), and 128
+//! times the sum of the query's codes is subtracted at the end.
 #![allow(unsafe_code)]
 
 use super::avx512_panel::packed;
@@ -68,7 +70,8 @@ fn tile_f32<const R: usize>(queries: &[f32], rows: &[f32], dim: usize) -> [[f32;
     let mut at = 0;
     while at < dim {
         let mask = tail(dim - at);
-        // SAFETY: the mask keeps the loads within the last of the `dim` values of each query and row.
+        // SAFETY: the mask keeps the loads within the last of the `dim` values of each query and
+        // row.
         unsafe {
             let load = |from: *const f32| _mm512_maskz_loadu_ps(mask, from.add(at));
             let query: [__m512; 4] = [0, 1, 2, 3].map(|q| load(queries.as_ptr().add(q * dim)));
@@ -183,7 +186,8 @@ fn row_i8(query: &[i8], row: &[i8]) -> __m512i {
         } else {
             (1 << (dim - at)) - 1
         };
-        // SAFETY: the mask keeps the loads within `dim` codes; what it leaves out of the query is 0 and adds nothing.
+        // SAFETY: the mask keeps the loads within `dim` codes; what it leaves out of the query is 0
+        // and adds nothing.
         unsafe {
             let load = |from: &[i8]| _mm512_maskz_loadu_epi8(mask, from.as_ptr().add(at));
             even = _mm512_dpbusd_epi32(even, _mm512_xor_si512(load(row), flip), load(query));
@@ -214,7 +218,8 @@ fn sum_f32(lanes: __m512) -> f32 {
     ))
 }
 
-/// Lane n is the sum of the lanes of `sums[n]`: neighbours but one first, then neighbours, then quarters of the register.
+/// Lane n is the sum of the lanes of `sums[n]`: neighbours but one first, then neighbours, then
+/// quarters of the register.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn reduced_f32(sums: [__m512; 16]) -> __m512 {

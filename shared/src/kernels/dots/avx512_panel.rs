@@ -1,9 +1,10 @@
-//! Several byte queries against rows with AVX-512 VNNI: a register holds sixteen queries, so that no sum is ever added up
-//! across lanes.
+//! Several byte queries against rows with AVX-512 VNNI: a register holds sixteen queries, so that
+//! no sum is ever added up across lanes.
 //!
-//! Queries are packed in panels of at most 64 (four registers): for every four values of the vectors, these four values of
-//! each query. A tile is a panel times as many rows as leave 24 sums in registers; each four values of a row are spread
-//! over a register and serve the whole panel. As in [`super::avx512`] rows go in as r + 128.
+//! Queries are packed in panels of at most 64 (four registers): for every four values of the
+//! vectors, these four values of each query. A tile is a panel times as many rows as leave 24 sums
+//! in registers; each four values of a row are spread over a register and serve the whole panel. As
+//! in [`super::avx512`] rows go in as r + 128.
 #![allow(unsafe_code)]
 // A tile is indexed by row and query.
 #![allow(clippy::needless_range_loop)]
@@ -14,8 +15,8 @@ use std::arch::x86_64::*;
 /// Registers of a panel.
 const GROUPS: usize = 4;
 
-/// A register of a panel: four values of sixteen queries. It fills a cache line: a load across two lines takes twice as long, and
-/// where an allocation begins differs from one process to the next.
+/// A register of a panel: four values of sixteen queries. It fills a cache line: a load across two
+/// lines takes twice as long, and where an allocation begins differs from one process to the next.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Line([i8; 4 * LANES]);
@@ -23,7 +24,8 @@ pub struct Line([i8; 4 * LANES]);
 /// Packs queries.
 ///
 /// # Shapes
-/// codes `[n, dim]`, n at most lanes -> for each panel `[dim / 4, panel lanes, 4]`, padded with zeros
+/// codes `[n, dim]`, n at most lanes -> for each panel `[dim / 4, panel lanes, 4]`, padded with
+/// zeros
 pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<Line> {
     let (steps, groups) = (dim.div_ceil(4), lanes / LANES);
     let mut packed = vec![Line([0; 4 * LANES]); groups * steps];
@@ -41,8 +43,8 @@ pub fn packed(codes: &[i8], dim: usize, lanes: usize) -> Vec<Line> {
 /// Products of packed queries with rows. Call only where AVX-512 F and VNNI are there.
 ///
 /// # Shapes
-/// sums `[lanes]`, each query's codes added up; rows `[n, dim]`, out `[n up to a multiple of 48, lanes]` at least;
-/// `bytes` is any buffer, reused between calls
+/// sums `[lanes]`, each query's codes added up; rows `[n, dim]`, out `[n up to a multiple of 48,
+/// lanes]` at least; `bytes` is any buffer, reused between calls
 pub fn tiles_i8(
     panels: &[Line],
     sums: &[i32],
@@ -74,8 +76,9 @@ pub fn tiles_i8(
         let groups = (lanes - first).min(GROUPS * LANES) / LANES;
         let panel = &panels[first / LANES * (width / 4)..][..groups * (width / 4)];
         let sums = &sums[first..first + groups * LANES];
-        // SAFETY: called only where the processor has the instructions. Every tile ends at or before row `padded`, since
-        // its height divides 48, and so lies within `bytes` and `out`; the panel has `groups` registers a step.
+        // SAFETY: called only where the processor has the instructions. Every tile ends at or
+        // before row `padded`, since its height divides 48, and so lies within `bytes` and `out`;
+        // the panel has `groups` registers a step.
         unsafe {
             let out = out.as_mut_ptr().add(first);
             match groups {
@@ -127,8 +130,8 @@ pub fn tiles_i8(
 /// `R` rows times `G` registers of queries.
 ///
 /// # Safety
-/// AVX-512 F and VNNI; panel `[width / 4, G]`, sums `[G × 16]`, rows at least `[R, width]`, out writable for `R` rows
-/// of `G × 16` at distances of `lanes`.
+/// AVX-512 F and VNNI; panel `[width / 4, G]`, sums `[G × 16]`, rows at least `[R, width]`, out
+/// writable for `R` rows of `G × 16` at distances of `lanes`.
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn tile<const G: usize, const R: usize>(
     panel: &[Line],
@@ -142,7 +145,8 @@ unsafe fn tile<const G: usize, const R: usize>(
         panel.len() == width / 4 * G && sums.len() == G * LANES && rows.len() >= R * width
     );
     let mut totals = [[_mm512_setzero_si512(); G]; R];
-    // SAFETY: as the caller promises; loads of lines are aligned, other loads and stores are unaligned ones.
+    // SAFETY: as the caller promises; loads of lines are aligned, other loads and stores are
+    // unaligned ones.
     unsafe {
         for group in 0..G {
             let sum = _mm512_loadu_si512(sums.as_ptr().add(group * LANES).cast());

@@ -22,7 +22,8 @@ pub const SETS: &[crate::kernels::Isa] = {
     }
 };
 
-/// Calls a function with the loops of the best set that `isa` includes, as [`dispatch!`](crate::kernels::isa::dispatch) does.
+/// Calls a function with the loops of the best set that `isa` includes, as
+/// [`dispatch!`](crate::kernels::isa::dispatch) does.
 macro_rules! with_dots {
     ($isa:expr, $($call:tt)*) => {
         $crate::kernels::isa::dispatch!(
@@ -39,8 +40,8 @@ macro_rules! with_dots {
 }
 pub(super) use with_dots;
 
-/// Dot products by one instruction set. Its functions must be `#[inline(always)]` and are called only if the processor has
-/// the set.
+/// Dot products by one instruction set. Its functions must be `#[inline(always)]` and are called
+/// only if the processor has the set.
 pub trait Dots {
     /// The product of a query with a row of its length.
     fn float_row(query: &[f32], row: &[f32]) -> f32;
@@ -48,7 +49,8 @@ pub trait Dots {
     /// The same in bytes; `sum` is the sum of the query's codes.
     fn byte_row(query: &[i8], sum: i32, row: &[i8]) -> i32;
 
-    /// Products of a query with rows, one for each place of `out`, each summed as by [`Dots::float_row`].
+    /// Products of a query with rows, one for each place of `out`, each summed as by
+    /// [`Dots::float_row`].
     #[inline(always)]
     fn floats<'a>(query: &[f32], rows: impl Rows<'a, f32>, out: &mut [f32]) {
         for (row, out) in rows.block(0, out.len()).zip(out) {
@@ -73,8 +75,8 @@ pub trait Dots {
     /// Rows of a tile of floats, at most four; 0 if queries are taken one by one.
     const ROWS: usize = 0;
 
-    /// Products of four queries with at most [`Dots::ROWS`] rows: four for each row, and zeros. A product is summed as in
-    /// [`Dots::floats`].
+    /// Products of four queries with at most [`Dots::ROWS`] rows: four for each row, and zeros. A
+    /// product is summed as in [`Dots::floats`].
     #[inline(always)]
     fn tile(_queries: &[f32], _rows: &[f32], _dim: usize) -> [[f32; QUERIES]; 4] {
         [[0.0; QUERIES]; 4]

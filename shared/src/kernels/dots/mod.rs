@@ -1,8 +1,8 @@
 //! Dot products of queries with rows, in floats and in bytes: the inner loop of every search.
 //!
-//! Several queries share each loaded row ([`QueriesF32`], [`QueriesI8`]). A float product is summed in the same order for
-//! any number of queries, so a result does not depend on its batch. Between processors the last bits may differ. Integer
-//! sums are exact.
+//! Several queries share each loaded row ([`QueriesF32`], [`QueriesI8`]). A float product is summed
+//! in the same order for any number of queries, so a result does not depend on its batch. Between
+//! processors the last bits may differ. Integer sums are exact.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,7 +1,8 @@
 //! NEON loops, for every 64-bit ARM processor. `unsafe` for loads by pointer.
 //!
-//! Floats are summed in sixteen lanes, which are added in one fixed order. Bytes are multiplied into 16 bits and added into
-//! 32, so that every sum is exact; the one instruction for this (`sdot`) is not stable in Rust yet.
+//! Floats are summed in sixteen lanes, which are added in one fixed order. Bytes are multiplied
+//! into 16 bits and added into 32, so that every sum is exact; the one instruction for this
+//! (`sdot`) is not stable in Rust yet.
 #![allow(unsafe_code)]
 
 use super::loops::Dots;

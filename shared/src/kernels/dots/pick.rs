@@ -1,4 +1,5 @@
-//! The scores of a block that exceed their query's threshold: few, once each query has k candidates.
+//! The scores of a block that exceed their query's threshold: few, once each query has k
+//! candidates.
 
 use crate::kernels::lanes::LANES;
 
@@ -13,17 +14,20 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// A score passes unless it is at most the threshold. Every score passes a NaN threshold, and a NaN score always passes.
+/// A score passes unless it is at most the threshold. Every score passes a NaN threshold, and a NaN
+/// score always passes.
 #[inline(always)]
 #[allow(clippy::neg_cmp_op_on_partial_ord)]
 fn passes(score: f32, threshold: f32) -> bool {
     !(score <= threshold)
 }
 
-/// Scores of several queries. The score of a row and a query is `sum × row scale × scale`; without row scales it is the sum.
+/// Scores of several queries. The score of a row and a query is `sum × row scale × scale`; without
+/// row scales it is the sum.
 ///
 /// # Shapes
-/// sums `[rows, lanes]`, scales and thresholds `[lanes]`, row_scales `[rows]`; the first `count` lanes are queries
+/// sums `[rows, lanes]`, scales and thresholds `[lanes]`, row_scales `[rows]`; the first `count`
+/// lanes are queries
 #[inline(always)]
 pub fn across<T: Copy + Number>(
     sums: &[T],

@@ -9,7 +9,8 @@ pub fn prefetch<T>(values: &[T]) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = values.as_ptr().cast::<i8>();
         for at in (0..size_of_val(values)).step_by(64) {
-            // SAFETY: a prefetch reads nothing that the program sees; the place is within the slice all the same.
+            // SAFETY: a prefetch reads nothing that the program sees; the place is within the slice
+            // all the same.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(at)) };
         }
     }

@@ -257,7 +257,8 @@ impl QueriesF32 {
         self.count == 0
     }
 
-    /// Appends the scores that exceed their query's threshold, and NaN scores. Rows of one query come in ascending order.
+    /// Appends the scores that exceed their query's threshold, and NaN scores. Rows of one query
+    /// come in ascending order.
     ///
     /// # Shapes
     /// rows `[n, dim]`, thresholds `[queries]`

@@ -1,6 +1,7 @@
 //! Dot products of one query with consecutive or numbered rows.
 //!
-//! A graph search is bound by the latency of memory. With AVX-512, sixteen rows are therefore in flight at once.
+//! A graph search is bound by the latency of memory. With AVX-512, sixteen rows are therefore in
+//! flight at once.
 
 use super::loops::{Dots, with_dots};
 use super::rows::{Consecutive, Numbered, Rows};
@@ -17,7 +18,8 @@ pub fn dot_f32(query: &[f32], rows: &[f32], out: &mut [f32]) {
     floats(Isa::best(), query, rows, out);
 }
 
-/// Dot products of one quantised query with consecutive quantised rows; sums are exact in i32 up to a dimension of 131,071.
+/// Dot products of one quantised query with consecutive quantised rows; sums are exact in i32 up to
+/// a dimension of 131,071.
 ///
 /// # Shapes
 /// query `[dim]`, rows `[n, dim]`, out `[n]`

@@ -1,7 +1,7 @@
 //! Loops for wasm's SIMD, used if the module is compiled with it. `unsafe` for loads by pointer.
 //!
-//! Floats are summed in sixteen lanes, which are added in one fixed order. Bytes are multiplied into 16 bits and added into
-//! 32, so that every sum is exact.
+//! Floats are summed in sixteen lanes, which are added in one fixed order. Bytes are multiplied
+//! into 16 bits and added into 32, so that every sum is exact.
 #![allow(unsafe_code)]
 
 use super::loops::Dots;
@@ -18,7 +18,8 @@ impl Dots for Simd128 {
         for at in (0..whole).step_by(16) {
             for (part, sum) in sums.iter_mut().enumerate() {
                 let from = at + 4 * part;
-                // SAFETY: from + 4 <= whole <= the length of both slices; the loads are unaligned ones.
+                // SAFETY: from + 4 <= whole <= the length of both slices; the loads are unaligned
+                // ones.
                 let (q, r) = unsafe {
                     (
                         v128_load(query.as_ptr().add(from).cast()),

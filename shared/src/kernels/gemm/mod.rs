@@ -1,7 +1,8 @@
 //! Products of matrices of floats: C = A B, plus a bias or the previous C.
 //!
-//! B is packed once into panels of sixteen columns, `[cols / 16, rows, 16]`, with zeros beyond the last column. A is read in
-//! place. A tile of C stays in registers during the loop over a panel's rows.
+//! B is packed once into panels of sixteen columns, `[cols / 16, rows, 16]`, with zeros beyond the
+//! last column. A is read in place. A tile of C stays in registers during the loop over a panel's
+//! rows.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -67,7 +68,8 @@ pub fn pack(b: Matrix<'_>, panels: &mut [f32]) {
                 row[width..].fill(0.0);
             }
         } else {
-            // Columns are contiguous (a transposed matrix). Blocks of sixteen rows stay in the cache.
+            // Columns are contiguous (a transposed matrix). Blocks of sixteen rows stay in the
+            // cache.
             if width < LANES {
                 rows.as_flattened_mut().fill(0.0);
             }

@@ -1,9 +1,10 @@
 //! The loop over tiles, for any register of sixteen floats.
 //!
-//! Registers are values of the processor's own types. Arrays of floats were as fast in small functions and 40 times slower
-//! in large ones, where the compiler left them in memory.
+//! Registers are values of the processor's own types. Arrays of floats were as fast in small
+//! functions and 40 times slower in large ones, where the compiler left them in memory.
 
-// A loop over rows and panels by number is unrolled into registers; one over iterators is not always.
+// A loop over rows and panels by number is unrolled into registers; one over iterators is not
+// always.
 #![allow(clippy::needless_range_loop)]
 
 use super::{LANES, Lane, Matrix, MatrixMut, Start};
@@ -156,7 +157,8 @@ fn tile<V: Vector, const R: usize, const P: usize>(
     }
 }
 
-/// Row `at` of each panel. It is read before the rows of A, so that at most one of their values is in a register.
+/// Row `at` of each panel. It is read before the rows of A, so that at most one of their values is
+/// in a register.
 #[inline(always)]
 fn panel_row<V: Vector, const P: usize>(panels: &[&[Lane]; P], at: usize) -> [V::Sixteen; P] {
     let mut b = [V::load(&panels[0][at]); P];

@@ -1,4 +1,5 @@
-//! Registers of SSE2, AVX2 and AVX-512. `unsafe` because the processor must have the instructions, which `dispatch!` checks.
+//! Registers of SSE2, AVX2 and AVX-512. `unsafe` because the processor must have the instructions,
+//! which `dispatch!` checks.
 #![allow(unsafe_code)]
 
 use super::Lane;
@@ -95,13 +96,15 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     fn load(from: &Lane) -> __m512 {
-        // SAFETY: sixteen floats are one load, an unaligned one; called only where AVX-512 is there.
+        // SAFETY: sixteen floats are one load, an unaligned one; called only where AVX-512 is
+        // there.
         unsafe { _mm512_loadu_ps(from.as_ptr()) }
     }
 
     #[inline(always)]
     fn store(value: __m512, to: &mut Lane) {
-        // SAFETY: sixteen floats are one store, an unaligned one; called only where AVX-512 is there.
+        // SAFETY: sixteen floats are one store, an unaligned one; called only where AVX-512 is
+        // there.
         unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) }
     }
 

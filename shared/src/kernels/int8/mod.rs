@@ -1,10 +1,12 @@
 //! Products of quantised matrices: activations of 7 bits, weights of 8, sums of 32.
 //!
-//! A row of activations x becomes codes q from 0 to 127 with x ≈ low + step × q; a column of weights w becomes codes c from
-//! -127 to 127 with w ≈ scale × c. Then Σ x w ≈ scale × (step × Σ q c + low × Σ c). With 7 bits, two
-//! products fit into the 16 bits in which AVX2, NEON and wasm add. The sums are therefore the same on every processor.
+//! A row of activations x becomes codes q from 0 to 127 with x ≈ low + step × q; a column of
+//! weights w becomes codes c from -127 to 127 with w ≈ scale × c. Then Σ x w ≈ scale × (step × Σ q
+//! c + low × Σ c). With 7 bits, two products fit into the 16 bits in which AVX2, NEON and wasm add.
+//! The sums are therefore the same on every processor.
 //!
-//! B is packed into panels of sixteen columns and groups of four rows, `[cols / 16, rows / 4, 16, 4]`.
+//! B is packed into panels of sixteen columns and groups of four rows, `[cols / 16, rows / 4, 16,
+//! 4]`.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -31,14 +33,16 @@ use wasm::Simd128 as Base;
 /// Rows of B that one step multiplies.
 pub const GROUP: usize = 4;
 
-/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are stored as such.
+/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are
+/// stored as such.
 #[cfg(not(all(
     target_arch = "wasm32",
     target_feature = "simd128",
     not(target_feature = "relaxed-simd")
 )))]
 type Code = u8;
-/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are stored as such.
+/// A code of an activation. Wasm without relaxed SIMD multiplies numbers of 16 bits, so codes are
+/// stored as such.
 #[cfg(all(
     target_arch = "wasm32",
     target_feature = "simd128",
@@ -252,7 +256,8 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     );
 }
 
-/// A B + bias, with both factors quantised first: tests compare it on each processor and in each wasm engine.
+/// A B + bias, with both factors quantised first: tests compare it on each processor and in each
+/// wasm engine.
 ///
 /// # Shapes
 /// a `[m, k]`, columns `[n, k]`, bias `[n]` -> `[m, n]`
@@ -291,7 +296,8 @@ mod tests {
 
     #[test]
     fn product_matches_hand_computed_values() {
-        // The row (0, 127) has the codes 0 and 127 and the step 1; the column (-1, 1) the codes -127 and 127.
+        // The row (0, 127) has the codes 0 and 127 and the step 1; the column (-1, 1) the codes
+        // -127 and 127.
         for isa in supported_sets("products of bytes", SETS) {
             let out = product(isa, &[0.0, 127.0], &[-1.0, 1.0], &[0.5], 2);
             assert!((out[0] - 127.5).abs() < 1e-4, "{isa:?}: {out:?}");

@@ -1,6 +1,7 @@
 //! The loop over tiles, for any way to add up products of bytes, and the plain way.
 
-// A loop over rows and panels by number is unrolled into registers; one over iterators is not always.
+// A loop over rows and panels by number is unrolled into registers; one over iterators is not
+// always.
 #![allow(clippy::needless_range_loop)]
 
 use super::{Code, Codes, GROUP, Weights};

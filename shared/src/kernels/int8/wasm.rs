@@ -1,6 +1,7 @@
 //! Sums of products of bytes by wasm's SIMD; compiled only where the target has it.
 //!
-//! An engine has sixteen registers on x86: a panel's columns are taken four at a time, for four rows.
+//! An engine has sixteen registers on x86: a panel's columns are taken four at a time, for four
+//! rows.
 #![allow(unsafe_code)]
 
 use super::tile::Dot;

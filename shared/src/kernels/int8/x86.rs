@@ -1,5 +1,5 @@
-//! Sums of products of bytes by AVX2, AVX-VNNI and AVX-512 VNNI. `unsafe` because the processor must have the
-//! instructions, which `dispatch!` checks.
+//! Sums of products of bytes by AVX2, AVX-VNNI and AVX-512 VNNI. `unsafe` because the processor
+//! must have the instructions, which `dispatch!` checks.
 #![allow(unsafe_code)]
 
 use super::tile::Dot;
@@ -46,7 +46,8 @@ impl Dot for Avx2 {
         _: usize,
     ) -> Self::Sums {
         let columns = halves(columns);
-        // SAFETY: called only where AVX2 is there. Two products are at most 2 * 127 * 127, which 16 bits hold.
+        // SAFETY: called only where AVX2 is there. Two products are at most 2 * 127 * 127, which 16
+        // bits hold.
         unsafe {
             let row = _mm256_set1_epi32(i32::from_le_bytes(*row));
             let ones = _mm256_set1_epi16(1);

@@ -1,4 +1,5 @@
-//! The BERT encoder (Devlin et al., 2019) of both towers, with two entry points into the forward pass.
+//! The BERT encoder (Devlin et al., 2019) of both towers, with two entry points into the forward
+//! pass.
 //!
 //! | entry point | value | used by |
 //! | --- | --- | --- |
@@ -64,7 +65,8 @@ impl Bert {
     /// Builds the encoder from the bytes of a `model.safetensors`.
     ///
     /// # Errors
-    /// If a tensor is missing or unexpected, or its shape differs from `config`. The error names it.
+    /// If a tensor is missing or unexpected, or its shape differs from `config`. The error names
+    /// it.
     pub fn from_bytes(config: &BertConfig, safetensors: &[u8], device: &Device) -> Result<Self> {
         let mut weights = Weights::from_bytes(safetensors)?;
         let hidden = config.hidden_size;
@@ -140,7 +142,8 @@ impl Bert {
         self.forward_from_sum(self.embedding_sum(input), &input.mask, pass)
     }
 
-    /// The sum of word, position and segment embeddings, before LayerNorm: the input embeddings z of PEL's eq. 6 and 7.
+    /// The sum of word, position and segment embeddings, before LayerNorm: the input embeddings z
+    /// of PEL's eq. 6 and 7.
     ///
     /// # Shapes
     /// `[batch, seq]` -> `[batch, seq, hidden]`

@@ -1,4 +1,5 @@
-//! The bi-encoder: two towers, one for mentions and one for entities, each pooled to one vector (BLINK section 4.1).
+//! The bi-encoder: two towers, one for mentions and one for entities, each pooled to one vector
+//! (BLINK section 4.1).
 
 use crate::error::{Context, Error, Result};
 use crate::model::burn::bert::{Bert, BertInput, Pass};
@@ -110,8 +111,9 @@ impl Tower {
 }
 
 impl Tower {
-    /// The vectors of all tokens of the last layer: projected if the tower has a projection, of unit length for cosine similarity.
-    /// The tokens that the pooling reads are compared: a mention's own ones, or its context too.
+    /// The vectors of all tokens of the last layer: projected if the tower has a projection, of
+    /// unit length for cosine similarity. The tokens that the pooling reads are compared: a
+    /// mention's own ones, or its context too.
     ///
     /// # Shapes
     /// hidden `[batch, seq, hidden]` -> `[batch, seq, dim]`
@@ -240,7 +242,8 @@ mod tests {
     #[test]
     fn pooling_matches_hand_computed_values() {
         let device = Device::flex();
-        // One sequence of two real tokens (1, 2) and (3, 6), the second its mention; and padding that must not count.
+        // One sequence of two real tokens (1, 2) and (3, 6), the second its mention; and padding
+        // that must not count.
         let hidden = Tensor::<3>::from_data([[[1.0, 2.0], [3.0, 6.0], [99.0, 99.0]]], &device);
         let (ids, segments) = (vec![7, 8, 0], vec![0; 3]);
         let (mask, own) = (vec![true, true, false], vec![false, true, false]);

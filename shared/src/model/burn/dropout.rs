@@ -6,9 +6,11 @@ use crate::kernels::Isa;
 use crate::model::layer::Dropout;
 use burn::tensor::{Distribution, Tensor, TensorData};
 
-/// Sets values to zero at random and scales the others, so that the mean is preserved. Without `dropout` it changes nothing.
+/// Sets values to zero at random and scales the others, so that the mean is preserved. Without
+/// `dropout` it changes nothing.
 ///
-/// On the processor, the seed and a value's position decide. Other devices use their own generator, seeded first.
+/// On the processor, the seed and a value's position decide. Other devices use their own generator,
+/// seeded first.
 pub fn apply_dropout<const D: usize>(values: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
     let Some(Dropout { rate, seed }) = dropout else {
         return values;

@@ -79,7 +79,8 @@ fn dotted(name: &str, part: &str) -> String {
 }
 
 impl Bert {
-    /// The bytes of a `model.safetensors` from which [`Bert::from_bytes`] and Hugging Face's `BertModel` build this encoder.
+    /// The bytes of a `model.safetensors` from which [`Bert::from_bytes`] and Hugging Face's
+    /// `BertModel` build this encoder.
     ///
     /// # Errors
     /// If the tensors cannot be read from the device.

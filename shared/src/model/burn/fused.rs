@@ -1,7 +1,8 @@
-//! A layer as one operation of Burn's Flex, forward and backward: [`crate::model::cpu::train`] behind Burn's backend extension.
+//! A layer as one operation of Burn's Flex, forward and backward: [`crate::model::cpu::train`]
+//! behind Burn's backend extension.
 //!
-//! Other back ends compose the layer from Burn's own operations. Both agree to 2e-5 for real tokens. Rows of padding are
-//! zero here.
+//! Other back ends compose the layer from Burn's own operations. Both agree to 2e-5 for real
+//! tokens. Rows of padding are zero here.
 
 use crate::kernels::matrix::Matrix;
 use crate::model::cpu::train;
@@ -39,8 +40,8 @@ layer_tensors!(
     attended_gamma, attended_beta, gamma, beta
 );
 
-/// Tensors of a layer's parameters: weights `[in, out]` and biases of queries, keys, values, attended, wide and narrow; γ and
-/// β of both LayerNorms.
+/// Tensors of a layer's parameters: weights `[in, out]` and biases of queries, keys, values,
+/// attended, wide and narrow; γ and β of both LayerNorms.
 pub const PARAMS: usize = 2 * LINEARS + 4;
 
 /// The arguments of a layer besides its tensors.
@@ -52,7 +53,8 @@ pub struct Call {
     pub seq: usize,
     /// The layer's options.
     pub options: LayerOptions,
-    /// Recompute the layer in the backward pass instead of saving activations: less memory, a third more time.
+    /// Recompute the layer in the backward pass instead of saving activations: less memory, a third
+    /// more time.
     #[cfg_attr(not(feature = "autodiff"), allow(dead_code))]
     pub recompute: bool,
 }

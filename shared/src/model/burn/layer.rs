@@ -227,7 +227,8 @@ impl Layer {
     }
 }
 
-/// A linear layer that multiplies in `precision`. The backward pass casts gradients at the same points.
+/// A linear layer that multiplies in `precision`. The backward pass casts gradients at the same
+/// points.
 ///
 /// # Shapes
 /// `[batch, seq, in]` -> `[batch, seq, out]`

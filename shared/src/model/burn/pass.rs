@@ -9,8 +9,9 @@ use burn::tensor::{Device, FloatDType};
 pub struct Pass {
     /// Dropout of the embeddings, attention probabilities and sublayer outputs.
     pub dropout: Option<Dropout>,
-    /// Recompute each layer in the backward pass instead of saving activations: less memory, a third more time. It has an
-    /// effect where a layer is one operation. Other devices have their own gradient checkpointing.
+    /// Recompute each layer in the backward pass instead of saving activations: less memory, a
+    /// third more time. It has an effect where a layer is one operation. Other devices have their
+    /// own gradient checkpointing.
     pub recompute: bool,
     /// The number format in which linear layers multiply.
     pub precision: Precision,

@@ -1,4 +1,5 @@
-//! Sum-of-Max (T-Biencoder, eq. 5): the sum, over a mention's tokens, of the largest dot product with an entity's token.
+//! Sum-of-Max (T-Biencoder, eq. 5): the sum, over a mention's tokens, of the largest dot product
+//! with an entity's token.
 
 use burn::tensor::{Int, Tensor};
 

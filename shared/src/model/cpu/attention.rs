@@ -71,7 +71,8 @@ impl<'a> Heads<'a> {
         softmax(isa, self.scale(), seq, probabilities);
     }
 
-    /// Computes attention. The heads are distributed over as many threads as there are scratch buffers.
+    /// Computes attention. The heads are distributed over as many threads as there are scratch
+    /// buffers.
     ///
     /// # Shapes
     /// out `[seq, hidden]`

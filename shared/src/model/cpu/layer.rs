@@ -126,7 +126,8 @@ impl Layer {
             first += seq;
         }
 
-        // The queries, keys and values are no longer needed. Their buffer takes the outputs of the linear layers.
+        // The queries, keys and values are no longer needed. Their buffer takes the outputs of the
+        // linear layers.
         let given = &mut qkv[..rows * width];
         linear::forward(
             [&self.attention_output],

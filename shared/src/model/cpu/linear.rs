@@ -142,8 +142,8 @@ impl Linear {
     }
 }
 
-/// Runs layers with the same input, each optionally followed by an activation. Their outputs are concatenated in each row. The
-/// columns of each layer are distributed over `team` threads.
+/// Runs layers with the same input, each optionally followed by an activation. Their outputs are
+/// concatenated in each row. The columns of each layer are distributed over `team` threads.
 ///
 /// # Shapes
 /// x `[n, in]`, out `[n, sum of out]`; `codes` is a buffer for the quantised input

@@ -10,7 +10,8 @@ use crate::model::layer::{take_linears, take_norms};
 use crate::model::weights::Weights;
 
 impl Encoder {
-    /// Takes the tensors of an encoder, by the names that [`crate::model::burn::bert::Bert`] takes them by.
+    /// Takes the tensors of an encoder, by the names that [`crate::model::burn::bert::Bert`] takes
+    /// them by.
     ///
     /// # Errors
     /// If a tensor is missing or of another shape or type; the error names it.
@@ -28,7 +29,8 @@ impl Encoder {
         let positions = table("position", config.max_position_embeddings)?;
         let segments = table("token_type", config.type_vocab_size)?;
         let norm = norm(weights, "embeddings.LayerNorm", config)?;
-        // It grows with the tensors that are found: how many layers there are is only what the configuration says.
+        // It grows with the tensors that are found: how many layers there are is only what the
+        // configuration says.
         let mut layers = Vec::new();
         for at in 0..config.num_hidden_layers {
             let [query, key, value, attention_output, intermediate, output] =

@@ -1,8 +1,9 @@
-//! The encoder on the processor, for inference: the arithmetic of [`crate::model::burn::bert`] on packed weights, with reused buffers
-//! and without padding.
+//! The encoder on the processor, for inference: the arithmetic of [`crate::model::burn::bert`] on
+//! packed weights, with reused buffers and without padding.
 //!
-//! Sequences are concatenated in one matrix. A thread runs a group of sequences through all layers, so that the group's
-//! rows stay in its cache. With fewer sequences than threads, the threads share the columns of each product.
+//! Sequences are concatenated in one matrix. A thread runs a group of sequences through all layers,
+//! so that the group's rows stay in its cache. With fewer sequences than threads, the threads share
+//! the columns of each product.
 
 mod attention;
 mod layer;
@@ -56,7 +57,8 @@ impl Encoder {
         self.hidden
     }
 
-    /// Rounds the linear layers' f32 weights to bfloat16, and their inputs. Quantised weights are unchanged.
+    /// Rounds the linear layers' f32 weights to bfloat16, and their inputs. Quantised weights are
+    /// unchanged.
     pub fn round(&mut self) {
         self.layers.iter_mut().for_each(Layer::round);
     }
@@ -135,7 +137,8 @@ impl Encoder {
     }
 }
 
-/// Divides sequences into groups of nearly equal size, at least one for each thread if there are enough sequences.
+/// Divides sequences into groups of nearly equal size, at least one for each thread if there are
+/// enough sequences.
 fn groups(lengths: &[usize], threads: usize) -> Vec<std::ops::Range<usize>> {
     let total: usize = lengths.iter().sum();
     let count = total.div_ceil(GROUP).div_ceil(threads).max(1) * threads;

@@ -1,4 +1,5 @@
-//! Quantises the weights of an encoder to one byte each, in the format of [`crate::model::weights::Weights`].
+//! Quantises the weights of an encoder to one byte each, in the format of
+//! [`crate::model::weights::Weights`].
 
 use crate::error::{Error, Result};
 use crate::kernels::int8::{pack, quantise_column};
@@ -34,7 +35,8 @@ impl Tensors {
         ));
     }
 
-    /// The file, panels first and each aligned to a cache line. The writer of the `safetensors` crate aligns less.
+    /// The file, panels first and each aligned to a cache line. The writer of the `safetensors`
+    /// crate aligns less.
     fn file(mut self) -> Result<Vec<u8>> {
         self.0
             .sort_by_key(|(_, dtype, shape, _)| match (dtype, shape.len()) {
@@ -68,10 +70,12 @@ impl Tensors {
     }
 }
 
-/// Quantises the weights of an encoder: each linear layer by outputs, each table by rows. Small tensors stay f32.
+/// Quantises the weights of an encoder: each linear layer by outputs, each table by rows. Small
+/// tensors stay f32.
 ///
 /// # Errors
-/// If a tensor is missing, unexpected, not finite, or its shape differs from `config`. The error names it.
+/// If a tensor is missing, unexpected, not finite, or its shape differs from `config`. The error
+/// names it.
 pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
     let (hidden, inner) = (config.hidden_size, config.intermediate_size);
     let mut weights = Weights::within(safetensors)?;

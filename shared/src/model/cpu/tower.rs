@@ -94,8 +94,8 @@ impl Tower {
             .concat()
     }
 
-    /// The vector of each sequence, then those of all its tokens: projected if the tower has a projection, of unit length for
-    /// cosine similarity.
+    /// The vector of each sequence, then those of all its tokens: projected if the tower has a
+    /// projection, of unit length for cosine similarity.
     ///
     /// # Shapes
     /// -> `[1 + seq, dim]` for each

@@ -1,5 +1,5 @@
-//! The loop over batches: [`Encoder::steps`] for callers that await a GPU without blocking, [`Encoder::encode_batches`] and
-//! [`Encoder::encode_all`] for all others.
+//! The loop over batches: [`Encoder::steps`] for callers that await a GPU without blocking,
+//! [`Encoder::encode_batches`] and [`Encoder::encode_all`] for all others.
 
 use super::{Encoder, Encodings, Engine, Vectors};
 use crate::error::Result;
@@ -35,7 +35,8 @@ impl BatchSize {
         }
     }
 
-    /// Groups sequences of nearly equal lengths, the longest first. A batch has positions in `rows`.
+    /// Groups sequences of nearly equal lengths, the longest first. A batch has positions in
+    /// `rows`.
     pub fn batches(self, rows: &[&Encoded]) -> Vec<Vec<usize>> {
         let lengths: Vec<usize> = rows.iter().map(|row| row.ids.len()).collect();
         by_length(&lengths, self.rows, self.tokens)
@@ -120,7 +121,8 @@ impl<'a> Iterator for Steps<'a> {
 }
 
 impl Encoder {
-    /// Encodes batches of positions in `rows`, one after the other. Each starts when the iterator reaches it.
+    /// Encodes batches of positions in `rows`, one after the other. Each starts when the iterator
+    /// reaches it.
     ///
     /// # Panics
     /// If a position is out of range of `rows`.
@@ -140,12 +142,12 @@ impl Encoder {
         }
     }
 
-    /// Encodes batches of positions in `rows` and calls `take` with the vectors of each step, in order. A GPU computes the next
-    /// batch while the last one is read back.
+    /// Encodes batches of positions in `rows` and calls `take` with the vectors of each step, in
+    /// order. A GPU computes the next batch while the last one is read back.
     ///
     /// # Errors
-    /// If a token has no row in the encoder's table, a sequence is longer than [`Encoder::max_positions`], the device fails,
-    /// or `take` fails.
+    /// If a token has no row in the encoder's table, a sequence is longer than
+    /// [`Encoder::max_positions`], the device fails, or `take` fails.
     ///
     /// # Panics
     /// As [`Encoder::steps`].
@@ -177,8 +179,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes sequences in the order given. After each step `tick` is called with the number of sequences of the step. Its
-    /// error ends the encoding.
+    /// Encodes sequences in the order given. After each step `tick` is called with the number of
+    /// sequences of the step. Its error ends the encoding.
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`].

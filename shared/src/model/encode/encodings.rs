@@ -1,4 +1,5 @@
-//! The vectors of sequences and, for Sum-of-Max (T-Biencoder, eq. 5), those of their tokens, from one forward pass.
+//! The vectors of sequences and, for Sum-of-Max (T-Biencoder, eq. 5), those of their tokens, from
+//! one forward pass.
 
 use super::{BatchSize, Encoder};
 use crate::error::Result;
@@ -12,7 +13,8 @@ use std::ops::Range;
 pub struct Encodings {
     /// `[sequences, dim]`
     pub pooled: Vec<f32>,
-    /// `[tokens, dim]` of each sequence, those that are [compared](Encoder::compared); `None` if whole vectors are compared.
+    /// `[tokens, dim]` of each sequence, those that are [compared](Encoder::compared); `None` if
+    /// whole vectors are compared.
     pub tokens: Option<Vec<Vec<f32>>>,
 }
 
@@ -45,10 +47,12 @@ impl Encodings {
 }
 
 impl Encoder {
-    /// The vectors in the values that a device computed for [`Encoder::start`], which may be padded.
+    /// The vectors in the values that a device computed for [`Encoder::start`], which may be
+    /// padded.
     ///
     /// # Shapes
-    /// values: for dual `[rows, dim]`, for Sum-of-Max `[1 + tokens, dim]` of each row, its own vector first
+    /// values: for dual `[rows, dim]`, for Sum-of-Max `[1 + tokens, dim]` of each row, its own
+    /// vector first
     ///
     /// # Panics
     /// If the number of values does not match the rows.
@@ -87,8 +91,8 @@ impl Encoder {
         }
     }
 
-    /// The tokens of a sequence that Sum-of-Max compares: those that the pooling reads. With mention pooling these are the
-    /// mention's own tokens.
+    /// The tokens of a sequence that Sum-of-Max compares: those that the pooling reads. With
+    /// mention pooling these are the mention's own tokens.
     pub fn compared(&self, row: &Encoded) -> Range<usize> {
         match self.reduction.pooling {
             Pooling::Mention => row.own.clone(),
@@ -115,7 +119,8 @@ impl Encoder {
         Ok(self.encode_for(Scorer::Dual, side, rows)?.pooled)
     }
 
-    /// The vectors of the tokens of sequences that are [compared](Encoder::compared), in the order given.
+    /// The vectors of the tokens of sequences that are [compared](Encoder::compared), in the order
+    /// given.
     ///
     /// # Shapes
     /// -> `[tokens, dim]` for each

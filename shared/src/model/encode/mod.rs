@@ -1,4 +1,5 @@
-//! The encoder of a bundle on any device: [`crate::model::cpu`] on the processor, Burn's tensors on a GPU.
+//! The encoder of a bundle on any device: [`crate::model::cpu`] on the processor, Burn's tensors on
+//! a GPU.
 
 mod batches;
 mod encodings;
@@ -20,8 +21,8 @@ use crate::score::Scorer;
 use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
 use burn::tensor::{Device, Tensor, TensorData};
 
-/// Tokens of a batch on the processor if batches are awaited one by one: enough to reuse each weight often, few enough for
-/// the page to show its first links early.
+/// Tokens of a batch on the processor if batches are awaited one by one: enough to reuse each
+/// weight often, few enough for the page to show its first links early.
 const TOKENS: usize = 256;
 
 /// Two towers, or one that reads both sides.
@@ -46,7 +47,8 @@ enum Engine {
     },
 }
 
-/// The vectors of a batch, `[rows, dim]`: in memory, or on a device, from which the caller reads them.
+/// The vectors of a batch, `[rows, dim]`: in memory, or on a device, from which the caller reads
+/// them.
 pub enum Vectors {
     /// In memory.
     Here(Vec<f32>),
@@ -132,8 +134,8 @@ impl Encoder {
         })
     }
 
-    /// The encoder with linear layers in this number format, if the device supports it ([`multiplies_in`]): several times
-    /// faster. Values differ in the third digit.
+    /// The encoder with linear layers in this number format, if the device supports it
+    /// ([`multiplies_in`]): several times faster. Values differ in the third digit.
     #[must_use]
     pub fn in_precision(mut self, precision: Precision) -> Self {
         match &mut self.engine {
@@ -162,8 +164,9 @@ impl Encoder {
         self.limits[0].positions.min(self.limits[1].positions)
     }
 
-    /// Groups rows, given by their lengths in tokens, into batches that are awaited one by one. On a GPU, which computes on
-    /// padding, lengths in a batch are nearly equal. On the processor, batches are in the order given.
+    /// Groups rows, given by their lengths in tokens, into batches that are awaited one by one. On
+    /// a GPU, which computes on padding, lengths in a batch are nearly equal. On the processor,
+    /// batches are in the order given.
     pub fn batches(&self, lengths: &[usize]) -> Vec<Vec<usize>> {
         if let Engine::Burn { .. } = self.engine {
             return by_length(
@@ -212,7 +215,8 @@ impl Encoder {
     /// Encodes one batch, or starts it on a GPU. [`Encoder::unpack`] reads the result.
     ///
     /// # Errors
-    /// If a token has no row in the encoder's table, or a sequence is longer than [`Encoder::max_positions`].
+    /// If a token has no row in the encoder's table, or a sequence is longer than
+    /// [`Encoder::max_positions`].
     fn start(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Vectors> {
         self.check(side, rows)?;
         Ok(match &self.engine {

@@ -1,8 +1,9 @@
 //! Tensors of a `model.safetensors`, taken by name, each exactly once.
 //!
-//! Names are those of Hugging Face's `BertModel`. A prefix `bert.` (checkpoints with a head) is dropped, the old names
-//! `gamma` and `beta` become `weight` and `bias`, and tensors that no sentence encoder uses are ignored: `pooler.*`, `cls.*`,
-//! `classifier.*`, `qa_outputs.*` and `embeddings.position_ids`.
+//! Names are those of Hugging Face's `BertModel`. A prefix `bert.` (checkpoints with a head) is
+//! dropped, the old names `gamma` and `beta` become `weight` and `bias`, and tensors that no
+//! sentence encoder uses are ignored: `pooler.*`, `cls.*`, `classifier.*`, `qa_outputs.*` and
+//! `embeddings.position_ids`.
 //!
 //! A quantised file (see [`crate::model::cpu::quantise`]) has, for the floats of `X.weight`:
 //!

@@ -218,8 +218,8 @@ impl<'a> Abbreviations<'a> {
     /// The definition of the short form `short` at `place`: the last one before it, else the first
     /// one after it.
     ///
-    /// They may differ by a plural "s", and in case unless `short` is an English word: "chf" matches
-    /// "CHF", but "all" does not match "ALL". A text may define one form many times, so the
+    /// They may differ by a plural "s", and in case unless `short` is an English word: "chf"
+    /// matches "CHF", but "all" does not match "ALL". A text may define one form many times, so the
     /// definitions are searched by halving.
     fn definition_of(&self, short: &str, place: Span) -> Option<Definition> {
         let spelled = is_ordinary(short);

@@ -309,7 +309,8 @@ fn time_is_linear_in_the_text() {
 
 #[test]
 fn search_of_definitions_is_logarithmic_in_their_number() {
-    // Alternating long forms, so that no definition repeats the one before; English words never match them.
+    // Alternating long forms, so that no definition repeats the one before; English words never
+    // match them.
     let unit = "acute lymphoblastic leukemia (ALL), acute long latency (ALL). all ";
     let comparisons = |count: usize| {
         let text = unit.repeat(count);

@@ -1,4 +1,5 @@
-//! The concepts of a whole mention: those that bear its text, or a regular variant of it, as a name.
+//! The concepts of a whole mention: those that bear its text, or a regular variant of it, as a
+//! name.
 
 use super::dictionary::Dictionary;
 use super::normalise::Source;

@@ -51,7 +51,8 @@ impl Workspace {
         }
     }
 
-    /// Imports into `a`, exports `a` to `b`, imports `b` into `c`, and compares `a` with `c`. Returns the export's report.
+    /// Imports into `a`, exports `a` to `b`, imports `b` into `c`, and compares `a` with `c`.
+    /// Returns the export's report.
     fn round_trip(&self, there: &str, format: &str, back: &str) -> Report {
         self.run(&format!("import {there} --out @a"))
             .expect("a sample");

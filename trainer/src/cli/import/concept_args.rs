@@ -91,7 +91,8 @@ pub struct OboArgs {
     /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
-    /// Scopes of synonyms to import, separated by commas. Scopes other than exact cause more wrong links
+    /// Scopes of synonyms to import, separated by commas. Scopes other than exact cause more wrong
+    /// links
     #[arg(
         long,
         value_name = "SCOPES",
@@ -100,7 +101,8 @@ pub struct OboArgs {
         default_value = "exact"
     )]
     pub scopes: Vec<Scope>,
-    /// Types of synonyms to import although they mark withdrawn or wrong names, such as "MISSPELLING"
+    /// Types of synonyms to import although they mark withdrawn or wrong names, such as
+    /// "MISSPELLING"
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub with_synonym_types: Vec<String>,
     /// Further types of synonyms to skip, such as "ABBREVIATION"
@@ -149,18 +151,19 @@ pub struct CsvArgs {
     /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
-    /// Character between columns, or "tab" [default: tab for .tsv and .tab files, else comma, or the delimiter that the header
-    /// shows]
+    /// Character between columns, or "tab" [default: tab for .tsv and .tab files, else comma, or
+    /// the delimiter that the header shows]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
-    /// Read quotes as in RFC 4180 also between tabs and bars: a quoted cell may contain delimiters and line ends
+    /// Read quotes as in RFC 4180 also between tabs and bars: a quoted cell may contain delimiters
+    /// and line ends
     #[arg(long, conflicts_with = "no_quotes")]
     pub quotes: bool,
     /// Read quotes as ordinary characters
     #[arg(long)]
     pub no_quotes: bool,
-    /// Fields by column name or number from 1; with numbers there is no header. Fields: id, name, synonyms, types, type_ids,
-    /// definition, xrefs, sources and preferred
+    /// Fields by column name or number from 1; with numbers there is no header. Fields: id, name,
+    /// synonyms, types, type_ids, definition, xrefs, sources and preferred
     #[arg(long, value_name = "PART=COLUMN,...", value_delimiter = ',', value_parser = part_and_column)]
     pub columns: Vec<(Role, Column)>,
     /// The first line is a header although columns are given by number
@@ -193,10 +196,12 @@ pub struct CsvArgs {
     /// Column of the sources [default: sources, if present]
     #[arg(long, value_name = "NAME")]
     pub sources_column: Option<String>,
-    /// Column that marks the preferred name [default: preferred, name_status, ispref, tty and similar]
+    /// Column that marks the preferred name [default: preferred, name_status, ispref, tty and
+    /// similar]
     #[arg(long, value_name = "NAME")]
     pub preferred_column: Option<String>,
-    /// Values that mark a preferred name in that column [default: P, Y, PT, PN, 1, true, preferred and similar]
+    /// Values that mark a preferred name in that column [default: P, Y, PT, PN, 1, true, preferred
+    /// and similar]
     #[arg(long, value_name = "MARKS", value_delimiter = ',')]
     pub preferred_marks: Vec<String>,
     /// Maximum row length in MiB; a longer row is an error, usually caused by an unclosed quote

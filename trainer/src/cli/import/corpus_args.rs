@@ -120,7 +120,8 @@ pub struct TacArgs {
     /// Knowledge base: files of <knowledge_base>, or folders with such .xml files
     #[arg(long, value_name = "PATH", required = true)]
     pub kb: Vec<PathBuf>,
-    /// Folders with source documents (ID.xml, ID.sgm or ID.txt); documents without a query are skipped
+    /// Folders with source documents (ID.xml, ID.sgm or ID.txt); documents without a query are
+    /// skipped
     #[arg(long, value_name = "DIR", required = true)]
     pub documents: Vec<PathBuf>,
     /// The queries of each split.

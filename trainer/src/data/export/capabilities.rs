@@ -5,7 +5,8 @@ use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
 
-/// Note on a concept whose words are not separated by single spaces. Importing gives them single spaces.
+/// Note on a concept whose words are not separated by single spaces. Importing gives them single
+/// spaces.
 pub const WIDE: &str = "concept whose texts read back with single spaces";
 
 /// What a format can store besides identifiers, names, texts and spans.

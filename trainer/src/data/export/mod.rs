@@ -1,4 +1,5 @@
-//! Export of a corpus folder to the formats of public data sets, as `pel import` reads them. Reports what is lost.
+//! Export of a corpus folder to the formats of public data sets, as `pel import` reads them.
+//! Reports what is lost.
 
 pub mod capabilities;
 pub mod contexts;
@@ -18,7 +19,8 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// documents/WORLD.json and mentions/SPLIT.json with word offsets; texts are split at mention borders
+    /// documents/WORLD.json and mentions/SPLIT.json with word offsets; texts are split at mention
+    /// borders
     Zeshel,
     /// SPLIT.jsonl with left and right context of each mention, and entities/WORLD.jsonl
     Blink,
@@ -41,11 +43,12 @@ struct Record<'a> {
     report: &'a Report,
 }
 
-/// Exports the corpus folder `corpus` with the concept table `kb` into the new folder `out`. Its files appear together
-/// or not at all.
+/// Exports the corpus folder `corpus` with the concept table `kb` into the new folder `out`. Its
+/// files appear together or not at all.
 ///
 /// # Errors
-/// If the corpus or the knowledge base cannot be read, the output folder is not empty, or it cannot be written.
+/// If the corpus or the knowledge base cannot be read, the output folder is not empty, or it cannot
+/// be written.
 pub fn export(format: Format, corpus: &Path, kb: &Path, out: &Path) -> Result<Report> {
     let mut report = Report::default();
     let source = Source::read(corpus, kb, &mut report)?;

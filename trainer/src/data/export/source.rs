@@ -38,7 +38,8 @@ pub struct Split {
 }
 
 impl Source {
-    /// Reads a corpus folder and a concept table. Mentions that do not match their documents are counted and skipped.
+    /// Reads a corpus folder and a concept table. Mentions that do not match their documents are
+    /// counted and skipped.
     ///
     /// # Errors
     /// If a file is missing or cannot be read, or the folder has no split.
@@ -97,7 +98,8 @@ impl Source {
         })
     }
 
-    /// The mentions of each split with a concept of the knowledge base; others are counted and skipped.
+    /// The mentions of each split with a concept of the knowledge base; others are counted and
+    /// skipped.
     pub fn linked(&self, report: &mut Report) -> Vec<Vec<Linked<'_>>> {
         let mut whole = |placed| {
             let PlacedMention {

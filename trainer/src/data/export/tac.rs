@@ -1,4 +1,5 @@
-//! TAC-KBP: queries and answers per split, a file per source document, the reference knowledge base.
+//! TAC-KBP: queries and answers per split, a file per source document, the reference knowledge
+//! base.
 
 use super::source::Source;
 use crate::data::corpus::{CorpusMention, Document};
@@ -36,8 +37,8 @@ pub const NO_XML: &str = "mention with a character that XML cannot hold";
 /// Note on a concept from which such characters are removed.
 pub const CLEANED: &str = "concept without its characters that XML cannot hold";
 
-/// Writes `kb/kb_part-0001.xml` and so on, `source/{document}.txt`, and `{split}_queries.xml` and `{split}_KB_links.tab`
-/// for each split.
+/// Writes `kb/kb_part-0001.xml` and so on, `source/{document}.txt`, and `{split}_queries.xml` and
+/// `{split}_KB_links.tab` for each split.
 ///
 /// # Errors
 /// If the output cannot be written, or two splits have the same file name.

@@ -57,8 +57,8 @@ impl CorpusBuilder {
             .push(mention);
     }
 
-    /// Writes `documents.jsonl` and `mentions.{split}.jsonl` for each split, and marks mentions whose concept occurs in
-    /// training.
+    /// Writes `documents.jsonl` and `mentions.{split}.jsonl` for each split, and marks mentions
+    /// whose concept occurs in training.
     ///
     /// # Errors
     /// If the output cannot be written.

@@ -50,7 +50,8 @@ struct BlinkRow {
     world: Option<String>,
 }
 
-/// A line of BLINK's entities: Wikipedia (equal title and entity, idx) or ZESHEL (title, document_id).
+/// A line of BLINK's entities: Wikipedia (equal title and entity, idx) or ZESHEL (title,
+/// document_id).
 #[derive(Deserialize)]
 struct BlinkEntity {
     #[serde(default)]
@@ -199,7 +200,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Resolves an identifier: that of a concept, or a line number in the table of the mention's world.
+    /// Resolves an identifier: that of a concept, or a line number in the table of the mention's
+    /// world.
     fn resolved(&self, id: &str, world: Option<&str>) -> Option<String> {
         if !self.has_table || (self.concepts.has(id) && !self.numbered.contains(id)) {
             return Some(id.to_owned());
@@ -240,8 +242,9 @@ fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Reads BLINK's files. The identifier of an entity is its `idx` or `document_id`, or the number after `curid=` in it, or
-/// else its line number from 0. Line numbers restart in each world, so with several tables the world's name precedes them.
+/// Reads BLINK's files. The identifier of an entity is its `idx` or `document_id`, or the number
+/// after `curid=` in it, or else its line number from 0. Line numbers restart in each world, so
+/// with several tables the world's name precedes them.
 ///
 /// # Errors
 /// If a file cannot be read, a line is invalid, or the output cannot be written.

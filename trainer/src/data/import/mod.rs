@@ -266,7 +266,8 @@ impl<'a> Texts<'a> {
     /// Reads one file after the other.
     ///
     /// # Errors
-    /// If a file cannot be opened or clearly has another format (the error names the command for it). As `read`.
+    /// If a file cannot be opened or clearly has another format (the error names the command for
+    /// it). As `read`.
     fn each(
         &self,
         counter: &mut Counter,

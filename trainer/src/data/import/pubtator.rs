@@ -323,7 +323,8 @@ impl Reader<'_> {
     }
 }
 
-/// How many code points the text of a mention is off its offsets: 0, or -1 or 1 if only one of these matches.
+/// How many code points the text of a mention is off its offsets: 0, or -1 or 1 if only one of
+/// these matches.
 fn shift(text: &str, offsets: &Offsets<'_>, mention: &CorpusMention) -> Option<isize> {
     let shift_if_equal = |by: isize| {
         let (start, end) = (

@@ -83,15 +83,17 @@ impl<'a> Line<'a> {
 pub struct Gold<'a> {
     /// The concepts without duplicates.
     pub ids: Vec<&'a str>,
-    /// Text after an identifier that is not part of it: the RSID of a variant, the species of a gene.
+    /// Text after an identifier that is not part of it: the RSID of a variant, the species of a
+    /// gene.
     pub annex: Option<&'a str>,
 }
 
 impl<'a> Gold<'a> {
-    /// Reads a concept field. Removes `prefix` from each identifier; `types` is the preceding field.
+    /// Reads a concept field. Removes `prefix` from each identifier; `types` is the preceding
+    /// field.
     ///
-    /// The identifier of a tmVar variant contains `|`: `p|SUB|C|282|Y`. In other fields `|`, `;`, `,` and `+` separate
-    /// several correct concepts, such as a composite mention of BC5CDR.
+    /// The identifier of a tmVar variant contains `|`: `p|SUB|C|282|Y`. In other fields `|`, `;`,
+    /// `,` and `+` separate several correct concepts, such as a composite mention of BC5CDR.
     pub fn read(field: &'a str, types: &str, prefix: &str) -> Self {
         let field = field.trim();
         if is_variant(field, types, prefix) {
@@ -123,7 +125,8 @@ fn one<'a>(field: &'a str, prefix: &str) -> Option<&'a str> {
     Some(id).filter(|id| !matches!(*id, "" | "-" | "-1"))
 }
 
-/// Whether a field names a variant: by its type, or by the form of tmVar's identifiers (`c|SUB|`, `p|DEL|`, `|Allele|`).
+/// Whether a field names a variant: by its type, or by the form of tmVar's identifiers (`c|SUB|`,
+/// `p|DEL|`, `|Allele|`).
 fn is_variant(field: &str, types: &str, prefix: &str) -> bool {
     // dbSNP numbers contain no `|`, so several are several variants.
     let is_rs = |part: &str| {
@@ -167,8 +170,8 @@ fn without_annex(id: &str) -> (&str, Option<&str>) {
     at.map_or((id, None), |at| (&id[..at], Some(&id[at..])))
 }
 
-/// Whether a mention's text differs from its document only in spelling. Accents, Greek letters, dashes, spaces and
-/// quotation marks are often written in ASCII.
+/// Whether a mention's text differs from its document only in spelling. Accents, Greek letters,
+/// dashes, spaces and quotation marks are often written in ASCII.
 pub fn is_respelled(written: &str, original: &str) -> bool {
     let same = |text: &str| normalise_name(text) == normalise_name(written);
     // Different ASCII texts have different meanings; a text without letters has none.

@@ -45,7 +45,8 @@ pub struct Splits {
 }
 
 impl Splits {
-    /// Reads the given lists, one document id per line. Without lists every document is in the split `all`.
+    /// Reads the given lists, one document id per line. Without lists every document is in the
+    /// split `all`.
     ///
     /// # Errors
     /// If a list cannot be read, or a document is in two lists.

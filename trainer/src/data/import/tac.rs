@@ -1,7 +1,8 @@
-//! Entity linking tasks of TAC-KBP since 2010: XML queries, a table of answers, source documents, a knowledge base.
+//! Entity linking tasks of TAC-KBP since 2010: XML queries, a table of answers, source documents, a
+//! knowledge base.
 //!
-//! Offsets count the characters of a source file including markup, with an inclusive end. Queries of 2010 have none;
-//! there the mention is the first occurrence of its name.
+//! Offsets count the characters of a source file including markup, with an inclusive end. Queries
+//! of 2010 have none; there the mention is the first occurrence of its name.
 
 use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT};
 use super::pubtator::NO_TEXT;
@@ -84,8 +85,9 @@ struct AnsweredQuery {
     answer: Answer,
 }
 
-/// Reads the files and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. A NIL cluster (`NIL00012`)
-/// stays as the concept of its mention, though no knowledge base has it; a mere `NIL` becomes none.
+/// Reads the files and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. A NIL
+/// cluster (`NIL00012`) stays as the concept of its mention, though no knowledge base has it; a
+/// mere `NIL` becomes none.
 ///
 /// # Errors
 /// If a file cannot be read or is invalid, or the output cannot be written.
@@ -117,7 +119,8 @@ pub fn read(
         .into_iter()
         .flatten()
     {
-        // A given file is read regardless of its name; a folder may hold others, such as a README or schema.
+        // A given file is read regardless of its name; a folder may hold others, such as a README
+        // or schema.
         if task.kb.contains(&path) || stem(&path, &[".xml"]).is_some() {
             tables += 1;
             knowledge_base(&path, &mut concepts, report, counter)?;
@@ -296,7 +299,8 @@ fn placed<'a>(
         ));
     };
     let cut = |end: usize| span_of(text, offsets, first, end).map(|(_, found)| found);
-    // Prefer an exact match to a normalised one, and the documented inclusive end to an exclusive one.
+    // Prefer an exact match to a normalised one, and the documented inclusive end to an exclusive
+    // one.
     let ways: [fn(&str, &str) -> bool; 2] = [|found, name| found == name, is_same];
     for same in ways {
         for (end, reason) in [(last.saturating_add(1), None), (last, Some(HALF_OPEN))] {

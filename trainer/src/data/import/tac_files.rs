@@ -1,4 +1,5 @@
-//! The files of a TAC-KBP entity linking task: queries, answers, source documents, reference knowledge base.
+//! The files of a TAC-KBP entity linking task: queries, answers, source documents, reference
+//! knowledge base.
 
 use super::annotated::ConceptSet;
 use super::xml::{Element, Elements};
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 pub const FACT: &str = "fact left out (it is no other name)";
 /// Note on a document with two files.
 pub const TWO_FILES: &str = "document that two files have (the first by name stays)";
-/// The answer for an entity outside the knowledge base. `NIL00012` is a cluster of mentions of such an entity.
+/// The answer for an entity outside the knowledge base. `NIL00012` is a cluster of mentions of such
+/// an entity.
 pub const NIL: &str = "NIL";
 /// The type of an entity without one.
 pub const UNKNOWN_TYPE: &str = "UKN";
@@ -70,7 +72,8 @@ pub struct Answer {
 /// Reads a file of queries.
 ///
 /// # Errors
-/// If it cannot be read or is invalid XML, or a query lacks its id, name or document, or has only one offset.
+/// If it cannot be read or is invalid XML, or a query lacks its id, name or document, or has only
+/// one offset.
 pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
     let mut elements = Elements::open(path, "kbpentlinking")?;
     let mut queries = Vec::new();
@@ -126,11 +129,12 @@ pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
     Ok(queries)
 }
 
-/// Reads a table of answers: query, entity, optional type and up to 2 ignored columns, separated by tabs. The first line
-/// may be a header.
+/// Reads a table of answers: query, entity, optional type and up to 2 ignored columns, separated by
+/// tabs. The first line may be a header.
 ///
 /// # Errors
-/// If it cannot be read, or a line has fewer than 2 or more than 5 columns, or one of the first two is empty.
+/// If it cannot be read, or a line has fewer than 2 or more than 5 columns, or one of the first two
+/// is empty.
 pub fn answers(path: &Path, counter: &mut Counter) -> Result<Vec<Answer>> {
     let mut answers = Vec::new();
     for_each_line(path, |number, line| {

@@ -1,7 +1,8 @@
-//! ZESHEL as released (Logeswaran et al., 2019): `documents/{world}.json` and `mentions/{split}.json`, JSON Lines.
+//! ZESHEL as released (Logeswaran et al., 2019): `documents/{world}.json` and
+//! `mentions/{split}.json`, JSON Lines.
 //!
-//! A page is a concept of its world and may be the context of mentions. Mention offsets are word indices in the text split
-//! at white space; the end is inclusive.
+//! A page is a concept of its world and may be the context of mentions. Mention offsets are word
+//! indices in the text split at white space; the end is inclusive.
 
 use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT};
 use crate::data::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
@@ -52,12 +53,13 @@ struct Waiting {
     row: Row,
 }
 
-/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The split `val` becomes
-/// `dev`; both held-out splits of the training worlds become `heldout`. A world is the source of its concepts and the
-/// domain of its documents.
+/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The
+/// split `val` becomes `dev`; both held-out splits of the training worlds become `heldout`. A world
+/// is the source of its concepts and the domain of its documents.
 ///
 /// # Errors
-/// If the folder lacks these files, a file cannot be read, a line is invalid, or the output cannot be written.
+/// If the folder lacks these files, a file cannot be read, a line is invalid, or the output cannot
+/// be written.
 pub fn read(
     folder: &Path,
     output: &mut OutputFolder,

@@ -1,6 +1,8 @@
-//! `pel split domains`: makes splits without common domains, such as ZESHEL's worlds, from a corpus with common ones.
+//! `pel split domains`: makes splits without common domains, such as ZESHEL's worlds, from a corpus
+//! with common ones.
 //!
-//! Results on the other domains are zero-shot (T-Biencoder, section 4): training has no mention of them.
+//! Results on the other domains are zero-shot (T-Biencoder, section 4): training has no mention of
+//! them.
 
 use super::Material;
 use super::types::listed;
@@ -63,7 +65,8 @@ pub struct WorldsReport {
 
 const SPLITS: [&str; 3] = ["train", "dev", "test"];
 
-/// Whether a name given by the user means a concept's domain. A type may be given by its identifier.
+/// Whether a name given by the user means a concept's domain. A type may be given by its
+/// identifier.
 fn is_called(concept: &Concept, by: DomainOf, requested: &str) -> bool {
     let id = concept.type_ids.first().filter(|_| by == DomainOf::Type);
     let names = [Some(domain_of(concept, by)), id.map(String::as_str)]
@@ -77,7 +80,8 @@ fn is_called(concept: &Concept, by: DomainOf, requested: &str) -> bool {
 /// Counts the domains and, if any are assigned to `dev` or `test`, writes the new corpus.
 ///
 /// # Errors
-/// If a domain is unknown or assigned twice, a split would have no mentions, or the corpus cannot be written.
+/// If a domain is unknown or assigned twice, a split would have no mentions, or the corpus cannot
+/// be written.
 pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
     let mut domains = count(material, worlds.by);
     assign(material, worlds, &mut domains)?;
@@ -230,7 +234,8 @@ fn write(
         let mut written = HashSet::new();
         for document in material.splits.iter().flat_map(|split| &split.documents) {
             if written.insert(document.doc_id.as_str()) {
-                // A document of the test split also has mentions of `heldout`, so it is assigned to no split.
+                // A document of the test split also has mentions of `heldout`, so it is assigned to
+                // no split.
                 write_line(
                     out,
                     &crate::data::corpus::Document {
@@ -345,7 +350,8 @@ mod tests {
             test: words(test),
             out: out.clone(),
         };
-        // Case-insensitive identifiers and names, also with commas. The heart's first type is organ.
+        // Case-insensitive identifiers and names, also with commas. The heart's first type is
+        // organ.
         let report = by_domain(&material, &worlds(&["T2"], &["organ, or part"])).expect("made");
         assert_eq!(
             report.made,
@@ -382,7 +388,8 @@ mod tests {
         assert_eq!(of("dev"), [(kb.find("D1"), Some(false))]);
         assert_eq!(of(HELD_OUT), [(kb.find("D0"), Some(true))]);
 
-        // No training domain in unseen texts: the split is not written, and one of an earlier run is removed.
+        // No training domain in unseen texts: the split is not written, and one of an earlier run
+        // is removed.
         let mut few = corpus(folder.path());
         few.splits
             .iter_mut()

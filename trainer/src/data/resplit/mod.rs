@@ -1,7 +1,8 @@
 //! `pel split`: makes corpora with other splits.
 //!
-//! `okb` makes the out-of-knowledge-base data set of the PEL paper (section 5.1, appendix D): concepts of some semantic
-//! types are removed from the knowledge base, and their mentions become NIL. `domains` makes splits without common domains.
+//! `okb` makes the out-of-knowledge-base data set of the PEL paper (section 5.1, appendix D):
+//! concepts of some semantic types are removed from the knowledge base, and their mentions become
+//! NIL. `domains` makes splits without common domains.
 
 mod domains;
 mod material;

@@ -47,15 +47,17 @@ pub struct OkbReport {
     pub skipped: BTreeMap<String, Report>,
 }
 
-/// Removes the concepts of some types from the knowledge base, labels their mentions NIL in every split, and writes both
-/// with statistics.
+/// Removes the concepts of some types from the knowledge base, labels their mentions NIL in every
+/// split, and writes both with statistics.
 ///
-/// Writes `kb.jsonl`, `held_out.jsonl` (the removed concepts), `documents.jsonl`, `mentions.{split}.jsonl` for each split,
-/// `okb.json` and `okb.txt`. They appear together or not at all. A concept is held out if any of its types is.
+/// Writes `kb.jsonl`, `held_out.jsonl` (the removed concepts), `documents.jsonl`,
+/// `mentions.{split}.jsonl` for each split, `okb.json` and `okb.txt`. They appear together or not
+/// at all. A concept is held out if any of its types is.
 ///
 /// # Errors
-/// If a type is unknown or has no concept, no mention stays linkable or becomes NIL, or the output folder is the corpus or
-/// has files of these names from elsewhere. Also if a file cannot be read or written.
+/// If a type is unknown or has no concept, no mention stays linkable or becomes NIL, or the output
+/// folder is the corpus or has files of these names from elsewhere. Also if a file cannot be read
+/// or written.
 pub fn hold_out(material: &Material, okb: &Okb) -> Result<OkbReport> {
     let chosen = material
         .types
@@ -125,7 +127,8 @@ fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -
     Ok(())
 }
 
-/// Writes kept and held-out lines of the concept table unchanged. Returns the hash of the kept lines.
+/// Writes kept and held-out lines of the concept table unchanged. Returns the hash of the kept
+/// lines.
 fn write_kb(
     material: &Material,
     okb: &Okb,

@@ -23,8 +23,9 @@ pub struct Suggestion {
     pub zero_shot: Vec<Share>,
     /// Number of its concepts.
     pub concepts: usize,
-    /// Its distance: the mean over splits of |share - target| / target, plus the relative difference from the whole in
-    /// zero-shot share (without training) and in mean description length of mentioned concepts.
+    /// Its distance: the mean over splits of |share - target| / target, plus the relative
+    /// difference from the whole in zero-shot share (without training) and in mean description
+    /// length of mentioned concepts.
     pub off: f64,
 }
 
@@ -92,7 +93,8 @@ impl Sums {
     }
 }
 
-/// Counts every type and proposes a set of types with about `target` of the linkable mentions, most similar to the whole.
+/// Counts every type and proposes a set of types with about `target` of the linkable mentions, most
+/// similar to the whole.
 ///
 /// Tries all subsets of the 16 largest types below the target.
 ///

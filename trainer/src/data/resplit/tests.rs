@@ -126,7 +126,8 @@ fn statistics_equal_counts_by_hand() {
         [train.natural_nil, dev.natural_nil, test.natural_nil],
         [1, 0, 1]
     );
-    // cough is also a name of D3, which stays; training links hot to D2, which stays, and calls aspirin a Sign.
+    // cough is also a name of D3, which stays; training links hot to D2, which stays, and calls
+    // aspirin a Sign.
     assert_eq!(
         (
             dev.named_like_others,
@@ -267,7 +268,8 @@ fn proposed_set_is_near_the_target() {
         (&found.shares[..], found.concepts),
         (&[share(1, 3), share(3, 4), share(1, 2)][..], 2)
     );
-    // Shares: (|1/3-.55| + |3/4-.55| + |1/2-.55|) / .55 / 3; zero-shot: (|1/3-1/4|*4 + |0-1/2|*2) / 2; length: |1.5-2|/2.
+    // Shares: (|1/3-.55| + |3/4-.55| + |1/2-.55|) / .55 / 3; zero-shot: (|1/3-1/4|*4 + |0-1/2|*2) /
+    // 2; length: |1.5-2|/2.
     let off = (0.55 - 1.0 / 3.0 + 0.2 + 0.05) / 0.55 / 3.0 + (1.0 / 3.0 + 1.0) / 2.0 + 0.25;
     assert!(
         (found.off - off).abs() < 1e-12,

@@ -51,8 +51,9 @@ pub struct Types {
 }
 
 impl Types {
-    /// Collects the types of all concepts. Types and type identifiers of a concept are paired by position if their numbers
-    /// are equal. Otherwise the names count, or the identifiers if there are no names.
+    /// Collects the types of all concepts. Types and type identifiers of a concept are paired by
+    /// position if their numbers are equal. Otherwise the names count, or the identifiers if there
+    /// are no names.
     pub fn new(kb: &KnowledgeBase) -> Self {
         // An identifier is one type, even with several names.
         let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -88,8 +89,9 @@ impl Types {
         Self { all, of_concept }
     }
 
-    /// The types given by the user, by case-insensitive identifier or name. A text may list several, separated by commas;
-    /// names may contain commas. `of_mentions` counts the types in annotations of mentions.
+    /// The types given by the user, by case-insensitive identifier or name. A text may list
+    /// several, separated by commas; names may contain commas. `of_mentions` counts the types in
+    /// annotations of mentions.
     ///
     /// # Errors
     /// If a type is unknown (the error suggests a similar one) or occurs only in the corpus.
@@ -151,7 +153,8 @@ impl Types {
     }
 }
 
-/// Parses comma-separated names that may contain commas: the longest run of pieces known to `named` is one name.
+/// Parses comma-separated names that may contain commas: the longest run of pieces known to `named`
+/// is one name.
 ///
 /// # Errors
 /// The error of `unknown` for a piece that starts no known name.

@@ -6,7 +6,8 @@ use crate::retrieve::BundleRetrievers;
 use crate::retrieve::lexical::{lexical, short_forms};
 use std::fs;
 
-/// Short forms that their text defines; the training split knows the long forms, the test split uses the short ones.
+/// Short forms that their text defines; the training split knows the long forms, the test split
+/// uses the short ones.
 fn corpus() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let kb = r#"{"id":"D0","name":"heart failure"}
@@ -86,7 +87,8 @@ fn training_mentions_expand_short_forms_as_test_mentions_do() {
         (mention.surface(true), mention.surface(false)),
         ("bad hayfever", "BH")
     );
-    // In the test split BH is another kind of hayfever, which training does not know; as it stands it is what training knew.
+    // In the test split BH is another kind of hayfever, which training does not know; as it stands
+    // it is what training knew.
     let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl"))
         .expect("read")
         .kb;

@@ -29,7 +29,8 @@ fn held_out_and_natural_nil_are_measured_separately() {
         ),
         (2, 1, 1)
     );
-    // "hives" is held out, "thing" is natural; "hot" is rejected too. fever, cough and headache are linked rightly.
+    // "hives" is held out, "thing" is natural; "hot" is rejected too. fever, cough and headache are
+    // linked rightly.
     let row = |nil: &NilFigures| {
         (
             nil.nil,
@@ -182,7 +183,8 @@ fn a_threshold_is_chosen_by_f1_or_by_the_precision_of_links() {
         )
     };
     let found = choose(&split, NilOf::All, Rule::BestF1).expect("chosen");
-    // Three have a candidate with score 1, three have none: the only two steps are after those and after these.
+    // Three have a candidate with score 1, three have none: the only two steps are after those and
+    // after these.
     assert_eq!(
         (found.figures.counts, found.curve.len()),
         (
@@ -344,7 +346,8 @@ fn decisions_equal_those_of_the_bundle() {
         ),
         (Some(0.5), "bundle", 2)
     );
-    // At 0.5: fever right, cough right by its name, headache wrong, hot NIL; hives and thing are linked, though NIL.
+    // At 0.5: fever right, cough right by its name, headache wrong, hot NIL; hives and thing are
+    // linked, though NIL.
     let with = &decisions.with_concept;
     let share = |hits, of| Share { hits, of };
     assert_eq!(
@@ -405,7 +408,8 @@ fn decisions_equal_those_of_the_bundle() {
 #[test]
 fn threshold_that_rejects_everything_is_reported() {
     let folder = corpus(&[]);
-    // On dev "fever" is found with a lower score than "rash", which is NIL: the best F1 rejects both.
+    // On dev "fever" is found with a lower score than "rash", which is NIL: the best F1 rejects
+    // both.
     let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
     let open = || {
         let BundleRetrievers {

@@ -72,7 +72,8 @@ pub struct DeviceArgs {
     pub gpu_memory: GpuMemory,
 }
 
-/// How long a command computes. Starting a GPU takes about a second, which short work does not repay.
+/// How long a command computes. Starting a GPU takes about a second, which short work does not
+/// repay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A few notes.

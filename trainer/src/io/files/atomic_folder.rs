@@ -5,8 +5,8 @@ use pel_shared::error::Result;
 use std::fs;
 use std::path::Path;
 
-/// Writes a folder under a temporary name, then renames it. An existing folder is replaced. If the process is killed,
-/// the existing folder is still in place or beside it as `.NAME.old`.
+/// Writes a folder under a temporary name, then renames it. An existing folder is replaced. If the
+/// process is killed, the existing folder is still in place or beside it as `.NAME.old`.
 ///
 /// # Errors
 /// If `fill` fails, or the folder cannot be created or renamed.

@@ -11,14 +11,15 @@ use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a file that the user has named: into a temporary file beside it, flushed, then renamed. A symbolic link is
-/// followed. A pipe or device is written directly; `-` is standard output.
+/// Writes a file that the user has named: into a temporary file beside it, flushed, then renamed. A
+/// symbolic link is followed. A pipe or device is written directly; `-` is standard output.
 ///
-/// A replaced file passes its mode, and its owner where permitted, to the new file. A new file follows the umask.
+/// A replaced file passes its mode, and its owner where permitted, to the new file. A new file
+/// follows the umask.
 ///
 /// # Errors
-/// If the folder cannot be created, the file is read-only, or writing, flushing or renaming fails. The old file is then
-/// unchanged.
+/// If the folder cannot be created, the file is read-only, or writing, flushing or renaming fails.
+/// The old file is then unchanged.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     if path.as_os_str() == "-" {
         let mut out = StandardOutput::new();
@@ -32,8 +33,8 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()
     }
 }
 
-/// As [`write_atomic`], for a file name chosen by PEL in a folder that others may write to. A symbolic link is replaced
-/// and not followed.
+/// As [`write_atomic`], for a file name chosen by PEL in a folder that others may write to. A
+/// symbolic link is replaced and not followed.
 ///
 /// # Errors
 /// As [`write_atomic`], or if a pipe or device has this name.
@@ -81,7 +82,8 @@ pub fn open_no_follow(path: &Path, options: &mut OpenOptions) -> Result<fs::File
 #[cfg(unix)]
 const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
-/// Writes a temporary file beside `path` and renames it. `there` is the metadata of an existing file.
+/// Writes a temporary file beside `path` and renames it. `there` is the metadata of an existing
+/// file.
 fn replace(
     path: &Path,
     there: Option<Metadata>,
@@ -108,7 +110,8 @@ fn replace(
     };
     fs::create_dir_all(folder).map_err(|cause| io_error("making the folder", folder, cause))?;
     let failed = |cause| io_error("writing", path, cause);
-    // Only the owner may read a replacement before its mode is set. The umask limits the mode of a new file.
+    // Only the owner may read a replacement before its mode is set. The umask limits the mode of a
+    // new file.
     let mode = if there.is_some() { 0o600 } else { 0o666 };
     let (beside, _claim) = partial_files::file_in(folder, mode).map_err(failed)?;
     let mut buffered = BufWriter::with_capacity(1 << 16, InterruptibleWriter(beside));
@@ -126,7 +129,8 @@ fn replace(
     partial_files::sync_folder(folder)
 }
 
-/// Gives a new file the owner and mode of the file that it will replace, if there is one. Links have no effect.
+/// Gives a new file the owner and mode of the file that it will replace, if there is one. Links
+/// have no effect.
 ///
 /// # Errors
 /// If the mode cannot be set.

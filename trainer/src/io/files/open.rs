@@ -18,8 +18,8 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     open_within(path, Bound::Stream)
 }
 
-/// Opens a file, or standard input for `-`. Content in gzip, bzip2, xz or zstd is decompressed, regardless of the name.
-/// Reading fails beyond the limit or after an interrupt.
+/// Opens a file, or standard input for `-`. Content in gzip, bzip2, xz or zstd is decompressed,
+/// regardless of the name. Reading fails beyond the limit or after an interrupt.
 ///
 /// # Errors
 /// If the file cannot be opened or its first bytes cannot be read.
@@ -41,7 +41,8 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
         }
         Box::new(file)
     };
-    // niffler refuses input shorter than the longest magic number. Such input is too short to be compressed.
+    // niffler refuses input shorter than the longest magic number. Such input is too short to be
+    // compressed.
     let mut head = Vec::new();
     let mut raw = raw;
     raw.by_ref()
@@ -62,7 +63,8 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
     Ok(reader)
 }
 
-/// Whether a file begins like bzip2: version and block size, then the mark of a block or of the end.
+/// Whether a file begins like bzip2: version and block size, then the mark of a block or of the
+/// end.
 fn is_bzip2(head: &[u8]) -> bool {
     const BLOCK: &[u8] = &[0x31, 0x41, 0x59, 0x26, 0x53, 0x59];
     const END: &[u8] = &[0x17, 0x72, 0x45, 0x38, 0x50, 0x90];

@@ -1,5 +1,6 @@
-//! Partial files and folders, written beside their destination and renamed: `.pel-*.part`. They are locked while they are
-//! written and removed on an early end. Those of killed processes are removed later.
+//! Partial files and folders, written beside their destination and renamed: `.pel-*.part`. They are
+//! locked while they are written and removed on an early end. Those of killed processes are removed
+//! later.
 
 use super::errors::io_error;
 use pel_shared::error::Result;
@@ -28,7 +29,8 @@ pub fn is_partial(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
-/// Registers a partial file for [`remove_all`] until dropped. Its lock tells other processes that it is being written.
+/// Registers a partial file for [`remove_all`] until dropped. Its lock tells other processes that
+/// it is being written.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
@@ -57,8 +59,8 @@ impl Drop for Claim {
     }
 }
 
-/// Registers a new destination folder for [`remove_all`] until dropped. If the work ends early, the folder is removed if
-/// empty.
+/// Registers a new destination folder for [`remove_all`] until dropped. If the work ends early, the
+/// folder is removed if empty.
 #[derive(Debug)]
 pub struct CreatedFolder(PathBuf);
 
@@ -140,8 +142,8 @@ fn remove(path: &Path) {
     };
 }
 
-/// Removes partial files of killed processes from a folder, once per folder and process. They have our name pattern, no
-/// recent change and no lock.
+/// Removes partial files of killed processes from a folder, once per folder and process. They have
+/// our name pattern, no recent change and no lock.
 fn remove_abandoned(folder: &Path) {
     let place = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if !CLEANED

@@ -5,7 +5,8 @@ use crate::io::signals;
 use pel_shared::error::{Error, Result};
 use std::io::{self, BufWriter, Write};
 
-/// Buffered standard output. If its reader has closed it (`| head`), the process ends with exit code 0.
+/// Buffered standard output. If its reader has closed it (`| head`), the process ends with exit
+/// code 0.
 pub struct StandardOutput(BufWriter<io::StdoutLock<'static>>);
 
 impl StandardOutput {
@@ -51,7 +52,8 @@ impl Write for StandardOutput {
     }
 }
 
-/// Prints text that is already escaped ([`pel_shared::clean`]). A closed pipe ends the process with exit code 0.
+/// Prints text that is already escaped ([`pel_shared::clean`]). A closed pipe ends the process with
+/// exit code 0.
 ///
 /// # Errors
 /// If it cannot be written, as on a full disk.

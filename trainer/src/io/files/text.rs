@@ -26,8 +26,8 @@ pub fn for_each_line(path: &Path, each: impl FnMut(usize, &str) -> Result<()>) -
 /// Calls `each` with every line and its number.
 ///
 /// # Errors
-/// Errors of reading and of `each`, with file and line. A file beyond `bound`, a line beyond [`Bound::Record`], or an
-/// interrupt.
+/// Errors of reading and of `each`, with file and line. A file beyond `bound`, a line beyond
+/// [`Bound::Record`], or an interrupt.
 pub fn for_each_line_within(
     path: &Path,
     bound: Bound,

@@ -33,7 +33,8 @@ impl Identity {
         Self::Number(found.dev(), found.ino())
     }
 
-    /// The identities of a path and of the folders around it, innermost first. The path itself need not exist.
+    /// The identities of a path and of the folders around it, innermost first. The path itself need
+    /// not exist.
     pub fn around(path: &Path) -> impl Iterator<Item = Self> {
         let real = real(path);
         let found: Vec<Self> = real.ancestors().filter_map(Self::of).collect();

@@ -1,5 +1,6 @@
-//! The output folder of an import. Its files appear together once all are complete. They replace only files of an earlier
-//! run, listed in its record. A killed process leaves either the old or the new files ([`super::transaction`]).
+//! The output folder of an import. Its files appear together once all are complete. They replace
+//! only files of an earlier run, listed in its record. A killed process leaves either the old or
+//! the new files ([`super::transaction`]).
 
 use super::file_identity::is_same;
 use super::overwrite_check::check_file;
@@ -13,7 +14,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Files written to a hidden folder inside the target and moved into the target by [`OutputFolder::commit`].
+/// Files written to a hidden folder inside the target and moved into the target by
+/// [`OutputFolder::commit`].
 #[derive(Debug)]
 pub struct OutputFolder {
     target: PathBuf,
@@ -30,11 +32,13 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Creates the target if missing, and the hidden folder. First completes or removes the work of a killed process.
-    /// `record` is the file name of the run's record; `inputs` are the paths that the command reads.
+    /// Creates the target if missing, and the hidden folder. First completes or removes the work of
+    /// a killed process. `record` is the file name of the run's record; `inputs` are the paths that
+    /// the command reads.
     ///
     /// # Errors
-    /// If a folder cannot be created, the target is a file or an input, or another process is moving files into it.
+    /// If a folder cannot be created, the target is a file or an input, or another process is
+    /// moving files into it.
     pub fn new<'a>(
         target: &Path,
         record: &'static str,
@@ -67,10 +71,12 @@ impl OutputFolder {
         Ok(output)
     }
 
-    /// Writes an output file; `name` may contain folders. It reaches its place at [`OutputFolder::commit`].
+    /// Writes an output file; `name` may contain folders. It reaches its place at
+    /// [`OutputFolder::commit`].
     ///
     /// # Errors
-    /// If it would replace an input or a file of no earlier run, or `write` or the file system fails.
+    /// If it would replace an input or a file of no earlier run, or `write` or the file system
+    /// fails.
     pub fn write(
         &mut self,
         name: &str,
@@ -103,8 +109,8 @@ impl OutputFolder {
 
     /// Writes the record, `content` with the names of all files, and moves the files into place.
     ///
-    /// Files of an earlier run with the same stem as a new file are removed: `mentions.dev.jsonl` beside a new
-    /// `mentions.train.jsonl` belongs to other documents.
+    /// Files of an earlier run with the same stem as a new file are removed: `mentions.dev.jsonl`
+    /// beside a new `mentions.train.jsonl` belongs to other documents.
     ///
     /// # Errors
     /// If a file cannot be written or moved, or after an interrupt, which moves nothing.

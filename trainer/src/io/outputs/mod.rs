@@ -1,5 +1,5 @@
-//! Checks before writing: no output overwrites an input or a foreign folder. Also writes the files of an output folder
-//! together.
+//! Checks before writing: no output overwrites an input or a foreign folder. Also writes the files
+//! of an output folder together.
 
 pub(in crate::io) mod file_identity;
 mod folder;

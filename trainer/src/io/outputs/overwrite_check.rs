@@ -25,7 +25,8 @@ pub struct Inputs {
 pub enum Output<'a> {
     /// One file; `-` is standard output.
     File(&'a Path),
-    /// Files in a folder beside others; each file is checked separately, here or when written (`check_file`).
+    /// Files in a folder beside others; each file is checked separately, here or when written
+    /// (`check_file`).
     Into(&'a Path),
     /// A folder owned by this command, whose other content may be replaced or removed.
     Folder(&'a Path),
@@ -64,7 +65,8 @@ impl Inputs {
         self
     }
 
-    /// Adds bundles, models, encoders and folders that are read completely. Nothing may be written into them.
+    /// Adds bundles, models, encoders and folders that are read completely. Nothing may be written
+    /// into them.
     #[must_use]
     pub fn artifacts<'a>(mut self, paths: impl IntoIterator<Item = &'a Path>) -> Self {
         for path in paths {
@@ -77,7 +79,8 @@ impl Inputs {
         self
     }
 
-    /// Adds corpus folders. Their files must not be replaced, and no file may be added that would be read with them.
+    /// Adds corpus folders. Their files must not be replaced, and no file may be added that would
+    /// be read with them.
     #[must_use]
     pub fn corpora<'a>(mut self, folders: impl IntoIterator<Item = &'a Path>) -> Self {
         for folder in folders {
@@ -100,8 +103,8 @@ impl Inputs {
         self.given.push(path.to_owned());
     }
 
-    /// Refuses outputs that are inputs, lie in a folder that is read completely, or would replace a folder around an input.
-    /// Also refuses two equal outputs. Call it before the work begins.
+    /// Refuses outputs that are inputs, lie in a folder that is read completely, or would replace a
+    /// folder around an input. Also refuses two equal outputs. Call it before the work begins.
     ///
     /// # Errors
     /// If there is such an output, or a folder has the name of an output file.
@@ -192,7 +195,8 @@ impl Inputs {
     }
 }
 
-/// Checks one output file whose name is known only when it is written. Commands call [`Inputs::check`] once.
+/// Checks one output file whose name is known only when it is written. Commands call
+/// [`Inputs::check`] once.
 ///
 /// # Errors
 /// If it is a folder or an input.

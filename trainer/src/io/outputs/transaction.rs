@@ -6,9 +6,9 @@
 //! OUT/.pel-output-XXXXXX/plan.json   the files to move and to remove; written once all files are complete
 //! ```
 //!
-//! A process killed before its plan exists has changed nothing; the next one removes its files. After that, some files
-//! may have been moved. Readers refuse the folder ([`check_complete`]), and the next writer completes the plan
-//! ([`recover`]).
+//! A process killed before its plan exists has changed nothing; the next one removes its files.
+//! After that, some files may have been moved. Readers refuse the folder ([`check_complete`]), and
+//! the next writer completes the plan ([`recover`]).
 
 use crate::io::files::partial_files::sync_folder;
 use crate::io::files::{io_error, open_no_follow, write_atomic};
@@ -89,10 +89,12 @@ impl Pending {
         let _ = fs::remove_dir_all(&self.folder);
     }
 
-    /// Writes the plan and carries it out. Once written, the plan will be completed by this or the next process.
+    /// Writes the plan and carries it out. Once written, the plan will be completed by this or the
+    /// next process.
     ///
     /// # Errors
-    /// If the plan cannot be written (nothing has changed then), or a file cannot be moved or removed.
+    /// If the plan cannot be written (nothing has changed then), or a file cannot be moved or
+    /// removed.
     pub fn commit(self, plan: &Plan) -> Result<()> {
         if let Err(error) = self.write_plan(plan) {
             self.abandon();
@@ -129,8 +131,8 @@ fn finish(target: &Path, folder: &Path) -> Result<()> {
     discard(folder)
 }
 
-/// Removes a hidden folder: its plan first, since it is done, and its lock last, since a folder without one counts as
-/// abandoned.
+/// Removes a hidden folder: its plan first, since it is done, and its lock last, since a folder
+/// without one counts as abandoned.
 fn discard(folder: &Path) -> Result<()> {
     let removed = |path: &Path, done: std::io::Result<()>| {
         done.map_err(|cause| io_error("removing", path, cause))
@@ -215,7 +217,8 @@ fn hidden_folders(target: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Completes the plans of killed processes in a folder and removes their other files. Leaves running processes alone.
+/// Completes the plans of killed processes in a folder and removes their other files. Leaves
+/// running processes alone.
 ///
 /// # Errors
 /// If a running process is moving files into the folder, or a file cannot be moved or removed.
@@ -228,8 +231,8 @@ pub fn recover(target: &Path) -> Result<()> {
     })
 }
 
-/// As `recover`, but removes the files moved by a killed process that planned to write `record`. A command that needs an
-/// empty folder can then be repeated.
+/// As `recover`, but removes the files moved by a killed process that planned to write `record`. A
+/// command that needs an empty folder can then be repeated.
 ///
 /// # Errors
 /// As `recover`.
@@ -256,13 +259,15 @@ pub fn roll_back(target: &Path, record: &str) -> Result<()> {
     })
 }
 
-/// Calls `end` with the hidden folder of each killed process that had a plan. Removes those without a plan.
+/// Calls `end` with the hidden folder of each killed process that had a plan. Removes those without
+/// a plan.
 fn for_each_abandoned(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
     for folder in hidden_folders(target) {
         let planned = folder.join(PLAN).exists();
         let lock = match File::open(folder.join(LOCK)) {
             Ok(lock) => lock,
-            // Either the lock does not exist yet and the folder is empty, or the process was killed before or during removal.
+            // Either the lock does not exist yet and the folder is empty, or the process was killed
+            // before or during removal.
             Err(_) if !planned => {
                 if fs::remove_dir(&folder).is_err() && !folder.join(LOCK).exists() {
                     let _ = fs::remove_dir_all(&folder);

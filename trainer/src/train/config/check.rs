@@ -272,7 +272,8 @@ impl Config {
         Ok(())
     }
 
-    /// Checks that the paths of data and encoder are set, and that the device supports the precision.
+    /// Checks that the paths of data and encoder are set, and that the device supports the
+    /// precision.
     ///
     /// # Errors
     /// If a path is missing or the precision is unsupported; the error names the key.

@@ -33,8 +33,8 @@ impl Config {
         }
     }
 
-    /// BLINK's bi-encoder: `[CLS]` pooling of titles and descriptions, cross-entropy over the dot product, in-batch negatives and 10 hard
-    /// negatives (section 4.1 and appendix A).
+    /// BLINK's bi-encoder: `[CLS]` pooling of titles and descriptions, cross-entropy over the dot
+    /// product, in-batch negatives and 10 hard negatives (section 4.1 and appendix A).
     pub fn blink() -> Self {
         Self {
             loss: Loss {
@@ -60,8 +60,8 @@ impl Config {
         .as_blink_reads()
     }
 
-    /// BLINK's cross-encoder on ZESHEL: `[CLS]` pooling of titles and descriptions, 64 candidates, one mention per step (section 5.2.1 and
-    /// appendix A.2).
+    /// BLINK's cross-encoder on ZESHEL: `[CLS]` pooling of titles and descriptions, 64 candidates,
+    /// one mention per step (section 5.2.1 and appendix A.2).
     pub fn blink_ranking() -> Self {
         let ranking = Self::ranking();
         Self {
@@ -80,8 +80,9 @@ impl Config {
         .as_blink_reads()
     }
 
-    /// T-Biencoder: `[CLS]` pooling of titles and descriptions, cross-entropy, 15 random in-domain negatives, frozen embeddings, and the
-    /// transformation after the first layer (sections 3.3 and 4.3; table 3).
+    /// T-Biencoder: `[CLS]` pooling of titles and descriptions, cross-entropy, 15 random in-domain
+    /// negatives, frozen embeddings, and the transformation after the first layer (sections 3.3 and
+    /// 4.3; table 3).
     pub fn t_biencoder() -> Self {
         Self {
             model: Model {
@@ -115,8 +116,8 @@ impl Config {
         .as_blink_reads()
     }
 
-    /// The defaults of alignment: one tower, names of at most 25 tokens, a batch of 256 pairs, a learning rate of 2e-5, one epoch (as
-    /// SapBERT, with half its batch size).
+    /// The defaults of alignment: one tower, names of at most 25 tokens, a batch of 256 pairs, a
+    /// learning rate of 2e-5, one epoch (as SapBERT, with half its batch size).
     pub fn alignment() -> Self {
         let view = Views {
             concepts: View::Names,
@@ -259,7 +260,8 @@ impl Default for Distillation {
 }
 
 impl Transformation {
-    /// The best ε of the paper for a scorer with random in-domain or hard negatives (T-Biencoder, table 3).
+    /// The best ε of the paper for a scorer with random in-domain or hard negatives (T-Biencoder,
+    /// table 3).
     pub fn best_epsilon(scorer: Scorer, negatives: NegativeKind) -> f64 {
         match (scorer, negatives == NegativeKind::Hard) {
             (Scorer::Dual, false) => 32.0,
@@ -279,8 +281,8 @@ impl Transformation {
 }
 
 impl Default for Transformation {
-    /// T-Biencoder, table 3: dual scorer and random in-domain negatives. The paper does not state the step size of the ascent; at 0.1 ε
-    /// training does not converge (results/t-biencoder.md).
+    /// T-Biencoder, table 3: dual scorer and random in-domain negatives. The paper does not state
+    /// the step size of the ascent; at 0.1 ε training does not converge (results/t-biencoder.md).
     fn default() -> Self {
         Self {
             weight: 0.0,

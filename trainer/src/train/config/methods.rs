@@ -17,7 +17,8 @@ pub struct Fgsm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Distillation {
-    /// The weight of the student's own loss, α of BLINK's eq. 10 (0.5 in the paper); 1 = no distillation.
+    /// The weight of the student's own loss, α of BLINK's eq. 10 (0.5 in the paper); 1 = no
+    /// distillation.
     pub own_share: f64,
     /// T: the temperature of both softmaxes; the paper has 2 to 5.
     pub temperature: f64,
@@ -27,9 +28,11 @@ pub struct Distillation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Transformation {
-    /// The weight of L', the loss over transformed mentions and entities; 1 in the paper, 0 = no transformation.
+    /// The weight of L', the loss over transformed mentions and entities; 1 in the paper, 0 = no
+    /// transformation.
     pub weight: f64,
-    /// Whether to minimise L, the loss without the transformation, too; the paper's ablation omits it.
+    /// Whether to minimise L, the loss without the transformation, too; the paper's ablation omits
+    /// it.
     pub plain: bool,
     /// K: the layer whose output is transformed; 0 is the embedding layer.
     pub layer: usize,

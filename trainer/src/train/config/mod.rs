@@ -1,4 +1,5 @@
-//! The configuration of a training run: every option with its default, read from TOML or JSON and from `key=value` flags.
+//! The configuration of a training run: every option with its default, read from TOML or JSON and
+//! from `key=value` flags.
 
 mod check;
 mod counts;
@@ -66,13 +67,15 @@ pub struct Data {
     pub more_kbs: Vec<PathBuf>,
     /// The number of training mentions, sampled by the seed; 0 = all.
     pub mentions: usize,
-    /// At most so many mentions with the same tokens and the same concept; 0 = all. Bare mentions repeat often.
+    /// At most so many mentions with the same tokens and the same concept; 0 = all. Bare mentions
+    /// repeat often.
     pub max_repeats: usize,
     /// A candidate list for each mention, from `pel candidates`, for ranking and distillation.
     pub candidates: PathBuf,
     /// Candidates that are used of each list.
     pub top: usize,
-    /// If a list lacks the right concept, replace its last candidate by it; otherwise such mentions are skipped.
+    /// If a list lacks the right concept, replace its last candidate by it; otherwise such mentions
+    /// are skipped.
     pub add_gold: bool,
     /// Which field of a concept is its domain.
     pub domains: DomainOf,
@@ -103,12 +106,13 @@ pub struct Model {
     pub entity_encoder: Option<PathBuf>,
     /// Whether one tower encodes mentions and entities.
     pub tied: bool,
-    /// The similarity of vectors. By default as in the papers: cosine for the proxy-based loss, dot product for cross-entropy.
+    /// The similarity of vectors. By default as in the papers: cosine for the proxy-based loss, dot
+    /// product for cross-entropy.
     pub score: Option<Similarity>,
     /// The scorer: one vector each (dual), or the vectors of all tokens (Sum-of-Max).
     pub scorer: Scorer,
-    /// How token vectors are pooled; under Sum-of-Max for the first pass of a search. `mention` pools only the tokens of the mention,
-    /// without its context.
+    /// How token vectors are pooled; under Sum-of-Max for the first pass of a search. `mention`
+    /// pools only the tokens of the mention, without its context.
     pub pooling: Pooling,
     /// The dropout rate.
     pub dropout: f64,
@@ -116,8 +120,8 @@ pub struct Model {
     pub freeze_embeddings: bool,
     /// Gradient checkpointing: less memory, more time.
     pub gradient_checkpointing: bool,
-    /// The precision of products in linear layers (mixed precision): `bf16` needs a processor with AMX or AVX-512 BF16, or a GPU with
-    /// bfloat16; `f16` needs a GPU with half-precision floats.
+    /// The precision of products in linear layers (mixed precision): `bf16` needs a processor with
+    /// AMX or AVX-512 BF16, or a GPU with bfloat16; `f16` needs a GPU with half-precision floats.
     pub precision: Precision,
 }
 
@@ -198,7 +202,8 @@ pub enum Domain {
     /// From all of the knowledge base.
     #[default]
     Across,
-    /// From all domains of the training mentions: Random-CD, Hard-CD. Test domains then never serve as negatives.
+    /// From all domains of the training mentions: Random-CD, Hard-CD. Test domains then never serve
+    /// as negatives.
     Trained,
     /// From the domain of the right entity: Random-ID, Hard-ID.
     Inside,
@@ -262,11 +267,13 @@ pub enum Schedule {
 pub struct Validation {
     /// The split.
     pub split: String,
-    /// Steps between two validations; 0 = after each epoch if the best weights are kept, otherwise only at the end.
+    /// Steps between two validations; 0 = after each epoch if the best weights are kept, otherwise
+    /// only at the end.
     pub every: usize,
     /// Mentions to validate on, taken at equal distances; 0 = no validation.
     pub mentions: usize,
-    /// Which weights become the model. Configurations without this key come from a version that kept the last weights.
+    /// Which weights become the model. Configurations without this key come from a version that
+    /// kept the last weights.
     #[serde(default = "Keep::of_earlier_versions")]
     pub keep: Keep,
     /// For ranking: the candidate lists of the validation split, from `pel candidates`.
@@ -277,7 +284,8 @@ pub struct Validation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// Those with the highest recall@1 on the validation split, the earlier of equals; the last ones if nothing is validated
+    /// Those with the highest recall@1 on the validation split, the earlier of equals; the last
+    /// ones if nothing is validated
     #[default]
     Best,
     /// Those after the last step

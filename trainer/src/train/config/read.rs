@@ -1,4 +1,5 @@
-//! Reads a configuration: a file overrides the defaults, and `key=value` settings override the file. Unknown keys are errors.
+//! Reads a configuration: a file overrides the defaults, and `key=value` settings override the
+//! file. Unknown keys are errors.
 
 use super::Config;
 use crate::io::files::read_text;
@@ -7,12 +8,12 @@ use pel_shared::score::Similarity;
 use std::path::Path;
 
 impl Config {
-    /// Overrides these defaults by a file (TOML, or JSON if its name ends in .json), then by `key=value` settings such as
-    /// `loss.alpha=16`. Values are TOML; bare words are strings.
+    /// Overrides these defaults by a file (TOML, or JSON if its name ends in .json), then by
+    /// `key=value` settings such as `loss.alpha=16`. Values are TOML; bare words are strings.
     ///
     /// # Errors
-    /// If the file cannot be read, a key is unknown (the error suggests the nearest one), a value has the wrong type, or values do not
-    /// fit together.
+    /// If the file cannot be read, a key is unknown (the error suggests the nearest one), a value
+    /// has the wrong type, or values do not fit together.
     pub fn read(self, file: Option<&Path>, settings: &[String]) -> Result<Self> {
         let known = toml::Table::try_from(self.with_all_keys())
             .map_err(|cause| Error::input("the configuration").caused_by(cause))?;

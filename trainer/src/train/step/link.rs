@@ -24,7 +24,8 @@ use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {
-    /// The loss of a batch of mentions and entities. `perturbation` is the learned transformation, which accumulates its own gradients.
+    /// The loss of a batch of mentions and entities. `perturbation` is the learned transformation,
+    /// which accumulates its own gradients.
     ///
     /// # Errors
     /// If the device fails.
@@ -98,7 +99,8 @@ impl Step<'_> {
         Ok(outcome)
     }
 
-    /// L: the loss of the unperturbed scores, mixed with the distillation loss if there is a teacher.
+    /// L: the loss of the unperturbed scores, mixed with the distillation loss if there is a
+    /// teacher.
     ///
     /// # Shapes
     /// scores `[mentions, entities]` -> `[mentions]`
@@ -137,7 +139,8 @@ impl Step<'_> {
         own * options.own_share + distilled * (1.0 - options.own_share)
     }
 
-    /// The loss with the entity of every pair perturbed by FGSM, and the tokens that were encoded for it.
+    /// The loss with the entity of every pair perturbed by FGSM, and the tokens that were encoded
+    /// for it.
     ///
     /// # Shapes
     /// -> `[mentions]`
@@ -190,7 +193,8 @@ impl Step<'_> {
         )
     }
 
-    /// Continues from layer K to the vectors of both sides, transformed if there are matrices (eq. 8 and 9).
+    /// Continues from layer K to the vectors of both sides, transformed if there are matrices (eq.
+    /// 8 and 9).
     ///
     /// # Shapes
     /// z `[batch, seq, hidden]`

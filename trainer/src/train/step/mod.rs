@@ -111,7 +111,8 @@ impl Step<'_> {
         Tensor::from_data(TensorData::new(values, [count]), self.device)
     }
 
-    /// Spreads the scores of the pairs that are not ignored into a matrix, row by row, with 0 elsewhere.
+    /// Spreads the scores of the pairs that are not ignored into a matrix, row by row, with 0
+    /// elsewhere.
     ///
     /// # Shapes
     /// scores `[pairs]` -> `[mentions, entities]`

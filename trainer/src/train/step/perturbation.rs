@@ -1,4 +1,5 @@
-//! The inner maximisation of T-Biencoder (section 3.3, eq. 10): matrices that ascend L' within a norm ball.
+//! The inner maximisation of T-Biencoder (section 3.3, eq. 10): matrices that ascend L' within a
+//! norm ball.
 
 use crate::train::config::{Config, Transformation};
 use crate::train::differentiable::differentiable;
@@ -102,7 +103,8 @@ impl Perturbation {
         Ok([mention?, entity?])
     }
 
-    /// Whether a gradient of this step was not finite. The matrices ignored it, so the step must be repeated.
+    /// Whether a gradient of this step was not finite. The matrices ignored it, so the step must be
+    /// repeated.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
@@ -142,7 +144,8 @@ impl Perturbation {
         }
     }
 
-    /// Ascends one step along the accumulated gradients and clears them: once for each step of the weights, over all its micro-batches.
+    /// Ascends one step along the accumulated gradients and clears them: once for each step of the
+    /// weights, over all its micro-batches.
     ///
     /// # Errors
     /// If the device fails.

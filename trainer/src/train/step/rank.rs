@@ -1,4 +1,5 @@
-//! The cross-encoder's loss over pairs of a mention and a candidate (BLINK, section 4.2; PEL, appendix B).
+//! The cross-encoder's loss over pairs of a mention and a candidate (BLINK, section 4.2; PEL,
+//! appendix B).
 
 use super::super::batch::RankBatch;
 use super::{Outcome, Step, tokens_in, towards};
@@ -12,7 +13,8 @@ use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
 
 impl Step<'_> {
-    /// Cross-entropy over the candidates of each mention; with FGSM, also over pairs with perturbed entity embeddings.
+    /// Cross-entropy over the candidates of each mention; with FGSM, also over pairs with perturbed
+    /// entity embeddings.
     ///
     /// # Errors
     /// If the device fails.

@@ -41,7 +41,8 @@ fn with_twin(folder: &Path) -> Config {
     config
 }
 
-/// Asserts that no mention is pushed away from a text of its own concept, and gives how many negatives there are in all.
+/// Asserts that no mention is pushed away from a text of its own concept, and gives how many
+/// negatives there are in all.
 fn negatives(start: &Start, batch: &LinkBatch<'_>) -> usize {
     let mut all = 0;
     for (mention, entity, pairing) in batch.pairs() {

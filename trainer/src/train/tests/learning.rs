@@ -20,7 +20,8 @@ use pel_shared::score::Similarity;
 use pel_shared::tokens::View;
 use std::collections::BTreeSet;
 
-/// The loss of the first micro-batch, as the one of another number, with a share of what the step multiplies it with.
+/// The loss of the first micro-batch, as the one of another number, with a share of what the step
+/// multiplies it with.
 fn loss(start: &Start, number: u64) -> f64 {
     let Start {
         config,

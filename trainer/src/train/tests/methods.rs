@@ -1,4 +1,5 @@
-//! BLINK's and T-Biencoder's methods as runs of the tiny model: ranking, distillation, the learned transformation, domains.
+//! BLINK's and T-Biencoder's methods as runs of the tiny model: ranking, distillation, the learned
+//! transformation, domains.
 
 use super::super::config::{Config, Domain, LossKind, Schedule, Task};
 use super::super::log;
@@ -19,7 +20,8 @@ use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::View;
 use std::path::Path;
 
-/// Candidates of the mentions of a split of `world`: the right concept, then the next ones; `more` is added to each line.
+/// Candidates of the mentions of a split of `world`: the right concept, then the next ones; `more`
+/// is added to each line.
 pub(super) fn lists(folder: &Path, split: &str, more: &str) -> std::path::PathBuf {
     let synonyms = [
         "pyrexia",
@@ -144,7 +146,8 @@ fn stopped_and_begun_again(
         root.join("taught.jsonl"),
         root.join(".taught.jsonl.work/done.f32"),
     );
-    // Stopped at later and later checks; each piece has four scores of four bytes a mention, and a checksum of 32.
+    // Stopped at later and later checks; each piece has four scores of four bytes a mention, and a
+    // checksum of 32.
     let ends =
         [0, 128, 256, 384, 400].map(|mentions: u64| 16 * mentions + 32 * mentions.div_ceil(128));
     let (mut kept, mut first_kept) = (vec![0], 0);

@@ -1,4 +1,5 @@
-//! Whole runs of the tiny model: against PyTorch, killed and resumed, and on input that cannot teach.
+//! Whole runs of the tiny model: against PyTorch, killed and resumed, and on input that cannot
+//! teach.
 
 mod batches;
 mod best;
@@ -299,7 +300,8 @@ fn resumed_run_equals_uninterrupted_run() {
         "{:?}",
         expected.1
     );
-    // Each check for Ctrl-C is a place to die at: within accumulations, mining passes and validations.
+    // Each check for Ctrl-C is a place to die at: within accumulations, mining passes and
+    // validations.
     for end in [interrupt::kill_after, interrupt::interrupt_after] {
         let deaths = ended_and_resumed(end, &config, root.path(), "ended", 5, |out, checks| {
             let found = outcome(out);
@@ -313,8 +315,8 @@ fn resumed_run_equals_uninterrupted_run() {
     }
 }
 
-/// Kills (`interrupt::kill_after`) or stops (`interrupt_after`) runs at every `stride`-th check for Ctrl-C, lets each go on to its end,
-/// and has its folder compared; gives how many had been ended.
+/// Kills (`interrupt::kill_after`) or stops (`interrupt_after`) runs at every `stride`-th check for
+/// Ctrl-C, lets each go on to its end, and has its folder compared; gives how many had been ended.
 fn ended_and_resumed(
     end: fn(usize),
     config: &Config,

@@ -1,4 +1,5 @@
-//! Single steps of BLINK's and T-Biencoder's methods: by PyTorch, and by what the papers say of them.
+//! Single steps of BLINK's and T-Biencoder's methods: by PyTorch, and by what the papers say of
+//! them.
 
 use super::super::batch::{HardNegatives, LinkBatch, link_batch, rank_batch};
 use super::super::config::{Config, LossKind, NegativeKind, Task};
@@ -131,7 +132,8 @@ fn zero_transformation_gives_the_plain_loss() {
     );
 }
 
-/// A norm in f64, without the crate's own: the root of the sum of squares, or the longest image of a unit vector.
+/// A norm in f64, without the crate's own: the root of the sum of squares, or the longest image of
+/// a unit vector.
 fn length(matrix: &Tensor<2>, kind: Norm) -> f64 {
     let [size, _] = matrix.dims();
     let values: Vec<f32> = matrix.clone().into_data().try_to_vec().expect("floats");
@@ -329,7 +331,8 @@ impl Golden {
             .expect("the golden is whole")
     }
 
-    /// The tiny model over the golden's names and mentions, by cross-entropy on the processor, before its first step.
+    /// The tiny model over the golden's names and mentions, by cross-entropy on the processor,
+    /// before its first step.
     fn start(&self, mut config: Config) -> Start {
         (config.model.dropout, config.loss.kind) = (0.0, LossKind::CrossEntropy);
         (config.view.concepts, config.view.mention) = (View::Template, MentionTemplate::Bare);
@@ -407,8 +410,8 @@ impl ModuleMapper for Along<'_> {
     }
 }
 
-/// How steeply a loss rises along gradients, by finite differences. Where that is the gradients' norm, and the norm is the right
-/// one, every one of them is right.
+/// How steeply a loss rises along gradients, by finite differences. Where that is the gradients'
+/// norm, and the norm is the right one, every one of them is right.
 fn slope(start: &mut Start, gradients: &Gradients, norm: f64, loss: impl Fn(&Start) -> f64) -> f64 {
     let (towers, far) = (start.model.towers.clone(), 0.01);
     let [up, down] = [far, -far].map(|by| {

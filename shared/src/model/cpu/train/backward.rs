@@ -43,7 +43,8 @@ impl Sums {
     }
 }
 
-/// Inputs and output gradients of the linear layers, `[rows, in]` and `[rows, out]`, for the weight gradients.
+/// Inputs and output gradients of the linear layers, `[rows, in]` and `[rows, out]`, for the weight
+/// gradients.
 struct Factors {
     /// After the first LayerNorm.
     middle: Buffer,
@@ -68,8 +69,8 @@ struct Work<'a> {
     narrow: &'a mut [f32],
 }
 
-/// The backward pass of a layer: replaces the gradient of its output in `grads` by that of its input. Gradients of
-/// parameters are computed if `wanted`.
+/// The backward pass of a layer: replaces the gradient of its output in `grads` by that of its
+/// input. Gradients of parameters are computed if `wanted`.
 ///
 /// # Shapes
 /// x, grads `[rows, hidden]`, where `rows` is the sum of `lengths`

@@ -1,8 +1,9 @@
-//! One transformer layer forward and backward, for training on the processor: the arithmetic of [`crate::model::burn::bert`], with
-//! gradients written by hand.
+//! One transformer layer forward and backward, for training on the processor: the arithmetic of
+//! [`crate::model::burn::bert`], with gradients written by hand.
 //!
-//! Rows of a batch's sequences are concatenated without padding. They are divided into groups of whole sequences,
-//! independently of the number of threads, so that the sums of a gradient are always added in the same order.
+//! Rows of a batch's sequences are concatenated without padding. They are divided into groups of
+//! whole sequences, independently of the number of threads, so that the sums of a gradient are
+//! always added in the same order.
 
 mod attention;
 mod backward;
@@ -265,7 +266,8 @@ mod tests {
                     .map(|(rounded, exact)| rounded - exact),
             );
             let all = length(&mut exact.iter().copied());
-            // bfloat16 has eight bits of precision. The gradient of the keys' biases is zero but for rounding.
+            // bfloat16 has eight bits of precision. The gradient of the keys' biases is zero but
+            // for rounding.
             assert!(off < 0.03 * all + 1e-2, "{what}: {off} of {all}");
             assert!(off > 0.0 || all == 0.0, "{what}: nothing was rounded");
         }

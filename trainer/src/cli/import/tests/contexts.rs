@@ -280,7 +280,8 @@ fn blink_is_imported_with_and_without_tables() {
         error.contains("lego.jsonl: expected entities of the world lego, found none"),
         "{error}"
     );
-    // A mention's domain takes the name of its table, without spaces, which is the source of its concepts.
+    // A mention's domain takes the name of its table, without spaces, which is the source of its
+    // concepts.
     let spaced = of_worlds("final fantasy", "Moogle");
     let moogle = entity("Moogle");
     let workspace = Workspace::new(&[

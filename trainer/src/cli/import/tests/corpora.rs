@@ -55,7 +55,8 @@ fn pubtator_offsets_are_checked_and_moved_by_one() {
                 )
             })
             .collect();
-        // "cough" is at code point 10, byte 13. Two of its three lines are off by one and moved; one is off by two.
+        // "cough" is at code point 10, byte 13. Two of its three lines are off by one and moved;
+        // one is off by two.
         let (fever, cough) = ("C0015967", "C0010200");
         assert_eq!(
             found,
@@ -161,7 +162,8 @@ fn split_lists_divide_a_corpus() {
     );
 }
 
-/// Identifiers of tmVar, PubTator Central and BC5CDR, with a NUL, an empty abstract and ASCII spellings.
+/// Identifiers of tmVar, PubTator Central and BC5CDR, with a NUL, an empty abstract and ASCII
+/// spellings.
 const IDENTIFIERS: &str = "1|t|Iron in \0carriers
 1|a|The p.C282Y variant of c.845G>A; IL-1β rose.
 1\t9\t17\tcarriers\tDisease\t-
