@@ -13,7 +13,7 @@ pub use files::Files;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The version of PEL, for example `0.1.0`: what a page shows and what a bug report should name.
+/// The version of PEL, for example `0.2.0`: what a page shows and what a bug report should name.
 #[wasm_bindgen]
 #[must_use]
 pub fn version() -> String {
