@@ -97,20 +97,19 @@
 //! # }
 //! # let linker = Linker::new(BundleBuilder::new(kb, files).build(&Device::flex())?, &Device::flex())?;
 //! use pel_shared::Span;
-//! use pel_shared::metrics::{Share, bootstrap, recall_at};
+//! use pel_shared::metrics::{Share, pooled_with_interval};
 //! use pel_shared::text::detect::{Detected, Origin};
 //!
 //! let gold = [("Severe cough.", 7..12, "D2"), ("Chest pain at night.", 0..10, "D3"), ("No fever.", 3..8, "D1")];
-//! let mut ranks = Vec::new();
-//! for (text, span, id) in gold {
+//! let mut hits = Vec::new();
+//! for (document, (text, span, id)) in gold.into_iter().enumerate() {
 //!     let mention = Detected::new(Span::new(span.start, span.end), Origin::Given);
 //!     let links = linker.link_mentions(text, vec![mention], &LinkOptions::default())?;
-//!     let concept = linker.find(id)?;
-//!     ranks.push(links[0].candidates.iter().position(|candidate| Some(candidate.concept) == concept));
+//!     let best = links[0].candidates.first().map(|candidate| candidate.concept);
+//!     hits.push((document, best == linker.find(id)?));
 //! }
-//! let recall: Share = recall_at(ranks.iter().copied(), 1);
-//! let each: Vec<Share> = ranks.iter().map(|rank| recall_at([*rank], 1)).collect();
-//! println!("recall@1 {:?}, 95 % {:?}, n = {}", recall.value(), bootstrap(&each, 1000, 0), recall.of);
+//! let (recall, interval) = pooled_with_interval(hits, 1000, 0);
+//! println!("recall@1 {:?}, 95 % interval {interval:?}, n = {}", recall.value(), recall.of);
 //! # assert_eq!(recall, Share { hits: 3, of: 3 });
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -133,20 +132,25 @@
 //! use pel_shared::tokens::{Encoded, Tokens};
 //! use pel_shared::{Device, Result, Similarity};
 //!
-//! let device = Device::flex().autodiff(); let tokens = Tokens::from_bytes(&tokenizer)?; let files
-//! = TowerBytes { config: &config, weights: &weights, projection: None }; let mut model =
-//! BiEncoder::new(Tower::from_bytes(files, &tokens, &device)?, None)?; let reduction = Reduction {
-//! pooling: Pooling::Mean, score: Similarity::Cosine }; let encode = |model: &BiEncoder, side,
-//! texts: [&str; 2]| -> Result<Tensor<2>> { let rows = texts.iter().filter_map(|text|
-//! tokens.name(text, 32).transpose()).collect::<Result<Vec<Encoded>>>()?;
-//! Ok(model.tower(side).forward(&tokens.batch(&rows.iter().collect::<Vec<_>>()), reduction,
-//! &device)) }; let positive = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device); let
-//! targets = Targets { negative: 1.0 - positive.clone(), positive }; let loss = |model: &BiEncoder|
-//! -> Result<Tensor<1>> { let mentions = encode(model, Side::Mention, ["high temperature",
-//! "coughing"])?; // [2, dim] let entities = encode(model, Side::Entity, ["fever", "cough"])?; //
-//! [2, dim] Ok(proxy(mentions.matmul(entities.transpose()), &targets, Proxy::default()).mean()) };
-//! let before = loss(&model)?; let gradients = GradientsParams::from_grads(before.backward(),
-//! &model); model = AdamWConfig::new().init().step(1e-3, model, gradients);
+//! let device = Device::flex().autodiff();
+//! let tokens = Tokens::from_bytes(&tokenizer)?;
+//! let files = TowerBytes { config: &config, weights: &weights, projection: None };
+//! let mut model = BiEncoder::new(Tower::from_bytes(files, &tokens, &device)?, None)?;
+//! let reduction = Reduction { pooling: Pooling::Mean, score: Similarity::Cosine };
+//! let encode = |model: &BiEncoder, side, texts: [&str; 2]| -> Result<Tensor<2>> {
+//!     let rows = texts.iter().filter_map(|text| tokens.name(text, 32).transpose()).collect::<Result<Vec<Encoded>>>()?;
+//!     Ok(model.tower(side).forward(&tokens.batch(&rows.iter().collect::<Vec<_>>()), reduction, &device))
+//! };
+//! let positive = Tensor::<2>::from_floats([[1.0, 0.0], [0.0, 1.0]], &device);
+//! let targets = Targets { negative: 1.0 - positive.clone(), positive };
+//! let loss = |model: &BiEncoder| -> Result<Tensor<1>> {
+//!     let mentions = encode(model, Side::Mention, ["high temperature", "coughing"])?; // [2, dim]
+//!     let entities = encode(model, Side::Entity, ["fever", "cough"])?; // [2, dim]
+//!     Ok(proxy(mentions.matmul(entities.transpose()), &targets, Proxy::default()).mean())
+//! };
+//! let before = loss(&model)?;
+//! let gradients = GradientsParams::from_grads(before.backward(), &model);
+//! model = AdamWConfig::new().init().step(1e-3, model, gradients);
 //! # let [before, after] = [before, loss(&model)?].map(|loss| loss.into_scalar::<f32>());
 //! # assert!(after < before, "{before} {after}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
