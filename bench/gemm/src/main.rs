@@ -30,7 +30,14 @@ use std::hint::black_box;
 use std::time::Instant;
 
 /// Inputs and outputs of the linear layers of MiniLM and BERT-base.
-const LAYERS: [(usize, usize); 6] = [(384, 384), (384, 1536), (1536, 384), (768, 768), (768, 3072), (3072, 768)];
+const LAYERS: [(usize, usize); 6] = [
+    (384, 384),
+    (384, 1536),
+    (1536, 384),
+    (768, 768),
+    (768, 3072),
+    (3072, 768),
+];
 const ROWS: [usize; 5] = [16, 64, 256, 1024, 2048];
 /// Multiplications of one measurement, about. It takes less time than a system gives to a process
 /// at once, so that other processes disturb few rounds.
@@ -39,11 +46,25 @@ const WORK: usize = 20_000_000;
 const ALL_WORK: usize = 4_000_000_000;
 
 fn main() {
-    let isa = if std::env::args().any(|argument| argument == "avx2") { Isa::Avx2 } else { Isa::best() };
-    let (floats, bytes) = (GemmExecutor::<f32>::new(), GemmExecutor::<u8, i8, i32>::new());
-    println!("PEL: {isa:?}; rten: {} for floats, {} for bytes", floats.kernel_name(), bytes.kernel_name());
+    let isa = if std::env::args().any(|argument| argument == "avx2") {
+        Isa::Avx2
+    } else {
+        Isa::best()
+    };
+    let (floats, bytes) = (
+        GemmExecutor::<f32>::new(),
+        GemmExecutor::<u8, i8, i32>::new(),
+    );
+    println!(
+        "PEL: {isa:?}; rten: {} for floats, {} for bytes",
+        floats.kernel_name(),
+        bytes.kernel_name()
+    );
     for threads in [1, 2] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("threads");
         println!("\n{threads} thread(s)");
         println!(
             "| rows x in x out | floats: PEL, GFLOP/s | rten / PEL | bytes: PEL, GOP/s | rten / PEL | with scaling |"
@@ -55,8 +76,10 @@ fn main() {
                 for rows in ROWS {
                     let shape = [rows, inputs, outputs];
                     let [ours, theirs] = measure_floats(isa, threads, shape, &floats);
-                    let [our_bytes, their_bytes, scaled] = measure_bytes(isa, threads, shape, &bytes);
-                    let speed = |seconds: f64| 2.0 * (rows * inputs * outputs) as f64 / seconds / 1e9;
+                    let [our_bytes, their_bytes, scaled] =
+                        measure_bytes(isa, threads, shape, &bytes);
+                    let speed =
+                        |seconds: f64| 2.0 * (rows * inputs * outputs) as f64 / seconds / 1e9;
                     let found = [theirs / ours, their_bytes / our_bytes, scaled / our_bytes];
                     println!(
                         "| {rows} x {inputs} x {outputs} | {:.0} | {:.2} | {:.0} | {:.2} | {:.2} |",
@@ -66,18 +89,32 @@ fn main() {
                         found[1],
                         found[2]
                     );
-                    ratios.iter_mut().zip(found).for_each(|(all, ratio)| all.push(ratio));
+                    ratios
+                        .iter_mut()
+                        .zip(found)
+                        .for_each(|(all, ratio)| all.push(ratio));
                 }
             }
         });
         let [floats, bytes, scaled] = ratios.map(|mut ratios| median(&mut ratios));
-        println!("median of the ratios: floats {floats:.2}, bytes {bytes:.2}, bytes with scaling {scaled:.2}");
+        println!(
+            "median of the ratios: floats {floats:.2}, bytes {bytes:.2}, bytes with scaling {scaled:.2}"
+        );
     }
 }
 
-fn measure_floats(isa: Isa, threads: usize, shape: [usize; 3], theirs: &GemmExecutor<f32>) -> [f64; 2] {
+fn measure_floats(
+    isa: Isa,
+    threads: usize,
+    shape: [usize; 3],
+    theirs: &GemmExecutor<f32>,
+) -> [f64; 2] {
     let [rows, inputs, outputs] = shape;
-    let (a, b, bias) = (values(rows * inputs), values(inputs * outputs), values(outputs));
+    let (a, b, bias) = (
+        values(rows * inputs),
+        values(inputs * outputs),
+        values(outputs),
+    );
     let mut panels = vec![0.0; gemm::packed_len(inputs, outputs)];
     gemm::pack(Matrix::new(&b, inputs, outputs), &mut panels);
     let packed = theirs.prepack_b(NdTensorView::from_data([inputs, outputs], &b[..]));
@@ -87,14 +124,29 @@ fn measure_floats(isa: Isa, threads: usize, shape: [usize; 3], theirs: &GemmExec
         [
             &mut || {
                 let a = Matrix::new(&a, rows, inputs);
-                by_rows(threads, MatrixMut::new(&mut out, rows, outputs), |first, out| {
-                    gemm::gemm(isa, a.part(first, out.rows(), 0, inputs), &panels, Start::Bias(&bias), out);
-                });
+                by_rows(
+                    threads,
+                    MatrixMut::new(&mut out, rows, outputs),
+                    |first, out| {
+                        gemm::gemm(
+                            isa,
+                            a.part(first, out.rows(), 0, inputs),
+                            &panels,
+                            Start::Bias(&bias),
+                            out,
+                        );
+                    },
+                );
             },
             &mut || {
                 let a = GemmInputA::Unpacked(NdTensorView::from_data([rows, inputs], &a[..]));
-                let options = GemmOptions { bias: Some(BiasVector::Row(&bias)), ..Default::default() };
-                theirs.gemm(&mut other, a, GemmInputB::Packed(&packed), options).expect("the sizes agree");
+                let options = GemmOptions {
+                    bias: Some(BiasVector::Row(&bias)),
+                    ..Default::default()
+                };
+                theirs
+                    .gemm(&mut other, a, GemmInputB::Packed(&packed), options)
+                    .expect("the sizes agree");
             },
         ],
     );
@@ -104,13 +156,28 @@ fn measure_floats(isa: Isa, threads: usize, shape: [usize; 3], theirs: &GemmExec
     times
 }
 
-fn measure_bytes(isa: Isa, threads: usize, shape: [usize; 3], theirs: &GemmExecutor<u8, i8, i32>) -> [f64; 3] {
+fn measure_bytes(
+    isa: Isa,
+    threads: usize,
+    shape: [usize; 3],
+    theirs: &GemmExecutor<u8, i8, i32>,
+) -> [f64; 3] {
     let [rows, inputs, outputs] = shape;
-    let (a, b, bias) = (values(rows * inputs), values(inputs * outputs), values(outputs));
+    let (a, b, bias) = (
+        values(rows * inputs),
+        values(inputs * outputs),
+        values(outputs),
+    );
     let (mut columns, mut scales) = (Vec::new(), Vec::new());
-    b.chunks_exact(inputs).for_each(|column| scales.push(int8::quantise_column(column, &mut columns)));
+    b.chunks_exact(inputs)
+        .for_each(|column| scales.push(int8::quantise_column(column, &mut columns)));
     let (panels, sums) = int8::pack(&columns, inputs);
-    let weights = int8::Weights { panels: &panels, scales: &scales, sums: &sums, bias: &bias };
+    let weights = int8::Weights {
+        panels: &panels,
+        scales: &scales,
+        sums: &sums,
+        bias: &bias,
+    };
     // Each thread's rows, quantised.
     let share = rows.div_ceil(threads);
     let codes: Vec<Codes> = a
@@ -121,7 +188,9 @@ fn measure_bytes(isa: Isa, threads: usize, shape: [usize; 3], theirs: &GemmExecu
             codes
         })
         .collect();
-    let transposed: Vec<i8> = (0..inputs * outputs).map(|at| columns[at % outputs * inputs + at / outputs]).collect();
+    let transposed: Vec<i8> = (0..inputs * outputs)
+        .map(|at| columns[at % outputs * inputs + at / outputs])
+        .collect();
     let packed = theirs.prepack_b(NdTensorView::from_data([inputs, outputs], &transposed[..]));
     // Seven bits, as PEL's activations have.
     let bytes: Vec<u8> = a.iter().map(|value| ((value + 1.0) * 63.5) as u8).collect();
@@ -129,28 +198,40 @@ fn measure_bytes(isa: Isa, threads: usize, shape: [usize; 3], theirs: &GemmExecu
     let (mut scaled_ints, mut scaled) = (vec![0; rows * outputs], vec![0.0f32; rows * outputs]);
     let product = |ints: &mut [i32]| {
         let a = GemmInputA::Unpacked(NdTensorView::from_data([rows, inputs], &bytes[..]));
-        theirs.gemm(ints, a, GemmInputB::Packed(&packed), GemmOptions::default()).expect("the sizes agree");
+        theirs
+            .gemm(ints, a, GemmInputB::Packed(&packed), GemmOptions::default())
+            .expect("the sizes agree");
     };
     interleaved(
         shape,
         [
             &mut || {
-                by_rows(threads, MatrixMut::new(&mut out, rows, outputs), |first, out| {
-                    int8::gemm(isa, &codes[first / share], weights, out);
-                });
+                by_rows(
+                    threads,
+                    MatrixMut::new(&mut out, rows, outputs),
+                    |first, out| {
+                        int8::gemm(isa, &codes[first / share], weights, out);
+                    },
+                );
             },
             &mut || product(&mut ints),
             &mut || {
                 product(&mut scaled_ints);
-                by_rows(threads, MatrixMut::new(&mut scaled, rows, outputs), |first, mut out| {
-                    for row in 0..out.rows() {
-                        let ints = &scaled_ints[(first + row) * outputs..][..outputs];
-                        let columns = scales.iter().zip(&sums).zip(&bias);
-                        for ((out, int), ((scale, sum), bias)) in out.row(row).iter_mut().zip(ints).zip(columns) {
-                            *out = scale * (0.01 * *int as f32 + 0.1 * sum) + bias;
+                by_rows(
+                    threads,
+                    MatrixMut::new(&mut scaled, rows, outputs),
+                    |first, mut out| {
+                        for row in 0..out.rows() {
+                            let ints = &scaled_ints[(first + row) * outputs..][..outputs];
+                            let columns = scales.iter().zip(&sums).zip(&bias);
+                            for ((out, int), ((scale, sum), bias)) in
+                                out.row(row).iter_mut().zip(ints).zip(columns)
+                            {
+                                *out = scale * (0.01 * *int as f32 + 0.1 * sum) + bias;
+                            }
                         }
-                    }
-                });
+                    },
+                );
             },
         ],
     )

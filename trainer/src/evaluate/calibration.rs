@@ -191,7 +191,7 @@ impl Calibration {
 /// Points of the curve in a bundle.
 const CURVE: usize = 64;
 
-/// A threshold must link at least one in so many of the mentions with a concept.
+/// A threshold must link at least one in this number of mentions with a concept.
 const FEWEST: usize = 20;
 
 /// Candidates of a mention: the largest k of PEL's table 4.

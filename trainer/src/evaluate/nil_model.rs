@@ -9,7 +9,7 @@ use pel_shared::score::Candidate;
 const MIN_MENTIONS: usize = 1_000;
 
 /// Fits a NIL model. `features` are those of the split's mentions. `wanted` is the choice of the
-/// user. Without a choice a model is fitted if the split has [`MIN_MENTIONS`] of each class.
+/// user. Without a choice a model is fitted if the split has 1,000 of each class.
 /// Returns `None` if the score decides alone.
 ///
 /// # Errors

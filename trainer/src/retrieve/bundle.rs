@@ -151,7 +151,8 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
 pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, with_nil_model: bool) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
-        "as `pel link` does it, names that the dictionary recognises{} and companions included, NIL by {} unless the mention bears its best concept's name: {}",
+        "as in `pel link`: with names of the dictionary{} and candidates shared in a document; NIL by {}, \
+         unless the mention is a name of its best concept: {}",
         if spelling > 0.0 {
             format!(", {spelling} of spelling in a score")
         } else {

@@ -27,7 +27,7 @@ pub fn stream(seed: u64, purpose: Purpose, place: u64) -> ChaCha8Rng {
     random
 }
 
-/// The order of the examples, shuffled anew in each epoch.
+/// The order of the examples, which each epoch shuffles again.
 #[derive(Debug)]
 pub struct Order {
     seed: u64,

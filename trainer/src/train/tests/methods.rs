@@ -190,7 +190,9 @@ fn stopped_and_begun_again(
     interrupt::reset();
     assert!(std::fs::metadata(&done).is_ok_and(|file| file.len() > 0));
     found.ranked.iter_mut().for_each(|list| list.reverse());
-    let turned = teacher.write(&found, kb, 4, &out).expect("it begins anew");
+    let turned = teacher
+        .write(&found, kb, 4, &out)
+        .expect("it starts from the beginning");
     assert!(
         turned
             .iter()

@@ -51,7 +51,7 @@ fn unusable_configurations_are_refused() {
         &|config| config.model.encoder = root.path().join("nowhere"),
         &["nowhere", "config.json"],
     );
-    // A loss that is no number names its step and its mentions.
+    // The error of a NaN loss names its step and its mentions.
     let diverging = |config: &mut Config| {
         config.loss.kind = LossKind::CrossEntropy;
         config.loss.scale = 1e38;
