@@ -73,7 +73,7 @@ fn bundle_stores_threshold_and_its_calibration() {
     assert!(
         said.code == Some(0)
             && said.out.contains("(bundle)")
-            && said.out.contains("as `pel link` does"),
+            && said.out.contains("as in `pel link`"),
         "{}{}",
         said.out,
         said.err
