@@ -60,7 +60,7 @@ fn unusable_configurations_are_refused() {
         &diverging,
         &["the loss became NaN or infinite at step", "train"],
     );
-    // A run goes on with its own configuration only.
+    // A run resumes with its own configuration only.
     let out = root.path().join("run");
     run(&config, &out).expect("it trains");
     let mut other = config.clone();
