@@ -83,7 +83,12 @@ export async function serve(folders, pages, scripts = {}) {
   await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   return {
     address: `http://127.0.0.1:${server.address().port}`,
-    close: () => new Promise((resolve) => server.close(resolve)),
+    close: () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      // Chromium opens connections in advance. `close` waits for them until they have had a request, which may never come.
+      server.closeAllConnections();
+      return closed;
+    },
   };
 }
 
