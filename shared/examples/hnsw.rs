@@ -90,11 +90,8 @@ impl Data {
     fn index(&self, precision: Precision, hnsw: Option<HnswOptions>) -> Outcome<Vec<u8>> {
         let concepts: Vec<ConceptId> = (0..self.count() as u32).map(ConceptId).collect();
         let info = IndexInfo {
-            rows: self.count(),
-            dim: self.dim,
-            precision,
-            score: Similarity::Cosine,
             hnsw,
+            ..IndexInfo::exact(self.count(), self.dim, precision, Similarity::Cosine)
         };
         Ok(Index::build(&self.rows, &concepts, &info)?)
     }
@@ -200,7 +197,7 @@ fn ours(data: &Data, precision: Precision, efs: &[Option<u8>]) -> Outcome<Vec<Co
         let (index, load_s) = timed(|| Index::from_bytes(&bytes, Check::Trusted));
         let mut index = index?;
         if let Some(ef) = ef {
-            index.set_ef_search((*ef).into());
+            index.set_depth((*ef).into());
         }
         let contender = Contender::new(
             &format!("{kind}, {precision:?}"),

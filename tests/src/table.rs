@@ -88,6 +88,8 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         view: ViewOptions::names(),
         precision: Precision::Int8,
         scorer: Scorer::Dual,
+        cells: None,
+        mixed_rows: None,
         hnsw: None,
         floor: Floor::default(),
         nil: NilPolicy {

@@ -4,8 +4,8 @@ use super::{Bundle, EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, Querie
 use crate::container::Check;
 use crate::error::{Context, Error, Result};
 use crate::index::{
-    HnswOptions, Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder,
-    TokenStoreInfo,
+    CellOptions, HnswOptions, Index, IndexInfo, MixedRows, Precision, TokenCodes, TokenStore,
+    TokenStoreBuilder, TokenStoreInfo, mixed_rows,
 };
 use crate::kb::table::ConceptTable;
 use crate::kb::{ConceptId, KnowledgeBase};
@@ -58,6 +58,7 @@ pub struct BundleBuilder {
     precision: Precision,
     scorer: Scorer,
     hnsw: Option<HnswOptions>,
+    cells: Option<CellOptions>,
     nil: NilPolicy,
     compute_precision: layer::Precision,
 }
@@ -68,6 +69,8 @@ pub struct TokenizedBundle {
     encoder: Encoder,
     rows: ConceptRows,
     token_vectors: Option<TokenStoreInfo>,
+    /// The weight of the template in the rows.
+    mixed: f32,
 }
 
 /// A bundle that was built.
@@ -132,6 +135,7 @@ impl BundleBuilder {
             precision: Precision::Int8,
             scorer: Scorer::Dual,
             hnsw: None,
+            cells: None,
             nil: NilPolicy::default(),
             compute_precision: layer::Precision::F32,
         }
@@ -256,6 +260,7 @@ impl BundleBuilder {
             encoder,
             rows,
             token_vectors: None,
+            mixed: 0.0,
         })
     }
 
@@ -374,6 +379,39 @@ impl TokenizedBundle {
         Ok(self.rows.spread(&pooled))
     }
 
+    /// Sets the options of the cells, which depend on the number of rows.
+    pub fn set_cells(&mut self, cells: CellOptions) {
+        self.options.cells = Some(cells);
+    }
+
+    /// Mixes the vectors of names with those of templates ([`mixed_rows`]), by the weight of the
+    /// view. Returns the number of names that were left out because they are similar to another
+    /// one of their concept.
+    ///
+    /// # Shapes
+    /// vectors `[rows, dim]`
+    ///
+    /// # Errors
+    /// If the view has no weight for the template, or mentions are scored by Sum-of-Max.
+    pub fn mix_rows(&mut self, vectors: &mut Vec<f32>, distinct: Option<f32>) -> Result<usize> {
+        let mix = self.options.view.mix;
+        if mix == 0.0 || self.options.scorer == Scorer::SumOfMax {
+            return Err(Error::input(
+                "expected a weight of the template above 0 and the scorer dual for mixed rows; set --mix",
+            ));
+        }
+        let dim = vectors.len() / self.rows.concepts.len();
+        let MixedRows {
+            vectors: mixed,
+            concepts,
+            similar,
+        } = mixed_rows(vectors, &self.rows.concepts, dim, mix, distinct);
+        *vectors = mixed;
+        self.rows.concepts = concepts;
+        self.mixed = mix;
+        Ok(similar)
+    }
+
     /// Adds the token vectors of all rows to the files.
     fn store(&mut self, tokens: &[TokenCodes]) -> Result<TokenStoreInfo> {
         let mut store = TokenStoreBuilder::new(self.encoder.dim());
@@ -406,6 +444,8 @@ impl TokenizedBundle {
             precision: self.options.precision,
             score: self.options.encoder.reduction.score,
             hnsw: self.options.hnsw,
+            cells: self.options.cells,
+            mixed: self.mixed,
         };
         let bytes = Bytes::from(Index::build(vectors, &self.rows.concepts, &info)?);
         Ok((info, bytes))

@@ -296,7 +296,14 @@ impl Bundle {
             .context(|| names::MANIFEST.to_owned())?;
         let mut token_vectors =
             token_vectors(&manifest, &parts, &index).context(|| names::TOKEN_VECTORS.to_owned())?;
-        if manifest.view.mix > 0.0 {
+        let mixed = index.info().mixed;
+        if mixed > 0.0 && mixed != manifest.view.mix {
+            return Err(Error::artifact(format!(
+                "the rows of the index hold the template with the weight {mixed}, `view.mix` of the manifest is {}",
+                manifest.view.mix
+            )));
+        }
+        if manifest.view.mix > 0.0 && mixed == 0.0 {
             index.set_mix(manifest.view.mix);
             token_vectors
                 .iter_mut()

@@ -1,19 +1,23 @@
-//! The index: the vectors of all concepts, searched exactly or through HNSW.
+//! The index: the vectors of all concepts, searched exactly, through HNSW or through cells.
 //!
 //! A concept has one row for its template and one for each of its names, depending on the view.
-//! Rows of one concept are adjacent. A search returns each concept once, with the score of its best
-//! row. The exact search is the ground truth of the approximate one.
+//! Rows are numbered by concept. A search returns each concept once, with the score of its best
+//! row. The exact search is the ground truth of the approximate ones.
 
+mod cells;
 mod codes;
 mod exact;
 mod hnsw;
+mod mixed_rows;
 #[cfg(test)]
 mod tests;
 mod token_store;
 mod top;
 mod vectors;
 
+pub use cells::CellOptions;
 pub use hnsw::HnswOptions;
+pub use mixed_rows::{MixedRows, mixed_rows};
 pub use token_store::{
     FIRST_PASS, FIRST_PASS_TRAINING, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
 };
@@ -25,10 +29,11 @@ use crate::kb::ConceptId;
 use crate::numbers::{Numbers, check_finite};
 use crate::score::{Candidate, Similarity};
 use bytes::Bytes;
+use cells::{CellOrder, CellQuery, CellRows, Cells};
 use hnsw::{Graph, Nodes};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use vectors::Vectors;
+use vectors::{Query, Vectors};
 
 const FORMAT: Format = Format {
     magic: b"PELINDEX",
@@ -40,6 +45,12 @@ const FORMAT: Format = Format {
 /// such graphs refuse it.
 const FORMAT_SHARED: Format = Format {
     version: 4,
+    ..FORMAT
+};
+
+/// The format of an index with cells or mixed rows. Builds that do not know them refuse it.
+const FORMAT_CELLS: Format = Format {
+    version: 5,
     ..FORMAT
 };
 
@@ -68,14 +79,72 @@ pub struct IndexInfo {
     pub score: Similarity,
     /// The options of the HNSW graph; `None` without a graph.
     pub hnsw: Option<HnswOptions>,
+    /// The options of the cells; `None` without cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<CellOptions>,
+    /// The weight of the template in each row of a name ([`mixed_rows`]); 0 if templates and names
+    /// have rows of their own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub mixed: f32,
+}
+
+/// Whether the field can be left out, so that older builds can read the file.
+fn is_zero(share: &f32) -> bool {
+    *share == 0.0
+}
+
+impl IndexInfo {
+    /// An index for exact search, with the rows as they are given.
+    pub fn exact(rows: usize, dim: usize, precision: Precision, score: Similarity) -> Self {
+        Self {
+            rows,
+            dim,
+            precision,
+            score,
+            hnsw: None,
+            cells: None,
+            mixed: 0.0,
+        }
+    }
+
+    /// The depth of a search: [`HnswOptions::ef_search`] or [`CellOptions::probes`]; `None` for an
+    /// exact search.
+    pub fn depth(&self) -> Option<usize> {
+        let ef = self.hnsw.map(|options| options.ef_search);
+        ef.or(self.cells.map(|options| options.probes))
+    }
+
+    /// Sets the depth of a search, if it has one.
+    pub fn set_depth(&mut self, depth: usize) {
+        if let Some(options) = &mut self.hnsw {
+            options.ef_search = depth;
+        }
+        if let Some(options) = &mut self.cells {
+            options.probes = depth;
+        }
+    }
+
+    /// The same rows as floats, for exact search.
+    #[must_use]
+    pub fn as_exact_floats(&self) -> Self {
+        Self {
+            precision: Precision::F32,
+            hnsw: None,
+            cells: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// The vectors of concepts.
 pub struct Index {
     info: IndexInfo,
+    /// In the order of rows, or of cells.
     vectors: Vectors,
+    /// The concept of each vector.
     concepts: Numbers<u32>,
     graph: Option<Graph>,
+    cells: Option<Cells>,
     /// The first row of each concept. Empty unless the template has a weight of its own.
     firsts: Vec<u32>,
     mix: f32,
@@ -107,7 +176,18 @@ impl Index {
             ));
         }
         check_finite("the vectors of an index", vectors)?;
-        let bodies = vectors::sections(vectors, dim, info.precision)?;
+        match (info.cells, info.hnsw) {
+            (None, _) => Self::build_by_concept(vectors, rows, info),
+            (Some(cells), None) => Self::build_by_cell(vectors, rows, info, cells),
+            (Some(_), Some(_)) => Err(Error::input(
+                "expected a graph or cells for the approximate search, found both",
+            )),
+        }
+    }
+
+    fn build_by_concept(vectors: &[f32], rows: &[ConceptId], info: &IndexInfo) -> Result<Vec<u8>> {
+        let dim = info.dim;
+        let bodies = vectors::sections(vectors.chunks_exact(dim), info.precision);
         let concepts: Vec<u32> = rows.iter().map(|concept| concept.0).collect();
         let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
         sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
@@ -124,7 +204,38 @@ impl Index {
         };
         sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));
         let shared = graph.len() > hnsw::SECTIONS.len();
-        container::write(if shared { FORMAT_SHARED } else { FORMAT }, info, &sections)
+        let format = match (info.mixed > 0.0, shared) {
+            (true, _) => FORMAT_CELLS,
+            (false, true) => FORMAT_SHARED,
+            (false, false) => FORMAT,
+        };
+        container::write(format, info, &sections)
+    }
+
+    fn build_by_cell(
+        vectors: &[f32],
+        rows: &[ConceptId],
+        info: &IndexInfo,
+        options: CellOptions,
+    ) -> Result<Vec<u8>> {
+        if info.precision == Precision::Int4 {
+            return Err(Error::input(
+                "expected int8 or f32 vectors for an index with cells, found int4",
+            ));
+        }
+        let order = CellOrder::of(vectors, info.dim, options.cells)?;
+        let differences = order.differences(vectors);
+        let bodies = vectors::sections(differences, info.precision);
+        let concepts: Vec<u32> = order.given().map(|row| rows[row].0).collect();
+        let cells = order.sections();
+        let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
+        sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
+        sections.extend(
+            cells::SECTIONS
+                .into_iter()
+                .zip(cells.iter().map(Vec::as_slice)),
+        );
+        container::write(FORMAT_CELLS, info, &sections)
     }
 
     /// Reads an index. Its vectors stay in `bytes`.
@@ -133,7 +244,6 @@ impl Index {
     /// If the bytes are truncated, altered, of another version, or inconsistent.
     pub fn from_bytes(bytes: &Bytes, check: Check) -> Result<Self> {
         let format = format_of(bytes);
-        let shared = format.version == FORMAT_SHARED.version;
         let container = Container::<IndexInfo>::read(format, bytes, check)?;
         let info = container.fields.clone();
         if info.dim == 0 {
@@ -142,7 +252,7 @@ impl Index {
             ));
         }
         let concepts = Numbers::<u32>::new(container.section_of("concepts", sized(info.rows, 4)?)?);
-        if !concepts.get().is_sorted() {
+        if info.cells.is_none() && !concepts.get().is_sorted() {
             return Err(Error::artifact(
                 "the index: expected its rows in ascending order of concepts, found another order",
             ));
@@ -151,6 +261,9 @@ impl Index {
         let graph = match info.hnsw {
             None => None,
             Some(_) => {
+                let shared = container
+                    .names()
+                    .any(|name| name == hnsw::SHARED_SECTIONS[0]);
                 let nodes = match shared {
                     false => Nodes::Single(info.rows),
                     true => {
@@ -163,11 +276,19 @@ impl Index {
                 Some(Graph::new([links?, entries?, upper?], nodes)?)
             }
         };
+        let cells = match info.cells {
+            None => None,
+            Some(_) => {
+                let [means, starts, rows] = cells::SECTIONS.map(|name| container.section(name));
+                Some(Cells::new([means?, starts?, rows?], info.dim, info.rows)?)
+            }
+        };
         Ok(Self {
             info,
             vectors,
             concepts,
             graph,
+            cells,
             firsts: Vec::new(),
             mix: 0.0,
         })
@@ -178,11 +299,10 @@ impl Index {
         &self.info
     }
 
-    /// Sets [`HnswOptions::ef_search`]. Without a graph it has no effect.
-    pub fn set_ef_search(&mut self, ef_search: usize) {
-        if let Some(options) = &mut self.info.hnsw {
-            options.ef_search = ef_search;
-        }
+    /// Sets the depth of a search, [`HnswOptions::ef_search`] or [`CellOptions::probes`]. An exact
+    /// search has none.
+    pub fn set_depth(&mut self, depth: usize) {
+        self.info.set_depth(depth);
     }
 
     /// The vector of a row, in the precision of the index.
@@ -190,28 +310,61 @@ impl Index {
     /// # Panics
     /// If there is no such row.
     pub fn vector(&self, row: usize) -> Vec<f32> {
-        self.vectors.row(row, self.info.dim)
+        let at = self.place(row);
+        let mut vector = self.vectors.row(at, self.info.dim);
+        if let Some(cells) = &self.cells {
+            vector
+                .iter_mut()
+                .zip(cells.mean(at))
+                .for_each(|(value, mean)| *value += mean);
+        }
+        vector
     }
 
     /// The concept of each row, ascending.
     pub fn concepts(&self) -> impl Iterator<Item = ConceptId> + '_ {
-        self.concepts
-            .get()
-            .iter()
-            .map(|concept| ConceptId(*concept))
+        (0..self.info.rows).map(|row| self.concept(row))
     }
 
-    /// The bytes of an index with another [`HnswOptions::ef_search`]. Nothing else changes.
+    /// The place of a row's vector.
+    fn place(&self, row: usize) -> usize {
+        match &self.cells {
+            None => row,
+            Some(cells) => cells.by_concept()[row] as usize,
+        }
+    }
+
+    fn concept(&self, row: usize) -> ConceptId {
+        ConceptId(self.concepts.get()[self.place(row)])
+    }
+
+    /// The rows of a concept.
+    fn rows_of(&self, concept: ConceptId) -> Range<usize> {
+        let bound = |after: bool| {
+            let (mut low, mut high) = (0, self.info.rows);
+            while low < high {
+                let middle = low.midpoint(high);
+                let other = self.concept(middle);
+                if other < concept || after && other == concept {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            low
+        };
+        bound(false)..bound(true)
+    }
+
+    /// The bytes of an index with another depth ([`Index::set_depth`]). Nothing else changes.
     ///
     /// # Errors
     /// As [`Index::from_bytes`].
-    pub fn with_ef_search(bytes: &Bytes, ef_search: usize) -> Result<Vec<u8>> {
+    pub fn with_depth(bytes: &Bytes, depth: usize) -> Result<Vec<u8>> {
         let format = format_of(bytes);
         let container = Container::<IndexInfo>::read(format, bytes, Check::Trusted)?;
         let mut info = container.fields.clone();
-        if let Some(options) = &mut info.hnsw {
-            options.ef_search = ef_search;
-        }
+        info.set_depth(depth);
         let sections: Vec<(&str, &[u8])> = container.sections().collect();
         container::write(format, &info, &sections)
     }
@@ -220,7 +373,8 @@ impl Index {
     pub fn last_concept(&self) -> Option<ConceptId> {
         self.concepts
             .get()
-            .last()
+            .iter()
+            .max()
             .map(|concept| ConceptId(*concept))
     }
 
@@ -230,15 +384,15 @@ impl Index {
     pub fn set_mix(&mut self, mix: f32) {
         self.mix = mix;
         self.firsts.clear();
-        for (row, concept) in self.concepts.get().iter().enumerate() {
+        for row in 0..self.info.rows {
             // A concept without rows gets the row of the next one, which no search reads.
-            self.firsts
-                .resize((*concept as usize + 1).max(self.firsts.len()), row as u32);
+            let concepts = (self.concept(row).index() + 1).max(self.firsts.len());
+            self.firsts.resize(concepts, self.place(row) as u32);
         }
     }
 
     /// The best `k` concepts of each query, best first, ties in concept order. The search uses the
-    /// graph if there is one.
+    /// graph or the cells if there are any.
     ///
     /// # Shapes
     /// queries `[n, dim]` -> n lists
@@ -250,6 +404,9 @@ impl Index {
     }
 
     fn by_best_row(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
+        if let Some(options) = self.info.cells {
+            return self.in_cells(queries, k, options.probes);
+        }
         match (&self.graph, self.info.hnsw) {
             (Some(graph), Some(options)) => {
                 self.check(queries);
@@ -275,11 +432,9 @@ impl Index {
         }
         let mut found = search(k.saturating_mul(2).max(MIXED));
         for (query, found) in queries.chunks_exact(self.info.dim).zip(&mut found) {
-            let query = self.vectors.query(query);
+            let query = self.query(query);
             for candidate in found.iter_mut() {
-                let first = self
-                    .vectors
-                    .score(&query, self.firsts[candidate.concept.index()] as usize);
+                let first = self.scored(&query, self.firsts[candidate.concept.index()] as usize);
                 candidate.score = (1.0 - self.mix) * candidate.score + self.mix * first + 0.0;
             }
             found.sort_unstable_by(Candidate::rank);
@@ -306,14 +461,13 @@ impl Index {
             self.info.dim,
             "one query of the index's dimension"
         );
-        let (query, all) = (self.vectors.query(query), self.concepts.get());
+        let query = self.query(query);
         let scored = concepts.into_iter().filter_map(|concept| {
-            let rows = rows_of(all, concept);
-            let best = rows
-                .clone()
-                .map(|row| self.vectors.score(&query, row) + 0.0)
-                .reduce(f32::max)?;
-            let first = self.vectors.score(&query, rows.start);
+            let mut scores = self
+                .rows_of(concept)
+                .map(|row| self.scored(&query, self.place(row)) + 0.0);
+            let first = scores.next()?;
+            let best = scores.fold(first, f32::max);
             let score = if self.mix > 0.0 {
                 (1.0 - self.mix) * best + self.mix * first + 0.0
             } else {
@@ -330,6 +484,9 @@ impl Index {
     }
 
     fn exact_by_best_row(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
+        if self.cells.is_some() {
+            return self.in_cells(queries, k, usize::MAX);
+        }
         self.check(queries);
         exact::search(
             &self.vectors,
@@ -338,6 +495,36 @@ impl Index {
             queries,
             k,
         )
+    }
+
+    fn in_cells(&self, queries: &[f32], k: usize, probes: usize) -> Vec<Vec<Candidate>> {
+        self.check(queries);
+        let rows = CellRows {
+            vectors: &self.vectors,
+            concepts: self.concepts.get(),
+        };
+        let found = self
+            .cells
+            .as_ref()
+            .map(|cells| cells.search(rows, queries, k, probes));
+        found.unwrap_or_default()
+    }
+
+    /// Prepares a query for [`Index::scored`].
+    fn query(&self, query: &[f32]) -> IndexQuery {
+        match &self.cells {
+            None => IndexQuery::Rows(self.vectors.query(query)),
+            Some(cells) => IndexQuery::Cells(cells.query(&self.vectors, query)),
+        }
+    }
+
+    /// The reported similarity of a query with the vector at a place.
+    fn scored(&self, query: &IndexQuery, place: usize) -> f32 {
+        match (query, &self.cells) {
+            (IndexQuery::Rows(query), _) => self.vectors.score(query, place),
+            (IndexQuery::Cells(query), Some(cells)) => cells.score(&self.vectors, query, place),
+            (IndexQuery::Cells(_), None) => unreachable!("a query is made by its index"),
+        }
     }
 
     fn check(&self, queries: &[f32]) {
@@ -349,19 +536,19 @@ impl Index {
     }
 }
 
-/// The format of the bytes of an index; the newest one if this build does not read theirs.
-fn format_of(bytes: &Bytes) -> Format {
-    if bytes.get(8..12) == Some(&FORMAT.version.to_le_bytes()) {
-        FORMAT
-    } else {
-        FORMAT_SHARED
-    }
+/// A query in the form that an index scores.
+enum IndexQuery {
+    Rows(Query),
+    Cells(CellQuery),
 }
 
-/// The rows of a concept. `concepts` has the concept of each row, ascending.
-fn rows_of(concepts: &[u32], concept: ConceptId) -> Range<usize> {
-    concepts.partition_point(|other| *other < concept.0)
-        ..concepts.partition_point(|other| *other <= concept.0)
+/// The format of the bytes of an index; the newest one if this build does not read theirs.
+fn format_of(bytes: &Bytes) -> Format {
+    let has = |format: &Format| bytes.get(8..12) == Some(&format.version.to_le_bytes());
+    [FORMAT, FORMAT_SHARED]
+        .into_iter()
+        .find(has)
+        .unwrap_or(FORMAT_CELLS)
 }
 
 fn sized(count: usize, width: usize) -> Result<usize> {

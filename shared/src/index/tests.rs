@@ -13,11 +13,8 @@ fn info(
     hnsw: Option<HnswOptions>,
 ) -> IndexInfo {
     IndexInfo {
-        rows,
-        dim,
-        precision,
-        score,
         hnsw,
+        ..IndexInfo::exact(rows, dim, precision, score)
     }
 }
 
@@ -261,7 +258,7 @@ fn ef_search_can_be_changed() {
             .sum()
     };
     let few = hits(&index);
-    index.set_ef_search(200);
+    index.set_depth(200);
     assert!(few < hits(&index), "{few} of 400 (seeds 3 and 1)");
 }
 
@@ -670,13 +667,13 @@ fn graph_without_equal_rows_has_format_3() {
 fn index_of_an_unknown_version_is_refused() {
     let info = info(1, 2, Precision::F32, Similarity::Dot, None);
     let mut bytes = Index::build(&[1.0, 0.0], &[ConceptId(0)], &info).expect("sizes agree");
-    bytes[8] = 5;
+    bytes[8] = 6;
     let said = Index::from_bytes(&Bytes::from(bytes), Check::Trusted)
         .err()
         .map(|error| error.to_string());
     assert!(
         said.as_ref()
-            .is_some_and(|said| said.contains("version 5, this build reads 4")),
+            .is_some_and(|said| said.contains("version 6, this build reads 5")),
         "{said:?}"
     );
 }

@@ -3,9 +3,9 @@
 //! A search over pooled vectors takes the best [`FIRST_PASS`] concepts, and Sum-of-Max orders them.
 //! Sum-of-Max over all rows is the ground truth.
 
+use super::Index;
 use super::codes::quantise;
 use super::top::best_per_concept;
-use super::{Index, rows_of};
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
@@ -312,6 +312,12 @@ impl TokenStore {
         concepts.dedup();
         best_per_concept(self.rank(query, concepts.into_iter().map(ConceptId)), k)
     }
+}
+
+/// The rows of a concept. `concepts` has the concept of each row, ascending.
+fn rows_of(concepts: &[u32], concept: ConceptId) -> Range<usize> {
+    concepts.partition_point(|other| *other < concept.0)
+        ..concepts.partition_point(|other| *other <= concept.0)
 }
 
 #[cfg(test)]

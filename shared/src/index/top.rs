@@ -92,6 +92,52 @@ impl Top {
     }
 }
 
+/// Collects the best rows.
+pub struct BestRows {
+    count: usize,
+    /// At most 2 `count`. When it is full, the best `count` stay.
+    rows: Vec<(f32, u32)>,
+    /// Rows with a score below it change nothing.
+    threshold: f32,
+}
+
+impl BestRows {
+    /// An empty collection of at least one row.
+    pub fn new(count: usize) -> Self {
+        Self {
+            count: count.max(1),
+            rows: Vec::new(),
+            threshold: f32::NEG_INFINITY,
+        }
+    }
+
+    /// Adds a row. Scores are numbers, not NaN.
+    #[inline]
+    pub fn push(&mut self, score: f32, row: u32) {
+        if score >= self.threshold {
+            self.rows.push((score, row));
+            if self.rows.len() >= 2 * self.count {
+                self.shrink();
+            }
+        }
+    }
+
+    fn shrink(&mut self) {
+        if self.rows.len() > self.count {
+            let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+            let (_, last, _) = self.rows.select_nth_unstable_by(self.count - 1, order);
+            self.threshold = last.0;
+            self.rows.truncate(self.count);
+        }
+    }
+
+    /// The best rows with their scores, in no order. Of equal scores the first rows stay.
+    pub fn into_rows(mut self) -> Vec<(f32, u32)> {
+        self.shrink();
+        self.rows
+    }
+}
+
 /// The best k of candidates, best first, with each concept once.
 pub fn best_per_concept(mut candidates: Vec<Candidate>, k: usize) -> Vec<Candidate> {
     candidates.sort_unstable_by(|a, b| a.concept.cmp(&b.concept).then(a.rank(b)));
@@ -173,6 +219,29 @@ mod tests {
             (found.len(), found[0].candidate, found[0].row),
             (1, candidate(0, 0.0), 0)
         );
+    }
+
+    #[test]
+    fn best_rows_are_kept_in_any_order_of_arrival() {
+        let rows = [
+            (0.5f32, 4u32),
+            (0.9, 1),
+            (0.5, 2),
+            (0.1, 0),
+            (0.5, 3),
+            (0.7, 9),
+            (0.2, 8),
+        ];
+        for turn in 0..rows.len() {
+            let mut best = BestRows::new(3);
+            for at in 0..rows.len() {
+                let (score, row) = rows[(at + turn) % rows.len()];
+                best.push(score, row);
+            }
+            let mut found = best.into_rows();
+            found.sort_unstable_by_key(|(_, row)| *row);
+            assert_eq!(found, [(0.9, 1), (0.5, 2), (0.7, 9)]);
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The vectors of an index, as floats or as int8 codes with one scale per vector, read in place.
 
 use super::codes::{pack, quantise, quantise_to_half};
-use crate::error::Result;
 use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch, Supported};
 use crate::numbers::Numbers;
 use std::ops::Range;
@@ -184,6 +183,48 @@ impl Vectors {
         }
     }
 
+    /// The similarities of a query with the rows of a range, as [`Vectors::hits`] computes them.
+    ///
+    /// # Shapes
+    /// out `[rows of the range]`
+    ///
+    /// # Panics
+    /// If there are no such rows, or the sizes disagree.
+    pub fn along(&self, query: &Query, rows: Range<usize>, out: &mut [f32]) {
+        match (self, query) {
+            (Self::F32 { values }, Query::F32(query)) => {
+                let dim = query.len();
+                kernels::dot_f32(query, &values.get()[rows.start * dim..rows.end * dim], out);
+            }
+            (
+                Self::Int8 { codes, scales },
+                Query::Int8 {
+                    codes: query,
+                    scale,
+                    ..
+                },
+            ) => {
+                let (dim, mut sums) = (query.codes().len(), [0; 64]);
+                let (codes, scales) = (
+                    &codes.get()[rows.start * dim..rows.end * dim],
+                    &scales.get()[rows],
+                );
+                for ((codes, scales), out) in codes
+                    .chunks(sums.len() * dim)
+                    .zip(scales.chunks(sums.len()))
+                    .zip(out.chunks_mut(sums.len()))
+                {
+                    let sums = &mut sums[..scales.len()];
+                    query.dots(codes, sums);
+                    for ((out, sum), row_scale) in out.iter_mut().zip(sums).zip(scales) {
+                        *out = *sum as f32 * row_scale * scale;
+                    }
+                }
+            }
+            _ => unreachable!("a query is made by the vectors that it is scored with"),
+        }
+    }
+
     /// Prefetches a row into the cache.
     #[inline]
     pub fn prefetch(&self, row: u32, dim: usize) {
@@ -346,18 +387,24 @@ impl<'a> PairwiseSimilarity<'a> {
 }
 
 /// The sections of a file for float vectors in a given precision: names and bodies.
-pub fn sections(
-    vectors: &[f32],
-    dim: usize,
+///
+/// # Shapes
+/// vectors: `[dim]` each
+pub fn sections<V: AsRef<[f32]>>(
+    vectors: impl Iterator<Item = V>,
     precision: super::Precision,
-) -> Result<Vec<(&'static str, Vec<u8>)>> {
-    Ok(match precision {
-        super::Precision::F32 => vec![("values", bytemuck::cast_slice(vectors).to_vec())],
+) -> Vec<(&'static str, Vec<u8>)> {
+    let mut codes = Vec::new();
+    match precision {
+        super::Precision::F32 => {
+            let mut bytes = Vec::new();
+            vectors
+                .for_each(|vector| bytes.extend_from_slice(bytemuck::cast_slice(vector.as_ref())));
+            vec![("values", bytes)]
+        }
         super::Precision::Int8 => {
-            let mut codes = Vec::with_capacity(vectors.len());
             let scales: Vec<f32> = vectors
-                .chunks_exact(dim)
-                .map(|vector| quantise(vector, &mut codes))
+                .map(|vector| quantise(vector.as_ref(), &mut codes))
                 .collect();
             vec![
                 ("codes", bytemuck::cast_slice(&codes).to_vec()),
@@ -365,15 +412,13 @@ pub fn sections(
             ]
         }
         super::Precision::Int4 => {
-            let mut codes = Vec::with_capacity(vectors.len());
             let scales: Vec<f32> = vectors
-                .chunks_exact(dim)
-                .map(|vector| quantise_to_half(vector, &mut codes))
+                .map(|vector| quantise_to_half(vector.as_ref(), &mut codes))
                 .collect();
             vec![
                 ("halves", pack(&codes)),
                 ("scales", bytemuck::cast_slice(&scales).to_vec()),
             ]
         }
-    })
+    }
 }

@@ -389,12 +389,7 @@ impl Linker {
             all.extend_from_slice(&own.pooled);
             own.tokens.iter().for_each(|row| store.push_codes(id, row));
         }
-        let info = IndexInfo {
-            rows: concepts.len(),
-            precision: Precision::F32,
-            hnsw: None,
-            ..info.clone()
-        };
+        let info = IndexInfo::exact(concepts.len(), info.dim, Precision::F32, info.score);
         let trusted = crate::container::Check::Trusted;
         let mut index =
             Index::from_bytes(&Bytes::from(Index::build(&all, &concepts, &info)?), trusted)?;

@@ -28,7 +28,7 @@ pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use prepared::{Part, Prepared};
 
 use crate::bundle::Bundle;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
 use crate::model::encode::{Encoder, SequenceInterner};
@@ -203,6 +203,16 @@ impl Linker {
     /// # Errors
     /// As [`ViewOptions::check_mix`](crate::tokens::ViewOptions::check_mix).
     pub fn set_mix(&mut self, mix: f32) -> Result<()> {
+        let mixed = self.bundle.index.info().mixed;
+        if mixed > 0.0 {
+            return match mix == mixed {
+                true => Ok(()),
+                false => Err(Error::input(format!(
+                    "expected the weight {mixed} of the template, which the rows of the index hold, found {mix}; index again \
+                     with --mix {mix}"
+                ))),
+            };
+        }
         let view = &mut self.bundle.manifest.view;
         view.mix = mix;
         view.check_mix()?;

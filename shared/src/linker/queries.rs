@@ -50,9 +50,7 @@ impl Linker {
             } else {
                 0
             };
-            self.bundle
-                .index
-                .set_ef_search(options.ef_search.max(least));
+            self.bundle.index.set_depth(options.ef_search.max(least));
         }
         Ok(())
     }

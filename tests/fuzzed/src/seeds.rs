@@ -190,11 +190,8 @@ impl SeedBundle {
             .encode_for(scorer, Side::Entity, &rows.iter().collect::<Vec<_>>())
             .expect("they fit");
         let index = IndexInfo {
-            rows: rows.len(),
-            dim: encoder.dim(),
-            precision: recipe.index,
-            score: Similarity::Cosine,
             hnsw: recipe.hnsw.then(HnswOptions::default),
+            ..IndexInfo::exact(rows.len(), encoder.dim(), recipe.index, Similarity::Cosine)
         };
         let token_vectors = vectors
             .tokens

@@ -82,13 +82,7 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
     }
 
     let exact = |kind, vectors: &[f32], precision, k| -> Result<Subject> {
-        let info = IndexInfo {
-            rows: vectors.len() / dim,
-            dim,
-            precision,
-            score,
-            hnsw: None,
-        };
+        let info = IndexInfo::exact(vectors.len() / dim, dim, precision, score);
         Ok(Subject::build(kind, vectors, &info, k)?.0)
     };
     let subject = exact(EXACT[0], &vectors, Precision::F32, options.k)?;
@@ -109,15 +103,12 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
         drop(oracle);
         let hnsw = Some(HnswOptions::default());
         let info = IndexInfo {
-            rows,
-            dim,
-            precision: Precision::Int8,
-            score,
             hnsw,
+            ..IndexInfo::exact(rows, dim, Precision::Int8, score)
         };
         let mut subject = Subject::graph(options, vectors, &info)?;
         for ef_search in &options.hnsw {
-            subject.index.set_ef_search(*ef_search);
+            subject.index.set_depth(*ef_search);
             subject.measure(options, &queries, &expected, &mut found)?;
         }
     }

@@ -7,7 +7,7 @@ use super::choices::{
 use crate::data::concept_table;
 use crate::indexing::recall::{Floor, K, QUERIES};
 use crate::indexing::source::Source;
-use crate::indexing::{Built, Recipe, build};
+use crate::indexing::{Built, CellChoice, MixedRowsChoice, Recipe, build};
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
@@ -107,8 +107,24 @@ pub struct IndexArgs {
     /// reached]
     #[arg(long, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
     ef_search: Option<u32>,
-    /// HNSW: the least recall@64 against exact search, 0 to 1; below it nothing is written
-    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, requires = "hnsw", value_parser = share)]
+    /// Build cells for approximate search (IVF), for knowledge bases of a million names and more. N
+    /// is their number [default: four times the square root of the number of vectors]
+    #[arg(long, value_name = "N", num_args = 0..=1, conflicts_with = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    cells: Option<Option<u32>>,
+    /// Cells: the number that a search reads [default: 32, doubled until --recall-floor is reached]
+    #[arg(long, value_name = "N", requires = "cells", value_parser = clap::value_parser!(u32).range(1..))]
+    probes: Option<u32>,
+    /// Store one vector for each name, mixed with the template's by --mix, instead of one for each
+    /// name and one for the template: a smaller index, with nearly the same candidates
+    #[arg(long)]
+    mixed_rows: bool,
+    /// Mixed rows: leave out names whose vector has at least this cosine similarity with another
+    /// one of their concept, 0 to 1
+    #[arg(long, value_name = "COSINE", requires = "mixed_rows", value_parser = share)]
+    distinct: Option<f64>,
+    /// HNSW and cells: the least recall@64 against exact search, 0 to 1; below it nothing is
+    /// written
+    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, value_parser = share)]
     recall_floor: f64,
     /// HNSW: the size of the candidate list while nodes are inserted
     #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
@@ -141,6 +157,9 @@ pub struct IndexArgs {
     #[arg(long)]
     bf16: bool,
 }
+
+/// The cells that a search reads at first.
+const PROBES: usize = 32;
 
 fn share(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
@@ -287,9 +306,16 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
                 .map_or(HnswOptions::default().ef_search, |ef| ef as usize),
             seed: args.seed,
         }),
+        cells: args.cells.map(|cells| CellChoice {
+            cells: cells.map(|cells| cells as usize),
+            probes: args.probes.map_or(PROBES, |probes| probes as usize),
+        }),
+        mixed_rows: args.mixed_rows.then_some(MixedRowsChoice {
+            distinct: args.distinct.map(|cosine| cosine as f32),
+        }),
         floor: Floor {
             least: args.recall_floor,
-            raise: args.ef_search.is_none(),
+            raise: args.ef_search.is_none() && args.probes.is_none(),
         },
         nil,
         batch_tokens: args.batch_tokens,
@@ -328,7 +354,8 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     if json {
         let said = serde_json::json!({
             "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names, "rows": manifest.index.rows,
-            "dim": manifest.index.dim, "bytes": bytes, "hnsw": manifest.index.hnsw, "recall_at_64": found.map(|found| found.recall),
+            "dim": manifest.index.dim, "bytes": bytes, "hnsw": manifest.index.hnsw, "cells": manifest.index.cells, "mixed": manifest.index.mixed,
+            "similar_names": built.similar, "recall_at_64": found.map(|found| found.recall),
             "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
             "concepts_without_rows": without_rows.len(), "texts_cut": cut.templates_cut + cut.names_cut,
             "templates": cut.templates, "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
@@ -346,6 +373,12 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         "{}: {concepts} concepts, {all} vectors, {megabytes:.1} MB",
         args.out.display()
     );
+    if built.similar > 0 {
+        println!(
+            "{} names have no vector of their own: another one of their concept is similar",
+            built.similar
+        );
+    }
     if let (Some(info), Some(file)) = (
         &manifest.token_vectors,
         manifest.files.get(names::TOKEN_VECTORS),

@@ -66,13 +66,7 @@ fn measure(
 ) -> Result<Vec<Point>> {
     let (vectors, concepts) = snapshot.rows(vectors);
     let point = |precision: Precision| {
-        let info = IndexInfo {
-            rows: concepts.len(),
-            dim,
-            precision,
-            score: Similarity::Cosine,
-            hnsw: None,
-        };
+        let info = IndexInfo::exact(concepts.len(), dim, precision, Similarity::Cosine);
         let built = Index::build(&vectors, concepts, &info)?;
         let bytes = built.len();
         let index = Index::from_bytes(&built.into(), Check::Trusted)?;

@@ -139,7 +139,7 @@ fn measure(bench: &Bench<'_>, stages: &Stages<'_>, wanted: usize) -> Result<Sear
     };
     let (mut graph, seconds, bytes) = bench.built(Some(options))?;
     for (at, ef) in EF.into_iter().enumerate() {
-        graph.set_ef_search(ef);
+        graph.set_depth(ef);
         searched.push(bench.measured(&format!("HNSW{}", at + 1), &graph, seconds, bytes)?);
     }
     Ok(Searches {
@@ -171,11 +171,8 @@ impl Search<'_> {
             Precision::F32
         };
         let info = IndexInfo {
-            rows: self.concepts.len(),
-            dim: self.dim,
-            precision,
-            score: self.score,
             hnsw,
+            ..IndexInfo::exact(self.concepts.len(), self.dim, precision, self.score)
         };
         let bytes = Bytes::from(Index::build(self.vectors, self.concepts, &info)?);
         let seconds = began.elapsed().as_secs_f64();

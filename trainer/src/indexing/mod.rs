@@ -15,7 +15,7 @@ use pel_shared::bundle::{
 };
 use pel_shared::container::Check;
 use pel_shared::error::Result;
-use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::index::{CellOptions, HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::model::layer::Precision as ComputePrecision;
 use pel_shared::nil::NilPolicy;
@@ -44,7 +44,12 @@ pub struct Recipe {
     pub scorer: Scorer,
     /// The options of the graph for approximate search; `None` builds no graph.
     pub hnsw: Option<HnswOptions>,
-    /// The least recall of the graph.
+    /// The number of cells for approximate search, and of those that a search reads; `None` builds
+    /// no cells.
+    pub cells: Option<CellChoice>,
+    /// How rows are mixed; `None` keeps a row for each template and each name.
+    pub mixed_rows: Option<MixedRowsChoice>,
+    /// The least recall of the graph or the cells.
     pub floor: Floor,
     /// The rule for NIL.
     pub nil: NilPolicy,
@@ -52,6 +57,22 @@ pub struct Recipe {
     pub batch_tokens: usize,
     /// Whether concepts are encoded in bfloat16 where the processor can.
     pub bf16: bool,
+}
+
+/// The cells of an index.
+#[derive(Clone, Copy, Debug)]
+pub struct CellChoice {
+    /// The number of cells; `None` takes [`CellOptions::cells_for`] the rows.
+    pub cells: Option<usize>,
+    /// The cells that a search reads, if [`Floor::raise`] does not raise it.
+    pub probes: usize,
+}
+
+/// Rows that hold a name and its concept's template.
+#[derive(Clone, Copy, Debug)]
+pub struct MixedRowsChoice {
+    /// The cosine similarity with another row of its concept from which on a name is left out.
+    pub distinct: Option<f32>,
 }
 
 /// A bundle with the figures of its build.
@@ -66,6 +87,8 @@ pub struct Built {
     pub cut: TruncatedTexts,
     /// The recall of the index; `None` for an exact search over floats.
     pub found: Option<Found>,
+    /// The names without a row of their own, because another one of their concept is similar.
+    pub similar: usize,
 }
 
 /// The recall@[`K`] of an index over [`QUERIES`] of its own vectors as queries, or as many as there
@@ -92,6 +115,8 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         view,
         scorer,
         hnsw,
+        cells,
+        mixed_rows,
         floor,
         batch_tokens,
         bf16,
@@ -131,7 +156,23 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         scorer,
     };
     let encoded = vectors::encode(&encoding, sequences, work, &key)?;
-    let vectors = tokenized.spread(encoded)?;
+    let mut vectors = tokenized.spread(encoded)?;
+    let similar = match mixed_rows {
+        Some(MixedRowsChoice { distinct }) => tokenized.mix_rows(&mut vectors, distinct)?,
+        None => 0,
+    };
+    if let Some(choice) = cells {
+        let rows = tokenized.rows().concepts.len();
+        let cells = choice
+            .cells
+            .unwrap_or(CellOptions::cells_for(rows))
+            .min(rows);
+        eprintln!("dividing {rows} vectors into {cells} cells");
+        tokenized.set_cells(CellOptions {
+            cells,
+            probes: choice.probes.min(cells),
+        });
+    }
     if hnsw.is_some() {
         // A million vectors take an hour on two cores.
         eprintln!(
@@ -161,6 +202,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         without_rows,
         cut,
         found,
+        similar,
     })
 }
 
@@ -182,8 +224,8 @@ fn tick(concepts: usize) -> impl FnMut() -> Result<()> {
     }
 }
 
-/// The recall of an index ([`Built::found`]). For a graph below the floor, `ef_search` is doubled
-/// until it is reached.
+/// The recall of an index ([`Built::found`]). For an approximate search below the floor, its depth
+/// is doubled until it is reached.
 fn measure(
     vectors: &[f32],
     concepts: &[ConceptId],
@@ -192,25 +234,32 @@ fn measure(
     floor: Floor,
     mix: f32,
 ) -> Result<Option<Found>> {
-    if info.precision == Precision::F32 && info.hnsw.is_none() {
+    if info.precision == Precision::F32 && info.depth().is_none() {
         return Ok(None);
     }
     let mut index = Index::from_bytes(bytes, Check::Trusted)?;
+    // Mixed rows hold the template.
+    let mix = if info.mixed > 0.0 { 0.0 } else { mix };
     if mix > 0.0 {
         index.set_mix(mix);
     }
     let own = Against::own(&index, QUERIES, mix)?;
-    let recall = match &mut info.hnsw {
+    let recall = match info.depth() {
         None => own.recall(&index, K),
-        Some(options) => {
-            let (recall, ef) = own.reached(&mut index, options.ef_search, floor)?;
-            if ef != options.ef_search {
+        Some(before) => {
+            let (recall, depth) = own.reached(&mut index, floor)?;
+            if depth != before {
+                let name = if info.cells.is_some() {
+                    "probes"
+                } else {
+                    "ef_search"
+                };
                 eprintln!(
-                    "ef_search is {ef} instead of {}, for recall@{K} of at least {}",
-                    options.ef_search, floor.least
+                    "{name} is {depth} instead of {before}, for recall@{K} of at least {}",
+                    floor.least
                 );
-                options.ef_search = ef;
-                *bytes = Index::with_ef_search(bytes, ef)?.into();
+                info.set_depth(depth);
+                *bytes = Index::with_depth(bytes, depth)?.into();
             }
             recall
         }

@@ -2,7 +2,7 @@
 
 use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
-use pel_shared::index::{Index, IndexInfo, Precision};
+use pel_shared::index::{Index, IndexInfo};
 use pel_shared::kb::ConceptId;
 use pel_shared::score::Candidate;
 
@@ -15,12 +15,12 @@ pub const K: usize = 64;
 /// The largest `ef_search` that is tried unless the user sets it.
 const MOST_EF: usize = 6400;
 
-/// The least recall of a graph. A graph below it is an error.
+/// The least recall of an approximate search. An index below it is an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
     /// The least recall@64 against the exact search over the same vectors, 0 to 1.
     pub least: f64,
-    /// Whether `ef_search` is doubled until the graph reaches it.
+    /// Whether the depth of the search is doubled until it is reached.
     pub raise: bool,
 }
 
@@ -104,11 +104,7 @@ impl Against {
         mix: f32,
     ) -> Result<Self> {
         let queries = spaced(vectors, info.dim, count);
-        let info = IndexInfo {
-            precision: Precision::F32,
-            hnsw: None,
-            ..info.clone()
-        };
+        let info = info.as_exact_floats();
         let bytes = Index::build(vectors, &concepts.collect::<Vec<_>>(), &info)?;
         let mut exact = Index::from_bytes(&bytes.into(), Check::Trusted)?;
         if mix > 0.0 {
@@ -132,33 +128,45 @@ impl Against {
         share_found(&index.search(&self.queries, k), &self.exact(k))
     }
 
-    /// The recall@[`K`] of a graph with the least `ef_search` that reaches the floor, `ef` doubled
-    /// as often as needed.
+    /// The recall@[`K`] of an index with the least depth that reaches the floor, the index's own
+    /// doubled as often as needed, and this depth.
     ///
     /// # Errors
     /// If it does not reach the floor.
-    pub fn reached(&self, index: &mut Index, ef: usize, floor: Floor) -> Result<(f64, usize)> {
+    pub fn reached(&self, index: &mut Index, floor: Floor) -> Result<(f64, usize)> {
         let exact = self.exact(K);
-        let mut recall = |ef: usize| {
-            index.set_ef_search(ef);
+        let info = index.info().clone();
+        let most = info.cells.map_or(MOST_EF, |options| options.cells);
+        let mut recall = |depth: usize| {
+            index.set_depth(depth);
             share_found(&index.search(&self.queries, K), &exact)
         };
-        let (mut kept, mut found) = (ef, recall(ef));
-        while found < floor.least && floor.raise && 2 * kept <= MOST_EF {
+        let mut kept = info.depth().unwrap_or(1);
+        let mut found = recall(kept);
+        while found < floor.least && floor.raise && 2 * kept <= most {
             kept *= 2;
             found = recall(kept);
         }
         if found >= floor.least {
             return Ok((found, kept));
         }
-        let tried = if floor.raise {
-            ""
-        } else {
-            ", --ef-search left out or with a higher number"
+        let (what, depth, option, more, none) = match info.cells {
+            Some(_) => ("cells", "probes", "--probes", "fewer --cells", "--cells"),
+            None => (
+                "HNSW graph",
+                "ef_search",
+                "--ef-search",
+                "a higher --ef-construction",
+                "--hnsw",
+            ),
+        };
+        let tried = match floor.raise {
+            true => String::new(),
+            false => format!(", {option} left out or with a higher number"),
         };
         Err(Error::artifact(format!(
-            "the HNSW graph: expected recall@{K} of at least {} against the exact search over the same vectors, found {found:.4} with \
-             ef_search {kept}; try a higher --ef-construction{tried}, another --recall-floor, or no --hnsw",
+            "the {what}: expected recall@{K} of at least {} against the exact search over the same vectors, found {found:.4} with \
+             {depth} {kept}; try {more}{tried}, another --recall-floor, or no {none}",
             floor.least
         )))
     }
@@ -167,7 +175,7 @@ impl Against {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pel_shared::index::HnswOptions;
+    use pel_shared::index::{HnswOptions, Precision};
     use pel_shared::score::Similarity;
 
     fn list(concepts: &[u32]) -> Vec<Candidate> {
@@ -217,11 +225,8 @@ mod tests {
             seed: 0,
         });
         let info = IndexInfo {
-            rows: rows as usize,
-            dim: 24,
-            precision: Precision::F32,
-            score: Similarity::Dot,
             hnsw,
+            ..IndexInfo::exact(rows as usize, 24, Precision::F32, Similarity::Dot)
         };
         let concepts: Vec<ConceptId> = (0..rows).map(ConceptId).collect();
         let bytes = Index::build(&vectors, &concepts, &info).expect("it fits");
@@ -237,33 +242,26 @@ mod tests {
             least: before + (1.0 - before) / 2.0,
             raise: true,
         };
-        let (found, ef) = against.reached(&mut index, 16, floor).expect("reached");
+        let (found, ef) = against.reached(&mut index, floor).expect("reached");
         assert!(
             before < 0.99 && found >= floor.least && ef > 16,
             "{before} {found} {ef}"
         );
+        index.set_depth(16);
+        let any = Floor {
+            least: 0.0,
+            raise: true,
+        };
         assert_eq!(
-            against
-                .reached(
-                    &mut index,
-                    16,
-                    Floor {
-                        least: 0.0,
-                        raise: true
-                    }
-                )
-                .expect("reached"),
+            against.reached(&mut index, any).expect("reached"),
             (before, 16)
         );
+        let fixed = Floor {
+            raise: false,
+            ..floor
+        };
         let error = against
-            .reached(
-                &mut index,
-                16,
-                Floor {
-                    raise: false,
-                    ..floor
-                },
-            )
+            .reached(&mut index, fixed)
             .expect_err("too little")
             .to_string();
         assert!(

@@ -1,13 +1,24 @@
-//! Progress bars on standard error for work of over two seconds, if that is a terminal.
+//! Progress on standard error for work of over two seconds: a bar on a terminal, elsewhere a line
+//! every minute.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+
+/// The time between two lines where there is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
 /// A bar that appears after two seconds.
 pub struct Progress {
     bar: ProgressBar,
+    doing: &'static str,
+    unit: String,
     began: Instant,
     shown: bool,
+    /// Steps that an earlier run finished.
+    before: u64,
+    /// The time of the last line; `None` on a terminal.
+    line: Option<Instant>,
 }
 
 impl Progress {
@@ -21,16 +32,28 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(doing);
+        let began = Instant::now();
         Self {
             bar,
-            began: Instant::now(),
+            doing,
+            unit: unit.to_owned(),
+            began,
             shown: false,
+            before: 0,
+            line: (!std::io::stderr().is_terminal()).then_some(began),
         }
     }
 
     /// Adds finished steps.
     pub fn advance(&mut self, steps: u64) {
         self.bar.inc(steps);
+        if let Some(line) = &mut self.line {
+            if line.elapsed() > BETWEEN_LINES {
+                *line = Instant::now();
+                self.print_line();
+            }
+            return;
+        }
         if !self.shown && self.began.elapsed() > Duration::from_secs(2) {
             self.shown = true;
             self.bar
@@ -38,8 +61,25 @@ impl Progress {
         }
     }
 
+    fn print_line(&self) {
+        let (done, all) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        let rate = (done - self.before) as f64 / self.began.elapsed().as_secs_f64();
+        let left = all.saturating_sub(done) as f64 / rate.max(1e-9);
+        let left = Duration::from_secs_f64(left.min(1e9));
+        eprintln!(
+            "{}: {} of {} {}, {rate:.0}/s, {} left",
+            self.doing,
+            HumanCount(done),
+            HumanCount(all),
+            self.unit,
+            HumanDuration(left)
+        );
+    }
+
     /// Sets the steps finished by an earlier run, which do not count for the rate.
     pub fn resume_at(&mut self, steps: u64) {
+        self.before = steps;
+        self.began = Instant::now();
         self.bar.set_position(steps);
         self.bar.reset_eta();
     }

@@ -224,13 +224,7 @@ impl EncodedKb {
 
     fn index(&self, vectors: &[f32], concepts: &[ConceptId]) -> Result<Index> {
         let (rows, dim, score) = (concepts.len(), self.encoder.dim(), self.score);
-        let info = IndexInfo {
-            rows,
-            dim,
-            precision: Precision::Int8,
-            score,
-            hnsw: None,
-        };
+        let info = IndexInfo::exact(rows, dim, Precision::Int8, score);
         Index::from_bytes(
             &Bytes::from(Index::build(vectors, concepts, &info)?),
             Check::Trusted,

@@ -35,7 +35,7 @@ use std::sync::Mutex;
 pub struct HnswOptions {
     /// The size of the candidate list while a node is inserted.
     pub ef_construction: usize,
-    /// The size of the candidate list of a search, unless [`super::Index::set_ef_search`] sets
+    /// The size of the candidate list of a search, unless [`super::Index::set_depth`] sets
     /// another one. A search doubles it until the list has as many concepts as were asked for.
     pub ef_search: usize,
     /// The seed of the random layers.
