@@ -10,6 +10,7 @@
     train    forward and backward of a batch, and whole steps with the optimiser, in f32 and bfloat16: PyTorch
     search   exact search, f32 and int8: FAISS's IndexFlatIP
     hnsw     at recall@10 = 0.95: hnswlib
+    cells    at recall@k = 0.99, differences from the cells' means in bytes: FAISS's IVF
     web      WebAssembly on one thread in Node: ONNX Runtime Web fp32 and int8
     notes    a cold start, and `pel link` over a folder of notes compared with the encoder's throughput
 
@@ -53,6 +54,7 @@ def arguments():
     what.add_argument("--rows", type=int, default=1_000_000, help="vectors to search (default 1000000)")
     what.add_argument("--hnsw-rows", type=int, help="number of vectors in the graphs (default: all)")
     what.add_argument("--hnsw", default="16,200", help="M,ef_construction of hnswlib (default 16,200)")
+    what.add_argument("--cells", type=int, default=4096, help="cells of pel and of FAISS (default 4096)")
     what.add_argument("--k", type=int, default=64, help="neighbours of an exact search (default 64)")
     what.add_argument("--queries", type=int, default=256, help="queries, equal for all engines (default 256)")
     what.add_argument("--notes", type=pathlib.Path, help="folder of .txt files (default: made from the example note)")

@@ -8,7 +8,8 @@ from peers.notes import make_notes
 from peers.report import Check, Comparison
 from peers.timing import timed
 
-PARTS = ["encode", "rank", "train", "search", "hnsw", "web", "notes"]
+PARTS = ["encode", "rank", "train", "search", "hnsw", "cells", "web", "notes"]
+SEARCHES = {"search", "hnsw", "cells"}
 
 
 class Run:
@@ -25,7 +26,7 @@ class Run:
             self.ready_encoders()
         if options.ranker and "rank" in options.only:
             self.ready_ranker()
-        if {"search", "hnsw"} & set(options.only) and (options.pel or options.vectors):
+        if SEARCHES & set(options.only) and (options.pel or options.vectors):
             self.ready_search()
         else:
             self.pel_arguments += ["--no-search"]
@@ -90,6 +91,11 @@ class Run:
                 self.peers["hnsw", "hnswlib", batch] = (search.in_turn(graph.search, queries, batch, search.HNSW_K), batch)
             if graph_rows < len(vectors):
                 self.notes.append(f"HNSW was measured on {graph_rows} vectors, not on {len(vectors)}")
+        if "cells" in options.only:
+            theirs = search.FaissCells(options, exact)
+            self.facts["faiss_cells"] = theirs.facts
+            for batch in search.BATCHES:
+                self.peers["cells", "faiss-ivf", batch] = (search.in_turn(theirs.search, queries, batch, options.k), batch)
         if not options.pel:
             return
         if options.vectors:
@@ -97,15 +103,19 @@ class Run:
         self.ready_our_search(exact, near, graph_rows)
 
     def ready_our_search(self, exact, near, graph_rows):
-        """Runs one search of pel, to read its results and the ef that its graph needs."""
+        """Runs one search of pel, to read its results and the depths that its graph and its cells need."""
         options, found = self.options, self.scratch / "found"
         queries = self.scratch / "queries.f32"
         exact.queries.tofile(queries)
         same = ["--rows", len(exact.vectors), "--k", options.k, "--queries-from", queries]
         graph = ["--hnsw-rows", graph_rows, "--hnsw-k", search.HNSW_K, "--cache", options.cache]
         sweep = ["--hnsw", ",".join(map(str, search.EFS)), *graph] if near else []
+        cells = ["--cells", options.cells, "--cache", options.cache] if "cells" in options.only else []
+        probes = ["--probes", ",".join(map(str, search.PROBES))] if cells else []
+        if sweep:
+            cells = cells[:2]
         # Only the results matter here, not the time.
-        once = pel.run_pel(options, "--no-encode", *same, *sweep, "--export-found", found, seconds=0)
+        once = pel.run_pel(options, "--no-encode", *same, *sweep, *cells, *probes, "--export-found", found, seconds=0)
         self.pel_arguments += same
         judged = []
         for row in once["search"]:
@@ -129,6 +139,16 @@ class Run:
             self.pel_arguments += ["--hnsw", chosen["ef"], *graph]
             self.checks.append(Check(f"recall@{chosen['k']} of our HNSW, ef {chosen['ef']}", chosen["recall_by_faiss"],
                                      search.HNSW_RECALL, least=True))
+
+        ours = [row for row in judged if row["kind"] == "cells"]
+        if ours:
+            enough = [row for row in ours if row["recall_by_faiss"] >= search.CELLS_RECALL] or ours[-1:]
+            chosen = enough[0]
+            self.facts["pel_cells"] = chosen
+            self.pel_arguments += [*cells, "--probes", chosen["ef"]]
+            self.checks.append(Check(f"recall@{chosen['k']} of our cells, {chosen['ef']} of {options.cells} read",
+                                     chosen["recall_by_faiss"], search.CELLS_RECALL, least=True))
+            self.checks.append(Check("memory of our cells by that of FAISS's exact search", chosen["bytes"] / exact.bytes))
 
     def round(self):
         options = self.options
@@ -158,6 +178,9 @@ class Run:
             elif part == "hnsw":
                 found.append(Comparison(f"HNSW, {case[0]} at a time", "ms a query", ours_search.get(("hnsw", *case)), name, theirs,
                                         search.HNSW_TARGET))
+            elif part == "cells":
+                found.append(Comparison(f"cells, {case[0]} at a time", "ms a query", ours_search.get(("cells", *case)), name, theirs,
+                                        search.CELLS_TARGET))
             else:
                 for kind, target in (("exact-f32", None), ("exact-int8", search.INT8_TARGET)):
                     found.append(Comparison(f"{kind}, {case[0]} at a time", "ms a query", ours_search.get((kind, *case)), name,
@@ -176,6 +199,10 @@ class Run:
         if "hnswlib" in self.facts:
             facts = self.facts["hnswlib"]
             self.notes.append(f"hnswlib: ef {facts['ef']}, recall@{facts['k']} {facts['recall']:.4f}, {facts['bytes'] / 1e6:.0f} MB")
+        if "faiss_cells" in self.facts:
+            facts = self.facts["faiss_cells"]
+            self.notes.append(f"FAISS's cells: {facts['probes']} of {facts['cells']} read, recall@{facts['k']} {facts['recall']:.4f}, "
+                              f"{facts['bytes'] / 1e6:.0f} MB, built in {facts['build_s']:.0f} s")
         self.notes += self.training_notes()
         if not self.pel_runs or "notes" not in self.options.only:
             return checks

@@ -14,6 +14,9 @@ BATCHES = [1, 64]
 INT8_TARGET, INT8_MEMORY_TARGET, INT8_RECALL_TARGET = 0.5, 0.26, 0.995
 # Target ratio of time to hnswlib at this recall@10.
 HNSW_TARGET, HNSW_RECALL, HNSW_K = 2.0, 0.95, 10
+# Target ratio of time to FAISS's cells (IVF) at this recall@k, each with the least number of probes that reaches it.
+CELLS_TARGET, CELLS_RECALL = 1.0, 0.99
+PROBES = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048]
 # Values of ef that are tried.
 EFS = [10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024]
 
@@ -114,6 +117,32 @@ class Graph:
 
     def search(self, queries, k):
         return self.index.knn_query(queries, k=k, num_threads=self.threads)[0]
+
+
+class FaissCells:
+    """FAISS's IVF with differences in bytes (IVF, SQ8), with the least number of probes that reaches the wanted recall."""
+
+    def __init__(self, options, exact):
+        import faiss
+
+        rows, dim = exact.vectors.shape
+        begun = time.perf_counter()
+        self.index = faiss.index_factory(dim, f"IVF{options.cells},SQ8", faiss.METRIC_INNER_PRODUCT)
+        self.index.train(exact.vectors[:: max(1, rows // (64 * options.cells))])
+        self.index.add(exact.vectors)
+        built = time.perf_counter() - begun
+        for probes in PROBES:
+            self.index.nprobe = min(probes, options.cells)
+            recall = exact.recall(self.search(exact.queries, options.k))
+            if recall >= CELLS_RECALL:
+                break
+        # A code and an identifier of 8 bytes for each row, and the centroids.
+        size = rows * (dim + 8) + options.cells * dim * 4
+        self.facts = {"rows": rows, "k": options.k, "cells": options.cells, "probes": self.index.nprobe, "recall": recall,
+                      "bytes": size, "build_s": built}
+
+    def search(self, queries, k):
+        return self.index.search(queries, k)[1]
 
 
 def found_by_pel(path, k):

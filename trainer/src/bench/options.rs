@@ -41,7 +41,19 @@ pub struct Options {
     /// Neighbours of an HNSW search
     #[arg(long, default_value_t = 10)]
     pub(crate) hnsw_k: usize,
-    /// Folder to cache HNSW graphs in
+    /// Also search an index with this number of cells
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) cells: Option<u32>,
+    /// The cells that a search reads, several numbers separated by commas
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "32",
+        requires = "cells"
+    )]
+    pub(crate) probes: Vec<usize>,
+    /// Folder to cache graphs and cells in
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cache: Option<PathBuf>,
     /// Link the notes of this folder, and compare with the encoder's throughput

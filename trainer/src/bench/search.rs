@@ -1,4 +1,4 @@
-//! Searching: exact and HNSW, over the bundle's vectors and means of them.
+//! Searching: exact, HNSW and cells, over the bundle's vectors and means of them.
 
 use crate::bench::{Options, Random, milliseconds, read_rows, timed};
 use crate::indexing::recall::{Against, share_found, spaced};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pel_shared::bundle::{Bundle, names};
 use pel_shared::container::Check;
 use pel_shared::error::{Error, Result};
-use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::index::{CellOptions, HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::ConceptId;
 use pel_shared::score::Candidate;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(crate) struct SearchRow {
     pub rows: usize,
     pub dim: usize,
     pub k: usize,
-    /// The search depth (ef) of a graph.
+    /// The depth of an approximate search: ef of a graph, or the cells that it reads.
     pub ef: Option<usize>,
     pub batch: usize,
     pub queries_per_s: f64,
@@ -106,9 +106,24 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
             hnsw,
             ..IndexInfo::exact(rows, dim, Precision::Int8, score)
         };
-        let mut subject = Subject::graph(options, vectors, &info)?;
+        let mut subject = Subject::cached(options, HNSW, vectors, &info, options.hnsw_k)?;
         for ef_search in &options.hnsw {
             subject.index.set_depth(*ef_search);
+            subject.measure(options, &queries, &expected, &mut found)?;
+        }
+    }
+    if let Some(cells) = options.cells {
+        let cells = Some(CellOptions {
+            cells: cells as usize,
+            probes: 1,
+        });
+        let info = IndexInfo {
+            cells,
+            ..IndexInfo::exact(vectors.len() / dim, dim, Precision::Int8, score)
+        };
+        let mut subject = Subject::cached(options, CELLS, &vectors, &info, options.k)?;
+        for probes in &options.probes {
+            subject.index.set_depth(*probes);
             subject.measure(options, &queries, &expected, &mut found)?;
         }
     }
@@ -118,7 +133,10 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
 /// Measures the bundle's index as `pel link` searches it: by concepts, with its graph if it has
 /// one, and its mix of views.
 fn own(options: &Options, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<()> {
-    let mix = bundle.manifest.view.mix;
+    let mix = match bundle.index.info().mixed > 0.0 {
+        true => 0.0,
+        false => bundle.manifest.view.mix,
+    };
     let against = Against::own(&bundle.index, options.queries, mix)?;
     let exact = against.exact(options.k);
     let bytes = bundle.parts().get(names::INDEX)?;
@@ -166,22 +184,27 @@ impl Subject {
         ))
     }
 
-    /// Reads a graph from the cache, or builds and caches it.
-    fn graph(options: &Options, vectors: &[f32], info: &IndexInfo) -> Result<Self> {
+    /// Reads an index from the cache, or builds and caches it.
+    fn cached(
+        options: &Options,
+        kind: &'static str,
+        vectors: &[f32],
+        info: &IndexInfo,
+        k: usize,
+    ) -> Result<Self> {
         let described = serde_json::to_vec(info)
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         let mut name = blake3::Hasher::new();
         name.update(&described)
             .update(bytemuck::cast_slice(vectors));
-        let name = format!("{}.hnsw", &name.finalize().to_hex()[..16]);
+        let name = format!("{}.{kind}", &name.finalize().to_hex()[..16]);
         let cached = options.cache.as_ref().map(|folder| folder.join(name));
-        let k = options.hnsw_k;
         if let Some(path) = cached.as_ref().filter(|path| path.is_file()) {
             let read = |bytes: Bytes| Ok((Index::from_bytes(&bytes, Check::Trusted)?, bytes.len()));
             // A file that cannot be read is of an earlier version, and is replaced.
             if let Ok((index, bytes)) = bundles::map(path).and_then(read) {
                 return Ok(Self {
-                    kind: HNSW,
+                    kind,
                     bytes,
                     index,
                     build_s: None,
@@ -189,7 +212,7 @@ impl Subject {
                 });
             }
         }
-        let (subject, bytes) = Self::build(HNSW, vectors, info, k)?;
+        let (subject, bytes) = Self::build(kind, vectors, info, k)?;
         if let Some(path) = &cached {
             write(path, &bytes)?;
         }
@@ -204,7 +227,7 @@ impl Subject {
         rows: &mut Vec<SearchRow>,
     ) -> Result<()> {
         let info = self.index.info();
-        let ef = info.hnsw.map(|options| options.ef_search);
+        let ef = info.depth();
         let lists = self.index.search(&queries.values, self.k);
         let recall = share_found(&lists, exact);
         let found = match &options.export_found {
@@ -250,6 +273,7 @@ impl Subject {
 /// The kinds of search that are always measured.
 const EXACT: [&str; 2] = ["exact-f32", "exact-int8"];
 const HNSW: &str = "hnsw";
+const CELLS: &str = "cells";
 
 /// The file of the rows that a kind of search found.
 fn found_name(kind: &str, ef: Option<usize>) -> String {
@@ -257,11 +281,15 @@ fn found_name(kind: &str, ef: Option<usize>) -> String {
 }
 
 /// The files of the rows that all kinds of search find.
-pub(crate) fn found_names(efs: &[usize]) -> Vec<String> {
+pub(crate) fn found_names(options: &Options) -> Vec<String> {
     let exact = EXACT.iter().map(|kind| found_name(kind, None));
-    let mut names: Vec<String> = exact
-        .chain(efs.iter().map(|ef| found_name(HNSW, Some(*ef))))
-        .collect();
+    let graphs = options.hnsw.iter().map(|ef| found_name(HNSW, Some(*ef)));
+    let probes: &[usize] = match options.cells {
+        Some(_) => &options.probes,
+        None => &[],
+    };
+    let cells = probes.iter().map(|probes| found_name(CELLS, Some(*probes)));
+    let mut names: Vec<String> = exact.chain(graphs).chain(cells).collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -96,7 +96,7 @@ fn check_outputs(options: &Options) -> Result<()> {
     ];
     let files = [&options.pairs_from, &options.queries_from, &options.notes];
     let found: Vec<PathBuf> = match &options.export_found {
-        Some(folder) => search::found_names(&options.hnsw)
+        Some(folder) => search::found_names(options)
             .iter()
             .map(|name| folder.join(name))
             .collect(),
