@@ -8,7 +8,8 @@ use crate::index::{
     TokenStoreBuilder, TokenStoreInfo, mixed_rows,
 };
 use crate::kb::table::ConceptTable;
-use crate::kb::{ConceptId, KnowledgeBase};
+use crate::kb::{Concept, ConceptId, KnowledgeBase};
+use crate::kernels;
 use crate::model::config::BertConfig;
 use crate::model::cpu;
 use crate::model::encode::{BatchSize, Encoder, SequenceInterner};
@@ -115,6 +116,12 @@ pub struct TruncatedTexts {
     /// Truncated names.
     pub names_cut: usize,
 }
+
+/// Concepts that are tokenized before their rows are added.
+const TOKENIZED: usize = 4096;
+
+/// Concepts that a thread tokenizes at a time.
+const TOKENIZED_BY_THREAD: usize = 64;
 
 impl BundleBuilder {
     /// A bundle of these concepts with an encoder.
@@ -308,28 +315,46 @@ impl ConceptRows {
     ) -> Result<Self> {
         let mut interner = SequenceInterner::default();
         let mut rows = Self::default();
-        for (id, concept) in kb.iter() {
-            let encoded = view
-                .rows(tokens, concept)
-                .context(|| format!("the concept {}", concept.id))?;
-            if encoded.is_empty() {
-                rows.without_rows.push(id);
+        let concepts: Vec<(ConceptId, &Concept)> = kb.iter().collect();
+        for concepts in concepts.chunks(TOKENIZED) {
+            let encoded = kernels::for_each_chunk(concepts, TOKENIZED_BY_THREAD, |_, concepts| {
+                let encoded = concepts.iter().map(|(_, concept)| {
+                    view.rows(tokens, concept)
+                        .context(|| format!("the concept {}", concept.id))
+                });
+                encoded.collect::<Vec<_>>()
+            });
+            for ((id, _), encoded) in concepts.iter().zip(encoded.into_iter().flatten()) {
+                rows.add(*id, encoded?, view, &mut interner);
+                tick()?;
             }
-            for (place, row) in encoded.into_iter().enumerate() {
-                let is_template = place == 0 && view.concepts != View::Names;
-                let (all, cut) = match is_template {
-                    true => (&mut rows.cut.templates, &mut rows.cut.templates_cut),
-                    false => (&mut rows.cut.names, &mut rows.cut.names_cut),
-                };
-                *all += 1;
-                *cut += usize::from(row.cut.context || row.cut.mention);
-                rows.concepts.push(id);
-                rows.sequence_of.push(interner.intern(row));
-            }
-            tick()?;
         }
         rows.sequences = interner.into_sequences();
         Ok(rows)
+    }
+
+    /// Adds the rows of a concept.
+    fn add(
+        &mut self,
+        id: ConceptId,
+        encoded: Vec<Encoded>,
+        view: &ViewOptions,
+        interner: &mut SequenceInterner,
+    ) {
+        if encoded.is_empty() {
+            self.without_rows.push(id);
+        }
+        for (place, row) in encoded.into_iter().enumerate() {
+            let is_template = place == 0 && view.concepts != View::Names;
+            let (all, cut) = match is_template {
+                true => (&mut self.cut.templates, &mut self.cut.templates_cut),
+                false => (&mut self.cut.names, &mut self.cut.names_cut),
+            };
+            *all += 1;
+            *cut += usize::from(row.cut.context || row.cut.mention);
+            self.concepts.push(id);
+            self.sequence_of.push(interner.intern(row));
+        }
     }
 
     /// Copies the vector of each sequence to its rows.

@@ -391,10 +391,12 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     }
     if let Some(found) = found {
         let queries = all.min(QUERIES);
-        println!(
-            "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them as queries; `pel bench` measures it too)",
-            found.recall
-        );
+        if manifest.index.cells.is_none() {
+            println!(
+                "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them as queries; `pel bench` measures it too)",
+                found.recall
+            );
+        }
         if let Some(before) = found.before_rounding {
             println!(
                 "recall@{K} against exact search over the vectors before quantisation: {before:.4} ({queries} of them as queries)"

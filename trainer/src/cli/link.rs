@@ -123,7 +123,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         None => {}
     }
     check_outputs(args, &notes)?;
-    let bundle = bundles::open(&args.bundle)?;
+    let bundle = bundles::open_to_link(&args.bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
     let second = args.second.open(&opened)?;

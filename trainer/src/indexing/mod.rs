@@ -95,7 +95,7 @@ pub struct Built {
 /// are.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Against the exact search over the stored vectors.
+    /// Against the exact search over the stored vectors; with cells, over those before quantisation.
     pub recall: f64,
     /// Against the exact search over the vectors before quantisation, with these as queries; `None`
     /// for f32 vectors.
@@ -243,7 +243,11 @@ fn measure(
     if mix > 0.0 {
         index.set_mix(mix);
     }
-    let own = Against::own(&index, QUERIES, mix)?;
+    // Cells lose by what they do not read and by quantisation; the floor holds for both together.
+    let own = match info.cells {
+        Some(_) => Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?,
+        None => Against::own(&index, QUERIES, mix)?,
+    };
     let recall = match info.depth() {
         None => own.recall(&index, K),
         Some(before) => {
@@ -265,11 +269,13 @@ fn measure(
         }
     };
     drop(own);
-    let before_rounding = match info.precision {
-        Precision::F32 => None,
-        Precision::Int8 | Precision::Int4 => Some(
-            Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?.recall(&index, K),
-        ),
+    let before_rounding = match (info.precision, info.cells) {
+        (Precision::F32, None) => None,
+        (_, Some(_)) => Some(recall),
+        (Precision::Int8 | Precision::Int4, None) => {
+            let floats = Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?;
+            Some(floats.recall(&index, K))
+        }
     };
     Ok(Some(Found {
         recall,

@@ -7,7 +7,7 @@ use crate::io::limits::Bound;
 use crate::io::outputs::{Inputs, Output, check_new_folder};
 use bytes::Bytes;
 use memmap2::Mmap;
-use pel_shared::bundle::{Bundle, Manifest, Parts, names};
+use pel_shared::bundle::{Bundle, Compared, Manifest, Parts, names};
 use pel_shared::error::{Context, Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -94,6 +94,16 @@ pub fn parts(path: &Path) -> Result<Parts> {
 pub fn open(path: &Path) -> Result<Bundle> {
     parts(path)
         .and_then(Bundle::read)
+        .context(|| path.display().to_string())
+}
+
+/// As [`open`], without comparing the checksums of large files ([`Compared::AllButLargeFiles`]).
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_link(path: &Path) -> Result<Bundle> {
+    parts(path)
+        .and_then(|parts| Bundle::read_with(parts, Compared::AllButLargeFiles))
         .context(|| path.display().to_string())
 }
 
