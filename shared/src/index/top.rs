@@ -97,7 +97,6 @@ pub struct BestRows {
     count: usize,
     /// At most 2 `count`. When it is full, the best `count` stay.
     rows: Vec<(f32, u32)>,
-    /// Rows with a score below it change nothing.
     threshold: f32,
 }
 
@@ -109,6 +108,11 @@ impl BestRows {
             rows: Vec::new(),
             threshold: f32::NEG_INFINITY,
         }
+    }
+
+    /// Rows with a score below it change nothing.
+    pub fn threshold(&self) -> f32 {
+        self.threshold
     }
 
     /// Adds a row. Scores are numbers, not NaN.

@@ -51,6 +51,26 @@ pub enum Queries {
     Int8(QueriesI8),
 }
 
+impl Queries {
+    /// Queries that were converted one by one, at least one.
+    pub fn of<'a>(queries: impl Iterator<Item = &'a Query>, dim: usize) -> Self {
+        let (mut values, mut all_codes, mut scales) = (Vec::new(), Vec::new(), Vec::new());
+        for query in queries {
+            match query {
+                Query::F32(query) => values.extend_from_slice(query),
+                Query::Int8 { codes, scale, .. } => {
+                    all_codes.extend_from_slice(codes.codes());
+                    scales.push(*scale);
+                }
+            }
+        }
+        match scales.is_empty() {
+            true => Self::F32(QueriesF32::new(&values, dim)),
+            false => Self::Int8(QueriesI8::new(all_codes, &scales, dim)),
+        }
+    }
+}
+
 impl Vectors {
     /// Converts a query to the precision of these vectors.
     pub fn query(&self, vector: &[f32]) -> Query {
@@ -176,48 +196,6 @@ impl Vectors {
                     query.dots_at(codes, rows, sums);
                     for ((out, sum), row) in out.iter_mut().zip(sums).zip(rows) {
                         *out = *sum as f32 * scales[*row as usize] * scale;
-                    }
-                }
-            }
-            _ => unreachable!("a query is made by the vectors that it is scored with"),
-        }
-    }
-
-    /// The similarities of a query with the rows of a range, as [`Vectors::hits`] computes them.
-    ///
-    /// # Shapes
-    /// out `[rows of the range]`
-    ///
-    /// # Panics
-    /// If there are no such rows, or the sizes disagree.
-    pub fn along(&self, query: &Query, rows: Range<usize>, out: &mut [f32]) {
-        match (self, query) {
-            (Self::F32 { values }, Query::F32(query)) => {
-                let dim = query.len();
-                kernels::dot_f32(query, &values.get()[rows.start * dim..rows.end * dim], out);
-            }
-            (
-                Self::Int8 { codes, scales },
-                Query::Int8 {
-                    codes: query,
-                    scale,
-                    ..
-                },
-            ) => {
-                let (dim, mut sums) = (query.codes().len(), [0; 64]);
-                let (codes, scales) = (
-                    &codes.get()[rows.start * dim..rows.end * dim],
-                    &scales.get()[rows],
-                );
-                for ((codes, scales), out) in codes
-                    .chunks(sums.len() * dim)
-                    .zip(scales.chunks(sums.len()))
-                    .zip(out.chunks_mut(sums.len()))
-                {
-                    let sums = &mut sums[..scales.len()];
-                    query.dots(codes, sums);
-                    for ((out, sum), row_scale) in out.iter_mut().zip(sums).zip(scales) {
-                        *out = *sum as f32 * row_scale * scale;
                     }
                 }
             }

@@ -12,10 +12,10 @@ mod kmeans;
 mod tests;
 
 use super::top::{BestRows, best_per_concept};
-use super::vectors::{Query, Vectors};
+use super::vectors::{Queries, Query, Vectors};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
-use crate::kernels;
+use crate::kernels::{self, Scratch};
 use crate::numbers::{Numbers, check_finite};
 use crate::score::Candidate;
 use bytes::Bytes;
@@ -166,6 +166,9 @@ pub struct CellQuery {
     /// `[cells]`
     means: Vec<f32>,
 }
+
+/// The relative error of the sum of two numbers, with some reserve.
+const SLACK: f32 = 1e-6;
 
 /// A row with its score.
 type Scored = (f32, u32);
@@ -366,17 +369,36 @@ impl Cells {
         let parts = kernels::for_each_chunk(&workers, 1, |_, _| {
             let mut best: Vec<Option<BestRows>> = Vec::new();
             best.resize_with(open.len(), || None);
-            let mut scores = Vec::new();
+            let (mut thresholds, mut hits) = (Vec::new(), Vec::new());
+            let mut scratch = Scratch::default();
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-                for (cell, place) in *group {
-                    let range = self.range(*cell);
-                    let (query, _) = &prepared[open[*place as usize]];
-                    scores.resize(range.len(), 0.0);
-                    rows.vectors.along(&query.query, range.clone(), &mut scores);
-                    let mean = query.means[*cell as usize];
+                let cell = group[0].0;
+                let query = |place: u32| &prepared[open[place as usize]].0;
+                let readers = group.iter().map(|(_, place)| &query(*place).query);
+                let queries = Queries::of(readers, self.dim);
+                thresholds.clear();
+                thresholds.extend(group.iter().map(|(_, place)| {
+                    let mean = query(*place).means[cell as usize];
                     let best = best[*place as usize].get_or_insert_with(|| BestRows::new(taken));
-                    for (row, score) in (range.start as u32..).zip(&scores) {
-                        best.push(mean + score, row);
+                    // The sum of mean and difference is rounded, so the exact comparison follows.
+                    let least = best.threshold() - mean;
+                    least - SLACK * (least.abs() + mean.abs())
+                }));
+                let range = self.range(cell);
+                let first = range.start as u32;
+                rows.vectors.hits(
+                    &queries,
+                    range,
+                    self.dim,
+                    &thresholds,
+                    &mut scratch,
+                    &mut hits,
+                );
+                for hit in hits.drain(..) {
+                    let place = group[hit.query as usize].1;
+                    let score = query(place).means[cell as usize] + hit.score;
+                    if let Some(best) = &mut best[place as usize] {
+                        best.push(score, first + hit.row);
                     }
                 }
             }

@@ -84,17 +84,6 @@ impl QueryI8 {
         dot_i8_row(self.isa, &self.codes, self.sum, row)
     }
 
-    /// The dot products with consecutive rows.
-    ///
-    /// # Shapes
-    /// rows `[n, dim]`, out `[n]`
-    ///
-    /// # Panics
-    /// If the sizes disagree.
-    pub fn dots(&self, rows: &[i8], out: &mut [i32]) {
-        consecutive(self.isa, &self.codes, self.sum, rows, out);
-    }
-
     /// The dot products with the rows of these numbers.
     ///
     /// # Shapes
@@ -127,10 +116,6 @@ pub(super) fn floats_at(isa: Isa, query: &[f32], values: &[f32], numbers: &[u32]
 }
 
 pub(super) fn bytes(isa: Isa, query: &[i8], sum: i32, values: &[i8], out: &mut [i32]) {
-    consecutive(isa.supported(), query, sum, values, out);
-}
-
-fn consecutive(isa: Supported, query: &[i8], sum: i32, values: &[i8], out: &mut [i32]) {
     check(query.len(), values.len(), out.len());
     let rows = Consecutive {
         values,
