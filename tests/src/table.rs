@@ -90,6 +90,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         scorer: Scorer::Dual,
         cells: None,
         mixed_rows: None,
+        export_vectors: None,
         hnsw: None,
         floor: Floor::default(),
         nil: NilPolicy {

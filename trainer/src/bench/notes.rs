@@ -4,11 +4,16 @@
 use super::encode::EncodeRow;
 use super::start;
 use crate::bench::Options;
+use crate::io::device::OpenDevice;
 use crate::io::files::{read_text, walk_error};
 use crate::io::interrupt;
-use pel_shared::bundle::Bundle;
+use pel_shared::bundle::{Bundle, Queries};
 use pel_shared::error::{Error, Result};
+use pel_shared::model::encode::BatchSize;
+use pel_shared::model::tower::Side;
+use pel_shared::score::Scorer;
 use pel_shared::text::detect::DetectOptions;
+use pel_shared::tokens::Encoded;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -100,6 +105,52 @@ pub(crate) fn notes(
         promised_ms,
         overhead: link_ms / promised_ms - 1.0,
     })
+}
+
+/// The vectors of the first `most` different mentions of a folder's notes, `[mentions, dim]`.
+///
+/// # Errors
+/// If it has no notes, one cannot be read or has no mention, or the device fails.
+pub(crate) fn mention_vectors(
+    folder: &Path,
+    bundle: &Bundle,
+    device: &OpenDevice,
+    most: usize,
+) -> Result<Vec<f32>> {
+    let (mut seen, mut sequences) = (HashSet::new(), Vec::new());
+    for path in texts(folder)? {
+        interrupt::check()?;
+        let text = read_text(&path)?;
+        let mut reader = bundle.manifest.view.reader();
+        for mention in bundle.detect(&text, &DetectOptions::default()) {
+            let mention = reader.mention_in(&text, mention.pieces())?;
+            if let Some(encoded) = bundle.manifest.view.mention(&bundle.tokens, &mention)?
+                && seen.insert(encoded.clone())
+            {
+                sequences.push(encoded);
+            }
+        }
+        if sequences.len() >= most {
+            break;
+        }
+    }
+    sequences.truncate(most);
+    if sequences.is_empty() {
+        return Err(Error::input(format!(
+            "{}: expected notes with mentions, found none",
+            folder.display()
+        )));
+    }
+    let rows: Vec<&Encoded> = sequences.iter().collect();
+    let encoded = Queries::encode(
+        &bundle.encoder(&device.device)?,
+        Scorer::Dual,
+        Side::Mention,
+        &rows,
+        BatchSize::default(),
+        |_| interrupt::check(),
+    )?;
+    Ok(encoded.pooled)
 }
 
 /// The .txt files below a folder.

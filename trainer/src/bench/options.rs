@@ -32,6 +32,16 @@ pub struct Options {
     /// Read the queries from a file (raw little-endian f32)
     #[arg(long, value_name = "FILE", conflicts_with = "queries")]
     pub(crate) queries_from: Option<PathBuf>,
+    /// Take as queries the mentions of the notes in this folder, at most --queries of them
+    #[arg(long, value_name = "FOLDER", conflicts_with = "queries_from")]
+    pub(crate) query_notes: Option<PathBuf>,
+    /// Compare the bundle's index with exact search over these vectors, which `pel index
+    /// --export-vectors` wrote before quantisation (raw little-endian f32)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) floats: Option<PathBuf>,
+    /// Write the queries to a file (raw little-endian f32)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export_queries: Option<PathBuf>,
     /// Also search an HNSW graph with these search depths (ef), separated by commas
     #[arg(long, value_name = "EF", value_delimiter = ',')]
     pub(crate) hnsw: Vec<usize>,

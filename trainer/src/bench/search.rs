@@ -1,7 +1,9 @@
 //! Searching: exact, HNSW and cells, over the bundle's vectors and means of them.
 
+use crate::bench::notes::mention_vectors;
 use crate::bench::{Options, Random, milliseconds, read_rows, timed};
 use crate::indexing::recall::{Against, share_found, spaced};
+use crate::io::device::OpenDevice;
 use crate::io::files::{io_error, write_atomic};
 use crate::io::{bundles, interrupt};
 use bytes::Bytes;
@@ -59,11 +61,20 @@ struct Subject {
 type Lists = [Vec<Candidate>];
 
 /// Measures each kind of search, and writes the vectors if an option says so.
-pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow>> {
+pub(crate) fn search(
+    options: &Options,
+    bundle: &Bundle,
+    device: &OpenDevice,
+) -> Result<Vec<SearchRow>> {
     if options.no_search && options.export_vectors.is_none() {
         return Ok(Vec::new());
     }
     let (dim, score) = (bundle.index.info().dim, bundle.index.info().score);
+    if options.floats.is_some() {
+        let mut found = Vec::new();
+        own(options, bundle, device, &mut found)?;
+        return Ok(found);
+    }
     let vectors = vectors(options, &bundle.index);
     if let Some(path) = &options.export_vectors {
         write(path, bytemuck::cast_slice(&vectors))?;
@@ -72,13 +83,16 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
         return Ok(Vec::new());
     }
     let queries = QueryVectors {
-        values: queries(options, &vectors, dim)?,
+        values: match given_queries(options, bundle, device)? {
+            Some(given) => given,
+            None => spaced(&vectors, dim, options.queries),
+        },
         dim,
     };
     let mut found = Vec::new();
     // The bundle's own index, unless options give other vectors or queries.
     if options.rows.is_none() && options.queries_from.is_none() && options.export_found.is_none() {
-        own(options, bundle, &mut found)?;
+        own(options, bundle, device, &mut found)?;
     }
 
     let exact = |kind, vectors: &[f32], precision, k| -> Result<Subject> {
@@ -132,12 +146,36 @@ pub(crate) fn search(options: &Options, bundle: &Bundle) -> Result<Vec<SearchRow
 
 /// Measures the bundle's index as `pel link` searches it: by concepts, with its graph if it has
 /// one, and its mix of views.
-fn own(options: &Options, bundle: &Bundle, rows: &mut Vec<SearchRow>) -> Result<()> {
+fn own(
+    options: &Options,
+    bundle: &Bundle,
+    device: &OpenDevice,
+    rows: &mut Vec<SearchRow>,
+) -> Result<()> {
     let mix = match bundle.index.info().mixed > 0.0 {
         true => 0.0,
         false => bundle.manifest.view.mix,
     };
-    let against = Against::own(&bundle.index, options.queries, mix)?;
+    let info = bundle.index.info();
+    let mut against = match &options.floats {
+        None => Against::own(&bundle.index, options.queries, mix)?,
+        Some(path) => {
+            let values = read_rows(path, info.dim, "f32 values")?;
+            if values.len() != info.rows * info.dim {
+                return Err(Error::input(format!(
+                    "{}: expected the {} vectors of the bundle's index, found {}",
+                    path.display(),
+                    info.rows,
+                    values.len() / info.dim
+                )));
+            }
+            let floats: Vec<f32> = values.into_iter().map(f32::from_le_bytes).collect();
+            Against::of(&floats, bundle.index.concepts(), info, options.queries, mix)?
+        }
+    };
+    if let Some(queries) = given_queries(options, bundle, device)? {
+        against.set_queries(queries);
+    }
     let exact = against.exact(options.k);
     let bytes = bundle.parts().get(names::INDEX)?;
     let mut index = Index::from_bytes(bytes, Check::Trusted)?;
@@ -330,15 +368,24 @@ fn vectors(options: &Options, index: &Index) -> Vec<f32> {
     vectors
 }
 
-/// The queries of the file, or equally spaced rows.
-fn queries(options: &Options, vectors: &[f32], dim: usize) -> Result<Vec<f32>> {
-    let Some(path) = &options.queries_from else {
-        return Ok(spaced(vectors, dim, options.queries));
+/// The queries of a file or of notes, if an option names them.
+fn given_queries(
+    options: &Options,
+    bundle: &Bundle,
+    device: &OpenDevice,
+) -> Result<Option<Vec<f32>>> {
+    let given = match (&options.queries_from, &options.query_notes) {
+        (Some(path), _) => read_rows(path, bundle.index.info().dim, "f32 values")?
+            .into_iter()
+            .map(f32::from_le_bytes)
+            .collect(),
+        (None, Some(folder)) => mention_vectors(folder, bundle, device, options.queries)?,
+        (None, None) => return Ok(None),
     };
-    Ok(read_rows(path, dim, "f32 values")?
-        .into_iter()
-        .map(f32::from_le_bytes)
-        .collect())
+    if let Some(path) = &options.export_queries {
+        write(path, bytemuck::cast_slice(&given))?;
+    }
+    Ok(Some(given))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {

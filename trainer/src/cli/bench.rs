@@ -61,7 +61,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         Some(folder) => Some(notes::notes(options, folder, &bundle, &encode)?),
         None => None,
     };
-    let search = search::search(options, &bundle)?;
+    let search = search::search(options, &bundle, &opened)?;
     let sum_of_max = sum_of_max::sum_of_max(options, &opened)?;
     let report = Report {
         versions: serde_json::json!({"pel": env!("CARGO_PKG_VERSION"), "burn": BURN_VERSION}),
@@ -94,7 +94,13 @@ fn check_outputs(options: &Options) -> Result<()> {
         options.int8_bundle.as_ref(),
         options.ranker.as_ref(),
     ];
-    let files = [&options.pairs_from, &options.queries_from, &options.notes];
+    let files = [
+        &options.pairs_from,
+        &options.queries_from,
+        &options.query_notes,
+        &options.floats,
+        &options.notes,
+    ];
     let found: Vec<PathBuf> = match &options.export_found {
         Some(folder) => search::found_names(options)
             .iter()
@@ -105,6 +111,7 @@ fn check_outputs(options: &Options) -> Result<()> {
     let outputs = options
         .export_vectors
         .iter()
+        .chain(&options.export_queries)
         .chain(&found)
         .map(|file| Output::File(file));
     let folders = [&options.cache, &options.export_found]

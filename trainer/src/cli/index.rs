@@ -149,6 +149,10 @@ pub struct IndexArgs {
     /// The knowledge base's name for the manifest [default: the name of its file]
     #[arg(long)]
     kb_name: Option<String>,
+    /// Also write the vectors before quantisation to a file (raw little-endian f32), for `pel bench
+    /// --floats`
+    #[arg(long, value_name = "FILE")]
+    export_vectors: Option<PathBuf>,
     /// Tokens of one encoder batch, padding included
     #[arg(long, default_value_t = 2048)]
     batch_tokens: usize,
@@ -223,7 +227,11 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     Inputs::new()
         .files([args.kb.as_path(), licences.as_path()])
         .artifacts(encoders)
-        .check([bundles::writes(&args.out), Output::Folder(&work)])?;
+        .check(
+            [bundles::writes(&args.out), Output::Folder(&work)]
+                .into_iter()
+                .chain(args.export_vectors.as_deref().map(Output::File)),
+        )?;
     bundles::check_output(&args.out)?;
     let Source {
         files,
@@ -317,6 +325,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             least: args.recall_floor,
             raise: args.ef_search.is_none() && args.probes.is_none(),
         },
+        export_vectors: args.export_vectors.clone(),
         nil,
         batch_tokens: args.batch_tokens,
         bf16: args.bf16,

@@ -6,6 +6,7 @@ pub mod source;
 mod vectors;
 
 use crate::io::device::OpenDevice;
+use crate::io::files::{io_error, write_atomic};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::resume::WorkFolder;
@@ -22,6 +23,7 @@ use pel_shared::nil::NilPolicy;
 use pel_shared::score::Scorer;
 use pel_shared::tokens::{Tokens, ViewOptions};
 use recall::{Against, Floor, K, QUERIES};
+use std::path::PathBuf;
 use vectors::Encoding;
 
 /// The inputs and options of `pel index`.
@@ -51,6 +53,8 @@ pub struct Recipe {
     pub mixed_rows: Option<MixedRowsChoice>,
     /// The least recall of the graph or the cells.
     pub floor: Floor,
+    /// The file for the vectors of the rows before quantisation, raw little-endian f32.
+    pub export_vectors: Option<PathBuf>,
     /// The rule for NIL.
     pub nil: NilPolicy,
     /// Tokens of one encoder batch, padding included.
@@ -161,6 +165,12 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         Some(MixedRowsChoice { distinct }) => tokenized.mix_rows(&mut vectors, distinct)?,
         None => 0,
     };
+    if let Some(path) = &recipe.export_vectors {
+        write_atomic(path, |file| {
+            file.write_all(bytemuck::cast_slice(&vectors))
+                .map_err(|cause| io_error("writing", path, cause))
+        })?;
+    }
     if let Some(choice) = cells {
         let rows = tokenized.rows().concepts.len();
         let cells = choice

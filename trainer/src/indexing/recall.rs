@@ -113,6 +113,14 @@ impl Against {
         Ok(Self { exact, queries })
     }
 
+    /// Sets other queries.
+    ///
+    /// # Shapes
+    /// queries `[n, dim]`
+    pub fn set_queries(&mut self, queries: Vec<f32>) {
+        self.queries = queries;
+    }
+
     /// The queries.
     pub fn queries(&self) -> &[f32] {
         &self.queries
