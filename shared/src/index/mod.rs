@@ -70,6 +70,15 @@ pub struct IndexInfo {
     pub hnsw: Option<HnswOptions>,
 }
 
+/// The source of a row of an updated index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowSource {
+    /// A row of the earlier index.
+    Old(usize),
+    /// A new row.
+    New(usize),
+}
+
 /// The vectors of concepts.
 pub struct Index {
     info: IndexInfo,
@@ -107,24 +116,55 @@ impl Index {
             ));
         }
         check_finite("the vectors of an index", vectors)?;
-        let bodies = vectors::sections(vectors, dim, info.precision)?;
-        let concepts: Vec<u32> = rows.iter().map(|concept| concept.0).collect();
-        let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
-        sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
-        let graph = match info.hnsw {
-            None => Vec::new(),
-            Some(options) => {
-                let plain = container::write(FORMAT, info, &sections)?;
-                let vectors = read_vectors(
-                    &Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?,
-                    info,
-                )?;
-                hnsw::sections(&vectors, dim, rows.len(), options)?
-            }
+        assembled(
+            &vectors::sections(vectors, dim, info.precision)?,
+            rows,
+            info,
+        )
+    }
+
+    /// The bytes of an index with rows of this one, bit for bit, and new rows. Equal rows in equal
+    /// order give the bytes of [`Index::build`].
+    ///
+    /// # Shapes
+    /// new `[new rows, dim]`, sources `[rows]`, concepts `[rows]`: the concept of each row,
+    /// ascending
+    ///
+    /// # Errors
+    /// As [`Index::build`]; if a source is no row.
+    pub fn updated(
+        &self,
+        new: &[f32],
+        sources: &[RowSource],
+        concepts: &[ConceptId],
+    ) -> Result<(IndexInfo, Vec<u8>)> {
+        let dim = self.info.dim;
+        check_finite("the vectors of an index", new)?;
+        let is_row = |source: &RowSource| match *source {
+            RowSource::Old(row) => row < self.info.rows,
+            RowSource::New(row) => row < new.len() / dim,
         };
-        sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));
-        let shared = graph.len() > hnsw::SECTIONS.len();
-        container::write(if shared { FORMAT_SHARED } else { FORMAT }, info, &sections)
+        if sources.len() != concepts.len()
+            || !new.len().is_multiple_of(dim)
+            || !sources.iter().all(is_row)
+            || !concepts.is_sorted()
+        {
+            return Err(Error::artifact(
+                "the index: expected a row and a concept for each row, concepts ascending",
+            ));
+        }
+        let info = IndexInfo {
+            rows: sources.len(),
+            ..self.info.clone()
+        };
+        let bodies = self.vectors.gathered(new, sources, dim, info.precision);
+        let bytes = assembled(&bodies, concepts, &info)?;
+        Ok((info, bytes))
+    }
+
+    /// The rows of a concept.
+    pub fn rows_of(&self, concept: ConceptId) -> Range<usize> {
+        rows_of(self.concepts.get(), concept)
     }
 
     /// Reads an index. Its vectors stay in `bytes`.
@@ -347,6 +387,31 @@ impl Index {
             "expected queries of {dim} values, found {found} values"
         );
     }
+}
+
+/// The bytes of an index with the sections of its vectors.
+fn assembled(
+    bodies: &[(&'static str, Vec<u8>)],
+    rows: &[ConceptId],
+    info: &IndexInfo,
+) -> Result<Vec<u8>> {
+    let concepts: Vec<u32> = rows.iter().map(|concept| concept.0).collect();
+    let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
+    sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
+    let graph = match info.hnsw {
+        None => Vec::new(),
+        Some(options) => {
+            let plain = container::write(FORMAT, info, &sections)?;
+            let vectors = read_vectors(
+                &Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?,
+                info,
+            )?;
+            hnsw::sections(&vectors, info.dim, rows.len(), options)?
+        }
+    };
+    sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));
+    let shared = graph.len() > hnsw::SECTIONS.len();
+    container::write(if shared { FORMAT_SHARED } else { FORMAT }, info, &sections)
 }
 
 /// The format of the bytes of an index; the newest one if this build does not read theirs.

@@ -3,6 +3,7 @@
 
 pub mod recall;
 pub mod source;
+pub mod update;
 mod vectors;
 
 use crate::io::device::OpenDevice;
@@ -16,6 +17,7 @@ use pel_shared::bundle::{
 use pel_shared::container::Check;
 use pel_shared::error::Result;
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::kb::redirects::Redirect;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::model::layer::Precision as ComputePrecision;
 use pel_shared::nil::NilPolicy;
@@ -34,6 +36,8 @@ pub struct Recipe {
     pub kb_info: KbInfo,
     /// The full text of its licences.
     pub licence_text: Option<String>,
+    /// The retired identifiers and their successors.
+    pub redirects: Vec<Redirect>,
     /// The encoder's files and its tokenizer.
     pub files: Parts,
     /// The templates and window lengths of concepts and mentions.
@@ -64,6 +68,8 @@ pub struct Built {
     pub without_rows: Vec<ConceptId>,
     /// The number of texts, and of those that were truncated to their window.
     pub cut: TruncatedTexts,
+    /// The number of redirects.
+    pub redirects: usize,
     /// The recall of the index; `None` for an exact search over floats.
     pub found: Option<Found>,
 }
@@ -98,10 +104,12 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         ..
     } = recipe;
     let (reduction, concepts) = (encoder.reduction, kb.len());
+    let redirects = recipe.redirects.len();
     let builder = BundleBuilder::new(kb, files)
         .encoder(encoder)
         .kb_info(kb_info)
         .licence_text(recipe.licence_text)
+        .redirects(recipe.redirects)
         .view(view)
         .precision(recipe.precision)
         .scorer(scorer)
@@ -160,6 +168,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         manifest,
         without_rows,
         cut,
+        redirects,
         found,
     })
 }
@@ -195,6 +204,27 @@ fn measure(
     if info.precision == Precision::F32 && info.hnsw.is_none() {
         return Ok(None);
     }
+    let (index, recall) = stored_recall(info, bytes, floor, mix)?;
+    let before_rounding = match info.precision {
+        Precision::F32 => None,
+        Precision::Int8 | Precision::Int4 => Some(
+            Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?.recall(&index, K),
+        ),
+    };
+    Ok(Some(Found {
+        recall,
+        before_rounding,
+    }))
+}
+
+/// An index and its recall against the exact search over its stored vectors. For a graph below the
+/// floor, `ef_search` is doubled until it is reached.
+fn stored_recall(
+    info: &mut IndexInfo,
+    bytes: &mut Bytes,
+    floor: Floor,
+    mix: f32,
+) -> Result<(Index, f64)> {
     let mut index = Index::from_bytes(bytes, Check::Trusted)?;
     if mix > 0.0 {
         index.set_mix(mix);
@@ -215,15 +245,5 @@ fn measure(
             recall
         }
     };
-    drop(own);
-    let before_rounding = match info.precision {
-        Precision::F32 => None,
-        Precision::Int8 | Precision::Int4 => Some(
-            Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?.recall(&index, K),
-        ),
-    };
-    Ok(Some(Found {
-        recall,
-        before_rounding,
-    }))
+    Ok((index, recall))
 }
