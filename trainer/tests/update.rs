@@ -87,7 +87,10 @@ const SETTINGS: [(&str, &str); 7] = [
     ),
     (" --view template --template types --synonyms", ""),
     (" --scorer sum-of-max --view both", ""),
-    (" --hnsw --recall-floor 0", " --recall-floor 0"),
+    (
+        " --hnsw --recall-floor 0",
+        " --recall-floor 0 --rebuild-graph",
+    ),
 ];
 
 #[test]

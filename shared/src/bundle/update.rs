@@ -4,7 +4,9 @@ use super::builder::{WRITTEN_BY, insert_concepts, quantise};
 use super::{Bundle, KbInfo, Manifest, Parts, Queries, names};
 use crate::container::Check;
 use crate::error::{Context, Error, Result};
-use crate::index::{IndexInfo, Precision, RowSource, TokenStore, TokenStoreBuilder};
+use crate::index::{
+    GraphUpdate, Precision, RowSource, TokenStore, TokenStoreBuilder, UpdatedIndex,
+};
 use crate::kb::redirects::Redirect;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
 use crate::model::encode::Encoder;
@@ -260,10 +262,9 @@ impl<'a> BundleUpdate<'a> {
     ///
     /// # Errors
     /// As [`Index::updated`](crate::index::Index::updated).
-    pub fn index(&self, encoded: &Queries) -> Result<(IndexInfo, Bytes)> {
+    pub fn index(&self, encoded: &Queries, graph: GraphUpdate) -> Result<UpdatedIndex> {
         let old = &self.old.index;
-        let (info, bytes) = old.updated(&encoded.pooled, &self.sources, &self.concepts)?;
-        Ok((info, bytes.into()))
+        old.updated(&encoded.pooled, &self.sources, &self.concepts, graph)
     }
 
     /// Writes the other files of the updated bundle. Files of the encoder are copied.
@@ -275,8 +276,7 @@ impl<'a> BundleUpdate<'a> {
     /// If a file cannot be encoded.
     pub fn finish(
         self,
-        index_info: IndexInfo,
-        index: Bytes,
+        index: UpdatedIndex,
         encoded: &Queries,
         kb_info: KbInfo,
         licence_text: Option<String>,
@@ -293,12 +293,12 @@ impl<'a> BundleUpdate<'a> {
         } = self;
         let mut parts = old.parts().clone();
         parts.0.remove(names::REDIRECTS);
-        parts.0.insert(names::INDEX.into(), index);
+        parts.0.insert(names::INDEX.into(), index.bytes);
         insert_concepts(&mut parts, &kb, licence_text, redirects)?;
         let token_vectors = match &old.token_vectors {
             None => None,
             Some(store) => {
-                let mut all = TokenStoreBuilder::new(index_info.dim);
+                let mut all = TokenStoreBuilder::new(index.info.dim);
                 for (concept, source) in concepts.iter().zip(&sources) {
                     match *source {
                         RowSource::Old(row) => all.push_codes(*concept, &store.row(row)),
@@ -316,7 +316,7 @@ impl<'a> BundleUpdate<'a> {
         let manifest = Manifest {
             written_by: WRITTEN_BY.to_owned(),
             kb: kb_info,
-            index: index_info,
+            index: index.info,
             token_vectors,
             files: parts.file_infos(),
             ..old.manifest.clone()

@@ -79,6 +79,28 @@ pub enum RowSource {
     New(usize),
 }
 
+/// How an update treats the HNSW graph of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GraphUpdate {
+    /// Links of removed and new rows are repaired. A graph of which more than a tenth changes is
+    /// built anew.
+    Repair,
+    /// It is built anew, with the links that [`Index::build`] gives.
+    Rebuild,
+}
+
+/// An index that was updated.
+#[derive(Clone, Debug)]
+pub struct UpdatedIndex {
+    /// Its description.
+    pub info: IndexInfo,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// How its graph came about; `None` without one.
+    pub graph: Option<GraphUpdate>,
+}
+
 /// The vectors of concepts.
 pub struct Index {
     info: IndexInfo,
@@ -116,15 +138,14 @@ impl Index {
             ));
         }
         check_finite("the vectors of an index", vectors)?;
-        assembled(
-            &vectors::sections(vectors, dim, info.precision)?,
-            rows,
-            info,
-        )
+        let bodies = vectors::sections(vectors, dim, info.precision)?;
+        assembled(&bodies, rows, info, |vectors, options| {
+            hnsw::sections(vectors, dim, rows.len(), options)
+        })
     }
 
-    /// The bytes of an index with rows of this one, bit for bit, and new rows. Equal rows in equal
-    /// order give the bytes of [`Index::build`].
+    /// An index with rows of this one, bit for bit, and new rows. Equal rows in equal order give
+    /// the bytes of [`Index::build`], unless there is a graph that is repaired.
     ///
     /// # Shapes
     /// new `[new rows, dim]`, sources `[rows]`, concepts `[rows]`: the concept of each row,
@@ -137,7 +158,8 @@ impl Index {
         new: &[f32],
         sources: &[RowSource],
         concepts: &[ConceptId],
-    ) -> Result<(IndexInfo, Vec<u8>)> {
+        graph: GraphUpdate,
+    ) -> Result<UpdatedIndex> {
         let dim = self.info.dim;
         check_finite("the vectors of an index", new)?;
         let is_row = |source: &RowSource| match *source {
@@ -158,8 +180,24 @@ impl Index {
             ..self.info.clone()
         };
         let bodies = self.vectors.gathered(new, sources, dim, info.precision);
-        let bytes = assembled(&bodies, concepts, &info)?;
-        Ok((info, bytes))
+        let mut done = None;
+        let bytes = assembled(&bodies, concepts, &info, |vectors, options| {
+            if let (GraphUpdate::Repair, Some(old)) = (graph, &self.graph) {
+                let rows = self.info.rows;
+                let repaired = hnsw::updated_sections(old, rows, vectors, dim, sources, options)?;
+                if let Some(sections) = repaired {
+                    done = Some(GraphUpdate::Repair);
+                    return Ok(sections);
+                }
+            }
+            done = Some(GraphUpdate::Rebuild);
+            hnsw::sections(vectors, dim, sources.len(), options)
+        })?;
+        Ok(UpdatedIndex {
+            info,
+            bytes: bytes.into(),
+            graph: done,
+        })
     }
 
     /// The rows of a concept.
@@ -389,11 +427,15 @@ impl Index {
     }
 }
 
-/// The bytes of an index with the sections of its vectors.
+/// The names and bodies of sections.
+type Sections = Vec<(&'static str, Vec<u8>)>;
+
+/// The bytes of an index with the sections of its vectors. `graph` gives those of a graph.
 fn assembled(
     bodies: &[(&'static str, Vec<u8>)],
     rows: &[ConceptId],
     info: &IndexInfo,
+    graph: impl FnOnce(&Vectors, HnswOptions) -> Result<Sections>,
 ) -> Result<Vec<u8>> {
     let concepts: Vec<u32> = rows.iter().map(|concept| concept.0).collect();
     let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
@@ -406,7 +448,7 @@ fn assembled(
                 &Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?,
                 info,
             )?;
-            hnsw::sections(&vectors, info.dim, rows.len(), options)?
+            graph(&vectors, options)?
         }
     };
     sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));

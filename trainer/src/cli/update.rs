@@ -16,7 +16,7 @@ use clap::Args;
 use pel_shared::bundle::{KbInfo, UpdatedBundle};
 use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Result};
-use pel_shared::index::Precision;
+use pel_shared::index::{GraphUpdate, Precision};
 use pel_shared::kb::changes::{Change, ChangeCounts};
 use pel_shared::kb::redirects::RedirectList;
 use serde::Serialize;
@@ -53,6 +53,10 @@ pub struct UpdateArgs {
     /// The knowledge base's name for the manifest [default: the bundle's]
     #[arg(long)]
     kb_name: Option<String>,
+    /// HNSW: build the graph anew, as `pel index` does, instead of repairing it where rows were
+    /// removed or added
+    #[arg(long)]
+    rebuild_graph: bool,
     /// HNSW: the least recall@64 against exact search, 0 to 1; below it nothing is written
     #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, value_parser = share)]
     recall_floor: f64,
@@ -92,6 +96,7 @@ struct Report<'a> {
     texts_encoded: usize,
     concepts_without_rows: usize,
     redirects: RedirectCounts,
+    graph: Option<GraphUpdate>,
     recall_at_64: Option<f64>,
     nil_threshold: Option<f32>,
     nil_calibrated_on: Option<&'a str>,
@@ -186,6 +191,10 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         licence_text,
         redirects: all,
         floats,
+        graph: match args.rebuild_graph {
+            true => GraphUpdate::Rebuild,
+            false => GraphUpdate::Repair,
+        },
         floor: Floor {
             least: args.recall_floor,
             raise: true,
@@ -241,6 +250,7 @@ impl<'a> Report<'a> {
             texts_encoded: rows.texts,
             concepts_without_rows: without_rows.len(),
             redirects,
+            graph: updated.graph,
             recall_at_64: updated.recall,
             nil_threshold: manifest.nil.threshold,
             nil_calibrated_on: manifest.nil.calibrated_on.as_deref(),
@@ -302,9 +312,13 @@ impl<'a> Report<'a> {
             ),
             format!("NIL        {threshold}; `pel calibrate` chooses another"),
         ];
-        if let Some(recall) = self.recall_at_64 {
+        if let (Some(recall), Some(graph)) = (self.recall_at_64, self.graph) {
+            let how = match graph {
+                GraphUpdate::Repair => "repaired",
+                GraphUpdate::Rebuild => "built anew",
+            };
             lines.push(format!(
-                "recall@{K} of the graph against exact search over the stored vectors: {recall:.4}"
+                "graph      {how}, recall@{K} against exact search over the stored vectors {recall:.4}"
             ));
         }
         if self.concepts_without_rows > 0 {

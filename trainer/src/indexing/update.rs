@@ -9,6 +9,7 @@ use pel_shared::bundle::{
     Bundle, BundleUpdate, ConceptOrigin, KbInfo, Parts, Queries, UpdatedBundle,
 };
 use pel_shared::error::Result;
+use pel_shared::index::GraphUpdate;
 use pel_shared::kb::redirects::Redirect;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::model::layer::Precision as ComputePrecision;
@@ -31,7 +32,9 @@ pub struct UpdateRecipe<'a> {
     pub redirects: Vec<Redirect>,
     /// The float files of the bundle's encoder, to encode new texts with.
     pub floats: Option<Parts>,
-    /// The least recall of the graph, if the bundle has one.
+    /// How to treat the graph, if the bundle has one.
+    pub graph: GraphUpdate,
+    /// The least recall of the graph.
     pub floor: Floor,
     /// Tokens of one encoder batch, padding included.
     pub batch_tokens: usize,
@@ -43,6 +46,8 @@ pub struct UpdateRecipe<'a> {
 pub struct Updated {
     /// The bundle.
     pub bundle: UpdatedBundle,
+    /// How its graph came about; `None` without one.
+    pub graph: Option<GraphUpdate>,
     /// The recall of the graph against the exact search; `None` without a graph.
     pub recall: Option<f64>,
 }
@@ -92,21 +97,25 @@ pub fn update(recipe: UpdateRecipe<'_>, device: &OpenDevice, work: &WorkFolder) 
             vectors::encode(&encoding, sequences, work, &key)?
         }
     };
-    let (mut index_info, mut index) = update.index(&encoded)?;
-    let recall = match index_info.hnsw {
+    let mut index = update.index(&encoded, recipe.graph)?;
+    let (graph, mix) = (index.graph, old.manifest.view.mix);
+    let recall = match graph {
         None => None,
         Some(_) => {
-            let mix = old.manifest.view.mix;
-            Some(stored_recall(&mut index_info, &mut index, recipe.floor, mix)?.1)
+            let (info, bytes) = (&mut index.info, &mut index.bytes);
+            Some(stored_recall(info, bytes, recipe.floor, mix)?.1)
         }
     };
     let bundle = update.finish(
-        index_info,
         index,
         &encoded,
         recipe.kb_info,
         recipe.licence_text,
         &recipe.redirects,
     )?;
-    Ok(Updated { bundle, recall })
+    Ok(Updated {
+        bundle,
+        graph,
+        recall,
+    })
 }
