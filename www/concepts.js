@@ -3,7 +3,7 @@
 import { TYPES } from "./colours.js";
 import { byId, keepFocus, make, save } from "./dom.js";
 import { readFiles } from "./files.js";
-import { counted, whole } from "./words.js";
+import { additionWords, counted, whole } from "./words.js";
 
 /** The greatest number of listed concepts. */
 const LISTED = 200;
@@ -61,7 +61,7 @@ export function createConcepts(on) {
       const result = await pel.addConcepts(concepts);
       if (!Array.isArray(concepts)) report.append(drawReport(name, result));
       else report.replaceChildren(drawReport(name, result));
-      if (result.added > 0) await changed();
+      if (result.added + result.changed + result.removed > 0) await changed();
       return result.added;
     } catch (error) {
       return say(make("p", { className: "warning" }, `${name} was not added: ${error.message}`), 0);
@@ -111,8 +111,9 @@ function drawAdded({ id, name }) {
 }
 
 /** The report on the concepts of a file or form. */
-function drawReport(name, { added, report: { kept, noted, skipped, examples } }) {
-  const parts = [make("p", {}, make("strong", {}, name), `: ${counted(added, "concept")} added.`)];
+function drawReport(name, added) {
+  const { kept, noted, skipped, examples } = added.report;
+  const parts = [make("p", {}, make("strong", {}, name), `: ${additionWords(added)}`)];
   for (const [title, counts] of [["Kept", kept], ["Noted", noted], ["Skipped", skipped]]) {
     const entries = Object.entries(counts ?? {});
     if (entries.length === 0) continue;

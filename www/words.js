@@ -16,6 +16,18 @@ export const whole = (number) => Math.round(number).toLocaleString("en");
 export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
 /**
+ * What an addition of concepts has changed. An earlier file of the same name is compared with.
+ *
+ * @param {import("./pkg/pel.js").Added} added
+ */
+export function additionWords({ added, removed, changed, renamed, unchanged, texts_encoded, rows_reused }) {
+  const first = `${counted(added, "concept")} added`;
+  if (removed + changed + unchanged === 0) return `${first}.`;
+  const others = `${whole(removed)} removed, ${whole(changed)} changed (${whole(renamed)} renamed), ${whole(unchanged)} unchanged`;
+  return `${first}, ${others}. ${counted(texts_encoded, "text")} encoded, ${whole(rows_reused)} reused.`;
+}
+
+/**
  * Why a mention has no concept.
  *
  * @param {import("./pkg/pel.js").Link} link

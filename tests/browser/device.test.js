@@ -39,12 +39,14 @@ test("WebAssembly replaces a lost GPU", { timeout: 300_000 }, async (t) => {
     const changes = [];
     const pel = await Pel.load("/bundle/", { device: "webgpu", cache: false, onDevice: (change) => changes.push(change) });
     const before = await pel.link("fever and a sore toe");
-    await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
+    await pel.addConcepts([{ id: "X1", name: "sore toe" }], { list: "own" });
     const own = await pel.link("fever and a sore toe");
     const lost = pel.link("cough, sore toe, fever, chest pain. ".repeat(50));
     workers[0].postMessage({ destroy: true });
     const during = await lost;
     const after = await pel.link("fever and a sore toe");
+    // The list is known under its name on the next device too.
+    const again = await pel.addConcepts([{ id: "X1", name: "sore toe" }, { id: "X2", name: "cuboid" }], { list: "own" });
     // The next device is lost too: the last text is decided again.
     workers[1].dispatchEvent(new ErrorEvent("error", { message: "gone" }));
     const all = await pel.decide({ threshold: -Infinity });
@@ -61,11 +63,12 @@ test("WebAssembly replaces a lost GPU", { timeout: 300_000 }, async (t) => {
     const late = await pel.link("fever").catch((error) => error.code);
     const ids = ({ links }) => links.map((link) => link.concept?.id ?? null);
     return { devices: [before.device, after.device, device], ids: [before, own, after].map(ids), during: during.links.length, changes, late,
-      decided, odd, written: JSON.parse(written).text, ended };
+      decided, odd, written: JSON.parse(written).text, ended, again: [again.added, again.unchanged, again.texts_encoded] };
   });
   assert.deepEqual(seen.devices, ["webgpu", "wasm", "wasm"]);
   assert.deepEqual(seen.ids, [["D1"], ["D1", "X1"], ["D1", "X1"]]);
   assert.equal(seen.during, 200);
+  assert.deepEqual(seen.again, [1, 1, 1]);
   assert.equal(seen.changes.length, 1);
   assert.equal(seen.changes[0].device, "wasm");
   assert.match(seen.changes[0].why, /GPU was lost/);

@@ -7,7 +7,7 @@ import { at, line, place, range } from "../../www/curve.js";
 import { EXAMPLES } from "../../www/examples.js";
 import { conceptFormat, decode } from "../../www/files.js";
 import { siteOf } from "../../www/ontologies.js";
-import { errorWords, fileName, licenceOf, nilWords, progressWords } from "../../www/words.js";
+import { additionWords, errorWords, fileName, licenceOf, nilWords, progressWords } from "../../www/words.js";
 
 test("identifiers of known vocabularies have a web address", () => {
   const addresses = {
@@ -116,4 +116,14 @@ test("files are decoded by encoding and classified by extension", () => {
 test("examples have unique names", () => {
   assert.equal(new Set(EXAMPLES.map(({ name }) => name)).size, EXAMPLES.length);
   assert.ok(EXAMPLES.every(({ text }) => text.length > 500 && !text.includes("\r")));
+});
+
+test("an addition tells what has changed since the earlier file of its name", () => {
+  const first = { added: 1, removed: 0, changed: 0, renamed: 0, unchanged: 0, texts_encoded: 2, rows_reused: 0 };
+  assert.equal(additionWords(first), "1 concept added.");
+  const again = { added: 0, removed: 2, changed: 3, renamed: 1, unchanged: 1200, texts_encoded: 1, rows_reused: 1204 };
+  assert.equal(
+    additionWords(again),
+    "0 concepts added, 2 removed, 3 changed (1 renamed), 1,200 unchanged. 1 text encoded, 1,204 reused.",
+  );
 });

@@ -148,6 +148,17 @@ test("the threshold can be moved, and the reader's own concepts are found", { ti
   assert.match(await page.locator("#concept-report").textContent(), /taken by another concept/);
   await write(page, "fever, hallux");
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "LOCAL:2"]);
+  // The file again, with another name for its concept and one more: only new texts are encoded.
+  const next = "id,name,synonyms,type\nLOCAL:2,hallux,big toe|toe,\nLOCAL:3,cuboid,,\n";
+  await linkedAfter(page, () =>
+    page.locator("#concept-file").setInputFiles({ name: "own.csv", mimeType: "text/csv", buffer: Buffer.from(next) }),
+  );
+  assert.match(
+    await page.locator("#concept-report").textContent(),
+    /1 concept added, 0 removed, 1 changed \(1 renamed\), 0 unchanged\. 1 text encoded, 3 reused\./,
+  );
+  await write(page, "fever, cuboid");
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "LOCAL:3"]);
   await linkedAfter(page, () => page.getByRole("button", { name: "Remove all" }).click());
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
 

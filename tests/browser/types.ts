@@ -19,10 +19,11 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   const why: Explanation | undefined = first && (await pel.explain(first));
   const added: Added = await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
   await pel.addConcepts({ name: "own.csv", format: "csv", text: "id,name\n" });
+  const { removed, renamed }: Added = await pel.addConcepts([{ id: "X2", name: "big toe" }], { list: "toes" });
   await pel.removeConcepts(["X1"]);
   const all: Link[] = await pel.decide({ threshold: 0.7 });
   const html: string = await pel.write("html", { name: "note", text: "fever", links: all });
-  const numbers: number = ms.encode + pel.memory() + added.added + (why?.margin ?? 0) + (pel.manifest().nil.curve?.length ?? 0);
+  const numbers: number = ms.encode + pel.memory() + added.added + removed + renamed + (why?.margin ?? 0) + (pel.manifest().nil.curve?.length ?? 0);
   try {
     await pel.link("cough");
   } catch (error) {

@@ -84,6 +84,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         },
         kb,
         licence_text: None,
+        redirects: Vec::new(),
         files,
         view: ViewOptions::names(),
         precision: Precision::Int8,

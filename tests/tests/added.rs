@@ -3,12 +3,15 @@
 use pel_shared::index::Precision;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::report::Report;
-use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::kb::redirects::Redirect;
+use pel_shared::linker::{AddedChanges, LinkOptions, Linker, added};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
+use pel_shared::score::Scorer;
 use pel_shared::tokens::View;
 use pel_tests::table::{Table, linker, recipe};
 use pel_tests::{cpu, devices};
+use pel_trainer::indexing::Recipe;
 use pel_trainer::io::device::OpenDevice;
 use pel_trainer::link::link;
 
@@ -43,6 +46,22 @@ fn add(linker: &mut Linker, concepts: Vec<Concept>) -> Result<(usize, Report), S
         .add_concepts(tokenized, &vectors)
         .expect("they are new");
     Ok((added, report))
+}
+
+fn add_list(linker: &mut Linker, concepts: Vec<Concept>) -> AddedChanges {
+    let mut report = Report::default();
+    let tokenized = linker
+        .tokenize_list("own.csv", concepts, &mut report)
+        .expect("they can be added");
+    assert_eq!(report.skipped_in_all(), 0, "{report:?}");
+    let rows: Vec<_> = tokenized.rows.iter().collect();
+    let (scorer, encoder) = (linker.scorer(), linker.encoder());
+    let vectors = encoder
+        .encode_for(scorer, Side::Entity, &rows)
+        .expect("encoded");
+    linker
+        .add_concepts(tokenized, &vectors)
+        .expect("no other list has them")
 }
 
 /// Text and concept of each link.
@@ -181,4 +200,103 @@ fn added_concepts_are_scored_by_both_views() {
     assert_eq!((own.concept.index(), twin.concept.index()), (0, 5));
     // The bundle has int8 vectors, the addition floats.
     assert!((own.score - twin.score).abs() < 0.01, "{own:?} {twin:?}");
+}
+
+#[test]
+fn changed_list_encodes_only_new_texts_and_equals_a_fresh_one() {
+    for scorer in [Scorer::Dual, Scorer::SumOfMax] {
+        let fresh = || {
+            let recipe = Recipe {
+                scorer,
+                ..recipe(&Table::read(), Precision::F32)
+            };
+            let mut linker = linker(recipe, &cpu());
+            add(&mut linker, vec![concept("X0", "elbow", &[])]).expect("new");
+            linker
+        };
+        let before = vec![
+            concept("X1", "sore toe", &["toe pain"]),
+            concept("X2", "bad knee", &[]),
+            concept("X3", "stiff neck", &[]),
+        ];
+        let after = vec![
+            concept("X4", "swollen finger", &["bad knee"]),
+            concept("X1", "toe pain", &["sore toe", "hallux pain"]),
+            concept("X3", "stiff neck", &[]),
+        ];
+        let mut changed = fresh();
+        let expected = AddedChanges {
+            added: 3,
+            texts_encoded: 4,
+            ..AddedChanges::default()
+        };
+        assert_eq!(add_list(&mut changed, before.clone()), expected);
+        let expected = AddedChanges {
+            added: 1,
+            removed: 1,
+            changed: 1,
+            renamed: 1,
+            unchanged: 1,
+            // "swollen finger" and "hallux pain".
+            texts_encoded: 2,
+            rows_reused: 4,
+        };
+        assert_eq!(add_list(&mut changed, after.clone()), expected);
+        let mut once = fresh();
+        add_list(&mut once, after.clone());
+        let text = "Toe pain, a sore toe, bad knee, stiff neck, elbow, swollen finger, hallux pain, fever.";
+        let links = |linker: &Linker| {
+            let options = LinkOptions::default();
+            let found = linker.detect(text, &options);
+            format!("{:?}", link(linker, text, found, &options).expect("linked"))
+        };
+        assert_eq!(links(&changed), links(&once), "{scorer:?}");
+        let lists = changed.added_concepts().lists();
+        let names: Vec<_> = lists
+            .iter()
+            .map(|(list, concepts)| (*list, concepts.len()))
+            .collect();
+        assert_eq!(names, [(None, 1), (Some("own.csv"), 3)]);
+        // Once more without a change: nothing is encoded.
+        let expected = AddedChanges {
+            unchanged: 3,
+            rows_reused: 6,
+            ..AddedChanges::default()
+        };
+        assert_eq!(add_list(&mut changed, after), expected);
+        assert_eq!(links(&changed), links(&once), "{scorer:?}");
+        // Concepts outside the list keep their identifiers.
+        let mut report = Report::default();
+        let taken = changed.tokenize_list(
+            "other.csv",
+            vec![concept("X1", "toe", &[]), concept("X0", "arm", &[])],
+            &mut report,
+        );
+        assert!(taken.is_err() && report.skipped_in_all() == 2);
+    }
+}
+
+#[test]
+fn retired_identifiers_are_added_only_without_a_successor() {
+    let redirect = |id: &str, replaced_by: Option<&str>| Redirect {
+        id: id.into(),
+        replaced_by: replaced_by.map(Into::into),
+        reason: "merged".into(),
+    };
+    let recipe = Recipe {
+        redirects: vec![redirect("R1", Some("D1")), redirect("R2", None)],
+        ..recipe(&Table::read(), Precision::F32)
+    };
+    let mut linker = linker(recipe, &cpu());
+    let own = vec![
+        concept("R1", "sore toe", &[]),
+        concept("R2", "bad knee", &[]),
+    ];
+    let (added, report) = add(&mut linker, own).expect("one is new");
+    assert_eq!((added, report.skipped(added::REDIRECTED)), (1, 1));
+    assert_eq!(report.noted[added::RETIRED], 1);
+    let of = |id: &str| linker.resolve(id).expect("whole").concept();
+    assert_eq!(of("R1"), linker.find("D1").expect("whole"));
+    assert_eq!(of("R2").map(|at| at.index()), Some(5), "the added one");
+    assert_eq!(of("R3"), None);
 }

@@ -101,6 +101,16 @@ impl Place {
             ("notes/b.txt", "No diabetes mellitus.\n"),
             ("table.jsonl", concept),
             (
+                "next.jsonl",
+                concat!(
+                    r#"{"id":"D1","name":"fever","synonyms":["pyrexia","febris"]}"#,
+                    "\n",
+                    r#"{"id":"D9","name":"common cold"}"#,
+                    "\n"
+                ),
+            ),
+            ("redirects.tsv", "id\treplaced_by\treason\nD2\tD1\tmerged\n"),
+            (
                 "table.csv",
                 "id,name,synonyms\nC1,fever,pyrexia\nC2,cough,\n",
             ),
@@ -374,6 +384,10 @@ tasks! {
     an_index: "index --device cpu --kb kb.jsonl --encoder encoder --out indexed", ["indexed"];
     an_index_of_one_file: "index --device cpu --kb kb.jsonl --encoder encoder --out indexed.pel", ["indexed.pel"];
     an_index_in_place_of_another: "index --device cpu --kb table.jsonl --encoder encoder --out bundle", ["bundle"];
+    an_updated_bundle: "update bundle --kb next.jsonl --redirects redirects.tsv --device cpu --out updated --report report.json",
+        ["updated", "report.json"];
+    an_updated_bundle_of_one_file: "update one.pel --kb next.jsonl --device cpu --batch-tokens 4 --out updated.pel", ["updated.pel"];
+    an_update_in_place_of_another_bundle: "update one.pel --kb next.jsonl --device cpu --out bundle", ["bundle"];
     a_packed_bundle: "pack bundle packed.pel", ["packed.pel"];
     an_unpacked_bundle: "pack one.pel unpacked", ["unpacked"];
     an_exported_encoder: "export bundle --out model", ["model"];

@@ -140,9 +140,22 @@ export interface Concept {
   sources?: string[];
 }
 
-/** The result of adding concepts. */
+/** The result of adding concepts. The counts of `removed`, `changed` and `unchanged` compare with the earlier list of the same name. */
 export interface Added {
+  /** New concepts. */
   added: number;
+  /** Concepts that the earlier list has and this one lacks. */
+  removed: number;
+  /** Concepts of both lists that differ. */
+  changed: number;
+  /** Of these, concepts with another preferred name. */
+  renamed: number;
+  /** Concepts of both lists that do not differ. */
+  unchanged: number;
+  /** Texts that were encoded. */
+  texts_encoded: number;
+  /** Names and templates whose vectors were known from earlier additions. */
+  rows_reused: number;
   /** Counts by reason of what was kept, changed or skipped, with the first places of each reason. */
   report: {
     kept: Record<string, number>;
@@ -250,8 +263,11 @@ export class Pel {
   /** Explains the decision on one mention of the last text. */
   explain(span: Span & { fragments?: Span[] }, options?: { k?: number; threshold?: number }): Promise<Explanation>;
 
-  /** Adds concepts, which are found at once. Rejects an identifier that the bundle or an earlier addition has. */
-  addConcepts(concepts: Concept[] | ConceptFile): Promise<Added>;
+  /**
+   * Adds concepts, which are found at once. Skips an identifier that the bundle or an earlier addition has. A file, or concepts with the
+   * name of a list, replace those that were added under this name before; only new texts are encoded.
+   */
+  addConcepts(concepts: Concept[] | ConceptFile, options?: { list?: string }): Promise<Added>;
 
   /** Removes added concepts: the given identifiers, or all. Returns how many it removed. */
   removeConcepts(ids?: string[]): Promise<number>;
@@ -262,7 +278,7 @@ export class Pel {
   /** The added concepts as JSON Lines. */
   exportConcepts(): Promise<string>;
 
-  /** A concept by identifier; null if there is none. */
+  /** A concept by identifier, or the successor of a retired identifier; null if there is none. */
   concept(id: string): Promise<Concept | null>;
 
   /** The concepts nearest to a text, as if it were a mention: for choosing one by hand. */

@@ -220,7 +220,9 @@ export class Pel {
 
   async #takeOver() {
     await this.#restart("wasm");
-    if (this.#added.length > 0) await this.#engine.ask("addConcepts", [JSON.stringify(this.#added)]);
+    for (const { list, concepts } of this.#added) {
+      await this.#engine.ask("addConcepts", [JSON.stringify(concepts), list ?? undefined]);
+    }
     // Decisions and explanations are about the text that was linked last; a newer one that ends this is as good.
     if (this.#linked) await this.#engine.ask("link", this.#linked).catch(() => {});
   }
@@ -288,18 +290,18 @@ export class Pel {
     return this.#ask("explain", [JSON.stringify({ start, end, fragments }), k, finite(threshold)]);
   }
 
-  async addConcepts(concepts) {
+  async addConcepts(concepts, { list } = {}) {
     const file = !Array.isArray(concepts);
     const added = file
-      ? await this.#ask("addFile", [concepts.name, concepts.format, concepts.text])
-      : await this.#ask("addConcepts", [JSON.stringify(concepts)]);
-    this.#added = await this.addedConcepts();
+      ? await this.#ask("addFile", [list ?? concepts.name, concepts.format, concepts.text])
+      : await this.#ask("addConcepts", [JSON.stringify(concepts), list]);
+    this.#added = await this.#ask("addedLists", []);
     return added;
   }
 
   async removeConcepts(ids) {
     const gone = await this.#ask("removeConcepts", [ids && JSON.stringify(ids)]);
-    this.#added = await this.addedConcepts();
+    this.#added = await this.#ask("addedLists", []);
     return gone;
   }
 

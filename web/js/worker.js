@@ -59,10 +59,11 @@ const methods = {
   explain: async (span, k, threshold) => JSON.parse(await engine.explain(span, k, threshold)),
   find: async (text, k) => JSON.parse(await engine.find(text, k)),
   concept: (id) => parsed(engine.concept(id)),
-  addConcepts: async (concepts) => JSON.parse(await engine.addConcepts(concepts)),
+  addConcepts: async (concepts, list) => JSON.parse(await engine.addConcepts(concepts, list)),
   addFile: async (name, format, text) => JSON.parse(await engine.addFile(name, format, text)),
   removeConcepts: (ids) => engine.removeConcepts(ids),
   addedConcepts: () => JSON.parse(engine.addedConcepts()),
+  addedLists: () => JSON.parse(engine.addedLists()),
   write: (format, note) => engine.write(format, note),
   document: (name) => engine.document(name) ?? null,
 };

@@ -15,7 +15,7 @@ use pel_shared::kb::import::obo::Ontology;
 use pel_shared::kb::import::obo::{Scope, SynonymChoice};
 use pel_shared::kb::import::report::Report;
 use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
-use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries};
+use pel_shared::linker::{AddedChanges, Link, LinkOptions, Linker, Part, Prepared, Queries};
 use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
@@ -73,11 +73,19 @@ pub struct Engine {
     work: Option<Work>,
 }
 
-/// The number of added concepts, and why others were skipped.
+/// What an addition has changed, and why concepts were skipped.
 #[derive(Serialize)]
 struct AddedReport {
-    added: usize,
+    #[serde(flatten)]
+    changes: AddedChanges,
     report: Report,
+}
+
+/// The added concepts of a list; `None` for concepts without a list.
+#[derive(Serialize)]
+struct AddedList<'a> {
+    list: Option<&'a str>,
+    concepts: Vec<&'a Concept>,
 }
 
 #[wasm_bindgen]
@@ -323,29 +331,31 @@ impl Engine {
         Ok(serde_json::to_string(&named)?)
     }
 
-    /// A concept with all its fields, as JSON.
+    /// A concept with all its fields, as JSON. For a retired identifier it is the successor.
     ///
     /// # Errors
     /// If the concept is damaged.
     pub fn concept(&self, id: &str) -> Outcome<Option<String>> {
-        let Some(at) = self.linker.find(id)? else {
+        let Some(at) = self.linker.resolve(id)?.concept() else {
             return Ok(None);
         };
         Ok(Some(serde_json::to_string(&self.linker.concept(at)?)?))
     }
 
-    /// Adds concepts, given as JSON.
+    /// Adds concepts, given as JSON. With the name of a list they replace the concepts that were
+    /// added under this name before; only new texts are encoded.
     ///
     /// # Errors
     /// If the JSON is invalid, no concept can be added, or the device fails. No concept is added
     /// then.
     #[wasm_bindgen(js_name = addConcepts)]
-    pub async fn add_concepts(&mut self, concepts: &str) -> Outcome<String> {
+    pub async fn add_concepts(&mut self, concepts: &str, list: Option<String>) -> Outcome<String> {
         let concepts: Vec<Concept> = serde_json::from_str(concepts)?;
-        self.add(concepts, Report::default()).await
+        self.add(list.as_deref(), concepts, Report::default()).await
     }
 
-    /// Adds the concepts of a file: `csv`, `tsv`, `obo` or `jsonl`.
+    /// Adds the concepts of a file: `csv`, `tsv`, `obo` or `jsonl`. They replace the concepts of an
+    /// earlier file of the same name.
     ///
     /// # Errors
     /// If the file cannot be read, no concept can be added, or the device fails. No concept is
@@ -383,17 +393,23 @@ impl Engine {
             }
         }
         table.finish(&mut out)?;
-        self.add(concepts, report).await
+        self.add(Some(name), concepts, report).await
     }
 
-    async fn add(&mut self, concepts: Vec<Concept>, mut report: Report) -> Outcome<String> {
-        let tokenized = self.linker.tokenize_concepts(concepts, &mut report)?;
-        let vectors = self
-            .vectors(Side::Entity, &tokenized.rows.iter().collect::<Vec<_>>())
-            .await?;
-        let added = tokenized.concepts.len();
-        self.linker.add_concepts(tokenized, &vectors)?;
-        Ok(serde_json::to_string(&AddedReport { added, report })?)
+    async fn add(
+        &mut self,
+        list: Option<&str>,
+        concepts: Vec<Concept>,
+        mut report: Report,
+    ) -> Outcome<String> {
+        let tokenized = match list {
+            Some(list) => self.linker.tokenize_list(list, concepts, &mut report)?,
+            None => self.linker.tokenize_concepts(concepts, &mut report)?,
+        };
+        let rows: Vec<&Encoded> = tokenized.rows.iter().collect();
+        let vectors = self.vectors(Side::Entity, &rows).await?;
+        let changes = self.linker.add_concepts(tokenized, &vectors)?;
+        Ok(serde_json::to_string(&AddedReport { changes, report })?)
     }
 
     /// Removes the added concepts with these identifiers (a JSON list), or all. Returns their
@@ -418,6 +434,20 @@ impl Engine {
         Ok(serde_json::to_string(
             &self.linker.added_concepts().concepts().collect::<Vec<_>>(),
         )?)
+    }
+
+    /// The added concepts by list, as a JSON list. Adding these groups one after the other gives the
+    /// same concepts again.
+    ///
+    /// # Errors
+    /// If they cannot be encoded.
+    #[wasm_bindgen(js_name = addedLists)]
+    pub fn added_lists(&self) -> Outcome<String> {
+        let lists = self.linker.added_concepts().lists();
+        let lists = lists
+            .into_iter()
+            .map(|(list, concepts)| AddedList { list, concepts });
+        Ok(serde_json::to_string(&lists.collect::<Vec<_>>())?)
     }
 
     /// Writes a note in a format: `json`, `csv`, `brat`, `pubtator` or `html`.

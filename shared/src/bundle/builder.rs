@@ -7,6 +7,7 @@ use crate::index::{
     CellOptions, HnswOptions, Index, IndexInfo, MixedRows, Precision, TokenCodes, TokenStore,
     TokenStoreBuilder, TokenStoreInfo, mixed_rows,
 };
+use crate::kb::redirects::{self, Redirect};
 use crate::kb::table::ConceptTable;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
 use crate::kernels;
@@ -55,6 +56,7 @@ pub struct BundleBuilder {
     encoder: EncoderInfo,
     kb_info: Option<KbInfo>,
     licence_text: Option<String>,
+    redirects: Vec<Redirect>,
     view: ViewOptions,
     precision: Precision,
     scorer: Scorer,
@@ -138,6 +140,7 @@ impl BundleBuilder {
             files,
             encoder: EncoderInfo::new("not stated", tied),
             licence_text: None,
+            redirects: Vec::new(),
             view: ViewOptions::names(),
             precision: Precision::Int8,
             scorer: Scorer::Dual,
@@ -170,6 +173,14 @@ impl BundleBuilder {
             licence_text,
             ..self
         }
+    }
+
+    /// Sets the retired identifiers and their successors
+    /// ([`RedirectList::resolved`](crate::kb::redirects::RedirectList::resolved)). The bundle has a
+    /// file of them if there are any.
+    #[must_use]
+    pub fn redirects(self, redirects: Vec<Redirect>) -> Self {
+        Self { redirects, ..self }
     }
 
     /// Sets the templates and window lengths of concepts and mentions.
@@ -494,6 +505,7 @@ impl TokenizedBundle {
             encoder,
             kb_info,
             licence_text,
+            redirects,
             view,
             nil,
             ..
@@ -508,19 +520,10 @@ impl TokenizedBundle {
             }
         }
         parts.0.insert(names::INDEX.into(), index);
-        parts
-            .0
-            .insert(names::CONCEPTS.into(), ConceptTable::build(&kb)?.into());
-        parts.0.insert(
-            names::DICTIONARY.into(),
-            Dictionary::build(kb.iter())?.into(),
-        );
-        if let Some(text) = licence_text {
-            parts.0.insert(names::LICENCES.into(), text.into());
-        }
+        insert_concepts(&mut parts, &kb, licence_text, &redirects)?;
         let manifest = Manifest {
             format: FORMAT_VERSION,
-            written_by: concat!("pel ", env!("CARGO_PKG_VERSION")).to_owned(),
+            written_by: WRITTEN_BY.to_owned(),
             encoder,
             kb: kb_info.unwrap_or_else(|| KbInfo::new("not stated", &kb)),
             view,
@@ -541,8 +544,30 @@ impl TokenizedBundle {
     }
 }
 
+/// The program and version that writes bundles.
+pub(super) const WRITTEN_BY: &str = concat!("pel ", env!("CARGO_PKG_VERSION"));
+
+/// Adds the files that depend on the concepts and not on vectors.
+pub(super) fn insert_concepts(
+    parts: &mut Parts,
+    kb: &KnowledgeBase,
+    licence_text: Option<String>,
+    redirects: &[Redirect],
+) -> Result<()> {
+    let mut insert = |name: &str, bytes: Vec<u8>| parts.0.insert(name.into(), bytes.into());
+    insert(names::CONCEPTS, ConceptTable::build(kb)?);
+    insert(names::DICTIONARY, Dictionary::build(kb.iter())?);
+    if let Some(text) = licence_text {
+        insert(names::LICENCES, text.into_bytes());
+    }
+    if !redirects.is_empty() {
+        insert(names::REDIRECTS, redirects::to_bytes(redirects));
+    }
+    Ok(())
+}
+
 /// Quantises weights to int8. Int8 weights stay as they are.
-fn quantise(config: &[u8], weights: &Bytes) -> Result<Bytes> {
+pub(super) fn quantise(config: &[u8], weights: &Bytes) -> Result<Bytes> {
     if cpu::is_quantised(weights)? {
         return Ok(weights.clone());
     }

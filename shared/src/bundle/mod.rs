@@ -5,6 +5,7 @@
 mod builder;
 mod manifest;
 mod queries;
+mod update;
 
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use manifest::{
@@ -12,11 +13,14 @@ pub use manifest::{
     FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest,
 };
 pub use queries::Queries;
+pub use update::{BundleUpdate, ConceptOrigin, UpdatedBundle, UpdatedRows};
 
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Context, Error, Result};
 use crate::index::{Index, TokenStore};
+use crate::kb::redirects::{Redirect, Redirects, no_successor};
 use crate::kb::table::ConceptTable;
+use crate::kb::{ConceptId, KnowledgeBase};
 use crate::kernels;
 use crate::model::config::BertConfig;
 use crate::model::encode::Encoder;
@@ -58,6 +62,9 @@ pub mod names {
     pub const DICTIONARY: &str = "dictionary.bin";
     /// The full text of the licences, if the knowledge base has it.
     pub const LICENCES: &str = "LICENSES.md";
+
+    /// The retired identifiers and their successors, if there are any.
+    pub const REDIRECTS: &str = "redirects.tsv";
 
     /// Whether a name is that of a file in the bundle's folder: ASCII letters, digits, `_`, `-` and
     /// `.`, without a leading `.`.
@@ -185,6 +192,8 @@ pub struct Bundle {
     pub concepts: ConceptTable,
     /// The dictionary of names.
     pub dictionary: Dictionary,
+    /// The retired identifiers, if the bundle has any.
+    pub redirects: Option<Redirects>,
     parts: Parts,
 }
 
@@ -201,6 +210,42 @@ pub enum Compared {
 
 /// The bytes above which a file is large.
 pub const LARGE_FILE: u64 = 64 << 20;
+
+/// What an identifier stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// A concept.
+    Concept(ConceptId),
+    /// A retired identifier with a successor.
+    Redirected {
+        /// The successor.
+        concept: ConceptId,
+        /// The redirect to it.
+        redirect: Redirect,
+    },
+    /// A retired identifier without a successor.
+    Retired(Redirect),
+    /// An unknown identifier.
+    Unknown,
+}
+
+impl Resolved {
+    /// The concept, or the successor of a retired identifier.
+    pub fn concept(&self) -> Option<ConceptId> {
+        match self {
+            Self::Concept(concept) | Self::Redirected { concept, .. } => Some(*concept),
+            Self::Retired(_) | Self::Unknown => None,
+        }
+    }
+
+    /// The redirect of a retired identifier.
+    pub fn redirect(&self) -> Option<&Redirect> {
+        match self {
+            Self::Redirected { redirect, .. } | Self::Retired(redirect) => Some(redirect),
+            Self::Concept(_) | Self::Unknown => None,
+        }
+    }
+}
 
 /// The earlier mentions that are searched for one that overlaps a position.
 const BESIDE: usize = 32;
@@ -296,6 +341,13 @@ impl Bundle {
                 "the concept table has {found} concepts, the manifest says {expected}"
             )));
         }
+        let redirects = match manifest.files.contains_key(names::REDIRECTS) {
+            true => Some(
+                Redirects::from_bytes(read(names::REDIRECTS)?.clone())
+                    .context(|| names::REDIRECTS.to_owned())?,
+            ),
+            false => None,
+        };
         view_fits(&manifest, &parts)?;
         let Manifest {
             view, encoder, nil, ..
@@ -332,8 +384,43 @@ impl Bundle {
             token_vectors,
             concepts,
             dictionary,
+            redirects,
             parts,
         })
+    }
+
+    /// What an identifier stands for, after retired identifiers were followed to their successors.
+    ///
+    /// # Errors
+    /// As [`ConceptTable::find`]; if a redirect is damaged, or its successor is no concept.
+    pub fn resolve(&self, id: &str) -> Result<Resolved> {
+        if let Some(concept) = self.concepts.find(id)? {
+            return Ok(Resolved::Concept(concept));
+        }
+        let redirect = match &self.redirects {
+            None => None,
+            Some(redirects) => redirects.find(id).context(|| names::REDIRECTS.to_owned())?,
+        };
+        let Some(redirect) = redirect else {
+            return Ok(Resolved::Unknown);
+        };
+        let Some(successor) = &redirect.replaced_by else {
+            return Ok(Resolved::Retired(redirect));
+        };
+        match self.concepts.find(successor)? {
+            Some(concept) => Ok(Resolved::Redirected { concept, redirect }),
+            None => Err(no_successor(id, successor).context(names::REDIRECTS)),
+        }
+    }
+
+    /// All concepts, with the redirects.
+    ///
+    /// # Errors
+    /// If a record is damaged.
+    pub fn knowledge_base(&self) -> Result<KnowledgeBase> {
+        let mut kb = self.concepts.to_knowledge_base()?;
+        kb.set_redirects(self.redirects.clone());
+        Ok(kb)
     }
 
     /// The scorer that the bundle was built for: Sum-of-Max if it has token vectors.

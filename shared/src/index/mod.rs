@@ -136,6 +136,37 @@ impl IndexInfo {
     }
 }
 
+/// The source of a row of an updated index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowSource {
+    /// A row of the earlier index.
+    Old(usize),
+    /// A new row.
+    New(usize),
+}
+
+/// How an update treats the HNSW graph of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GraphUpdate {
+    /// Links of removed and new rows are repaired. A graph of which more than a tenth changes is
+    /// built anew.
+    Repair,
+    /// It is built anew, with the links that [`Index::build`] gives.
+    Rebuild,
+}
+
+/// An index that was updated.
+#[derive(Clone, Debug)]
+pub struct UpdatedIndex {
+    /// Its description.
+    pub info: IndexInfo,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// How its graph came about; `None` without one.
+    pub graph: Option<GraphUpdate>,
+}
+
 /// The vectors of concepts.
 pub struct Index {
     info: IndexInfo,
@@ -188,28 +219,9 @@ impl Index {
     fn build_by_concept(vectors: &[f32], rows: &[ConceptId], info: &IndexInfo) -> Result<Vec<u8>> {
         let dim = info.dim;
         let bodies = vectors::sections(vectors.chunks_exact(dim), info.precision);
-        let concepts: Vec<u32> = rows.iter().map(|concept| concept.0).collect();
-        let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
-        sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
-        let graph = match info.hnsw {
-            None => Vec::new(),
-            Some(options) => {
-                let plain = container::write(FORMAT, info, &sections)?;
-                let vectors = read_vectors(
-                    &Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?,
-                    info,
-                )?;
-                hnsw::sections(&vectors, dim, rows.len(), options)?
-            }
-        };
-        sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));
-        let shared = graph.len() > hnsw::SECTIONS.len();
-        let format = match (info.mixed > 0.0, shared) {
-            (true, _) => FORMAT_CELLS,
-            (false, true) => FORMAT_SHARED,
-            (false, false) => FORMAT,
-        };
-        container::write(format, info, &sections)
+        assembled(&bodies, rows, info, |vectors, options| {
+            hnsw::sections(vectors, dim, rows.len(), options)
+        })
     }
 
     fn build_by_cell(
@@ -236,6 +248,67 @@ impl Index {
                 .zip(cells.iter().map(Vec::as_slice)),
         );
         container::write(FORMAT_CELLS, info, &sections)
+    }
+
+    /// An index with rows of this one, bit for bit, and new rows. Equal rows in equal order give
+    /// the bytes of [`Index::build`], unless there is a graph that is repaired.
+    ///
+    /// # Shapes
+    /// new `[new rows, dim]`, sources `[rows]`, concepts `[rows]`: the concept of each row,
+    /// ascending
+    ///
+    /// # Errors
+    /// As [`Index::build`]; if a source is no row.
+    pub fn updated(
+        &self,
+        new: &[f32],
+        sources: &[RowSource],
+        concepts: &[ConceptId],
+        graph: GraphUpdate,
+    ) -> Result<UpdatedIndex> {
+        let dim = self.info.dim;
+        if self.info.cells.is_some() {
+            return Err(Error::input(
+                "expected an index without cells to update, found one with them",
+            ));
+        }
+        check_finite("the vectors of an index", new)?;
+        let is_row = |source: &RowSource| match *source {
+            RowSource::Old(row) => row < self.info.rows,
+            RowSource::New(row) => row < new.len() / dim,
+        };
+        if sources.len() != concepts.len()
+            || !new.len().is_multiple_of(dim)
+            || !sources.iter().all(is_row)
+            || !concepts.is_sorted()
+        {
+            return Err(Error::artifact(
+                "the index: expected a row and a concept for each row, concepts ascending",
+            ));
+        }
+        let info = IndexInfo {
+            rows: sources.len(),
+            ..self.info.clone()
+        };
+        let bodies = self.vectors.gathered(new, sources, dim, info.precision);
+        let mut done = None;
+        let bytes = assembled(&bodies, concepts, &info, |vectors, options| {
+            if let (GraphUpdate::Repair, Some(old)) = (graph, &self.graph) {
+                let rows = self.info.rows;
+                let repaired = hnsw::updated_sections(old, rows, vectors, dim, sources, options)?;
+                if let Some(sections) = repaired {
+                    done = Some(GraphUpdate::Repair);
+                    return Ok(sections);
+                }
+            }
+            done = Some(GraphUpdate::Rebuild);
+            hnsw::sections(vectors, dim, sources.len(), options)
+        })?;
+        Ok(UpdatedIndex {
+            info,
+            bytes: bytes.into(),
+            graph: done,
+        })
     }
 
     /// Reads an index. Its vectors stay in `bytes`.
@@ -339,7 +412,7 @@ impl Index {
     }
 
     /// The rows of a concept.
-    fn rows_of(&self, concept: ConceptId) -> Range<usize> {
+    pub fn rows_of(&self, concept: ConceptId) -> Range<usize> {
         let bound = |after: bool| {
             let (mut low, mut high) = (0, self.info.rows);
             while low < high {
@@ -540,6 +613,40 @@ impl Index {
 enum IndexQuery {
     Rows(Query),
     Cells(CellQuery),
+}
+
+/// The names and bodies of sections.
+pub(crate) type Sections = Vec<(&'static str, Vec<u8>)>;
+
+/// The bytes of an index with the sections of its vectors. `graph` gives those of a graph.
+fn assembled(
+    bodies: &[(&'static str, Vec<u8>)],
+    rows: &[ConceptId],
+    info: &IndexInfo,
+    graph: impl FnOnce(&Vectors, HnswOptions) -> Result<Sections>,
+) -> Result<Vec<u8>> {
+    let concepts: Vec<u32> = rows.iter().map(|concept| concept.0).collect();
+    let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
+    sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
+    let graph = match info.hnsw {
+        None => Vec::new(),
+        Some(options) => {
+            let plain = container::write(FORMAT, info, &sections)?;
+            let vectors = read_vectors(
+                &Container::read(FORMAT, &Bytes::from(plain), Check::Trusted)?,
+                info,
+            )?;
+            graph(&vectors, options)?
+        }
+    };
+    sections.extend(graph.iter().map(|(name, body)| (*name, body.as_slice())));
+    let shared = graph.len() > hnsw::SECTIONS.len();
+    let format = match (info.mixed > 0.0, shared) {
+        (true, _) => FORMAT_CELLS,
+        (false, true) => FORMAT_SHARED,
+        (false, false) => FORMAT,
+    };
+    container::write(format, info, &sections)
 }
 
 /// The format of the bytes of an index; the newest one if this build does not read theirs.

@@ -677,3 +677,166 @@ fn index_of_an_unknown_version_is_refused() {
         "{said:?}"
     );
 }
+
+/// A version of an index and the next one: some rows are dropped, some are new, and the order of
+/// concepts differs.
+struct Versions {
+    dim: usize,
+    old: Vec<f32>,
+    new: Vec<f32>,
+    sources: Vec<RowSource>,
+}
+
+impl Versions {
+    /// Of `rows` rows of which each fourth equals the one before, `changed` are dropped and as many
+    /// are new.
+    fn new(rows: usize, dim: usize, changed: usize) -> Self {
+        let mut old = random(rows * dim, 21);
+        for row in (3..rows).step_by(4) {
+            old.copy_within((row - 1) * dim..row * dim, row * dim);
+        }
+        let every = rows / changed;
+        let kept = (0..rows).filter(|row| row % every != 1);
+        let mut sources: Vec<RowSource> = kept.map(RowSource::Old).collect();
+        for at in 0..changed {
+            sources.insert(at * every, RowSource::New(at));
+        }
+        sources.rotate_left(rows / 3);
+        Self {
+            dim,
+            old,
+            new: random(changed * dim, 22),
+            sources,
+        }
+    }
+
+    /// The vectors of the next version.
+    fn next(&self) -> Vec<f32> {
+        let row = |all: &[f32], row: usize| all[row * self.dim..(row + 1) * self.dim].to_vec();
+        let vector = |source: &RowSource| match *source {
+            RowSource::Old(at) => row(&self.old, at),
+            RowSource::New(at) => row(&self.new, at),
+        };
+        self.sources.iter().flat_map(vector).collect()
+    }
+
+    fn concepts(rows: usize) -> Vec<ConceptId> {
+        (0..rows as u32).map(|row| ConceptId(row / 2)).collect()
+    }
+
+    /// The index of the old version.
+    fn old_index(&self, precision: Precision, hnsw: Option<HnswOptions>) -> Index {
+        let rows = self.old.len() / self.dim;
+        let concepts: Vec<u32> = Self::concepts(rows).iter().map(|id| id.0).collect();
+        let info = info(rows, self.dim, precision, Similarity::Dot, hnsw);
+        index(&self.old, &concepts, &info)
+    }
+
+    fn updated(&self, old: &Index, graph: GraphUpdate) -> UpdatedIndex {
+        let concepts = Self::concepts(self.sources.len());
+        old.updated(&self.new, &self.sources, &concepts, graph)
+            .expect("sizes agree")
+    }
+
+    /// The bytes of an index that is built anew.
+    fn rebuilt(&self, old: &Index) -> Vec<u8> {
+        let info = IndexInfo {
+            rows: self.sources.len(),
+            ..old.info().clone()
+        };
+        let concepts = Self::concepts(self.sources.len());
+        Index::build(&self.next(), &concepts, &info).expect("sizes agree")
+    }
+}
+
+#[test]
+fn updated_index_has_the_bytes_of_a_rebuilt_one() {
+    // With 5 values, codes of 4 bits do not end at a byte with each row.
+    let versions = Versions::new(400, 5, 20);
+    for precision in [Precision::F32, Precision::Int8, Precision::Int4] {
+        for hnsw in [None, Some(HnswOptions::default())] {
+            let old = versions.old_index(precision, hnsw);
+            let updated = versions.updated(&old, GraphUpdate::Rebuild);
+            assert!(updated.bytes == versions.rebuilt(&old), "{precision:?}");
+            assert_eq!(updated.info.rows, 400);
+            assert_eq!(updated.graph, hnsw.map(|_| GraphUpdate::Rebuild));
+        }
+    }
+}
+
+#[test]
+fn repaired_graph_finds_as_much_as_a_rebuilt_one() {
+    let options = HnswOptions {
+        ef_search: 100,
+        ..HnswOptions::default()
+    };
+    for (precision, changed) in [(Precision::F32, 20), (Precision::Int8, 120)] {
+        let versions = Versions::new(4000, 16, changed);
+        let old = versions.old_index(precision, Some(options));
+        let updated = versions.updated(&old, GraphUpdate::Repair);
+        assert_eq!(updated.graph, Some(GraphUpdate::Repair));
+        let repaired = Index::from_bytes(&updated.bytes, Check::Checksums).expect("whole");
+        let rebuilt =
+            Index::from_bytes(&versions.rebuilt(&old).into(), Check::Checksums).expect("whole");
+        assert_eq!(repaired.info(), rebuilt.info());
+        // Half of the queries are near new rows.
+        let mut queries = random(100 * 16, 23);
+        queries.extend_from_slice(&versions.new[..20 * 16]);
+        let exact = rebuilt.search_exact(&queries, 10);
+        assert_eq!(repaired.search_exact(&queries, 10), exact);
+        let recall = |index: &Index| {
+            let found = index.search(&queries, 10);
+            let hits = |(found, exact): (&Vec<Candidate>, &Vec<Candidate>)| {
+                exact.iter().filter(|one| found.contains(one)).count()
+            };
+            let all: usize = found.iter().zip(&exact).map(hits).sum();
+            all as f64 / (10 * exact.len()) as f64
+        };
+        let (own, other) = (recall(&repaired), recall(&rebuilt));
+        assert!(
+            own > 0.97 && own > other - 0.01,
+            "{precision:?}: {own} {other}"
+        );
+        // Each row finds its own concept.
+        let next = versions.next();
+        let lost = repaired
+            .search(&next, 3)
+            .iter()
+            .zip(repaired.search_exact(&next, 3))
+            .filter(|(found, exact)| found.first() != exact.first())
+            .count();
+        assert!(lost <= 4, "{lost} of 4000 rows");
+    }
+}
+
+#[test]
+fn graph_of_which_much_changes_is_built_anew() {
+    let versions = Versions::new(200, 8, 40);
+    let old = versions.old_index(Precision::F32, Some(HnswOptions::default()));
+    let updated = versions.updated(&old, GraphUpdate::Repair);
+    assert_eq!(updated.graph, Some(GraphUpdate::Rebuild));
+    assert!(updated.bytes == versions.rebuilt(&old));
+}
+
+#[test]
+fn update_refuses_sources_and_concepts_that_do_not_fit() {
+    let versions = Versions::new(40, 4, 2);
+    let old = versions.old_index(Precision::F32, None);
+    let concepts = Versions::concepts(40);
+    let updated = |new: &[f32], sources: &[RowSource], concepts: &[ConceptId]| {
+        old.updated(new, sources, concepts, GraphUpdate::Repair)
+            .is_ok()
+    };
+    let new = &versions.new;
+    assert!(updated(new, &versions.sources, &concepts));
+    assert!(!updated(new, &versions.sources[1..], &concepts));
+    assert!(!updated(&new[..4], &versions.sources, &concepts));
+    assert!(!updated(&new[..7], &versions.sources, &concepts));
+    assert!(!updated(&[f32::NAN; 8], &versions.sources, &concepts));
+    let mut wrong = versions.sources.clone();
+    wrong[3] = RowSource::Old(40);
+    assert!(!updated(new, &wrong, &concepts));
+    let mut unsorted = concepts.clone();
+    unsorted.swap(0, 39);
+    assert!(!updated(new, &versions.sources, &unsorted));
+}

@@ -237,6 +237,18 @@ impl TokenStore {
         }
     }
 
+    /// The token vectors of a row, as they are stored.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, row: usize) -> TokenCodes {
+        let [first, end] = [row, row + 1].map(|at| self.starts.get()[at] as usize);
+        TokenCodes {
+            codes: self.codes.get()[first * self.info.dim..end * self.info.dim].to_vec(),
+            scales: self.scales.get()[first..end].to_vec(),
+        }
+    }
+
     /// Sets the weight of the template as [`Index::set_mix`] does.
     pub fn set_mix(&mut self, mix: f32) {
         self.mix = mix;

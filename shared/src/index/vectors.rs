@@ -1,6 +1,7 @@
 //! The vectors of an index, as floats or as int8 codes with one scale per vector, read in place.
 
 use super::codes::{pack, quantise, quantise_to_half};
+use super::{Precision, RowSource};
 use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch, Supported};
 use crate::numbers::Numbers;
 use std::ops::Range;
@@ -123,6 +124,58 @@ impl Vectors {
                 .iter()
                 .map(|code| f32::from(*code) * scales.get()[row])
                 .collect(),
+        }
+    }
+
+    /// The sections of a file with rows of these vectors, bit for bit, and new rows: names and
+    /// bodies.
+    ///
+    /// # Shapes
+    /// new `[new rows, dim]`, sources `[rows]`
+    ///
+    /// # Panics
+    /// If a source is no row.
+    pub fn gathered(
+        &self,
+        new: &[f32],
+        sources: &[RowSource],
+        dim: usize,
+        precision: Precision,
+    ) -> Vec<(&'static str, Vec<u8>)> {
+        match self {
+            Self::F32 { values } => {
+                let mut all = Vec::with_capacity(sources.len() * dim);
+                for source in sources {
+                    all.extend_from_slice(match *source {
+                        RowSource::Old(row) => at(values.get(), row, dim),
+                        RowSource::New(row) => at(new, row, dim),
+                    });
+                }
+                vec![("values", bytemuck::cast_slice(&all).to_vec())]
+            }
+            Self::Int8 { codes, scales } => {
+                let (mut all, mut own) = (
+                    Vec::with_capacity(sources.len() * dim),
+                    Vec::with_capacity(sources.len()),
+                );
+                for source in sources {
+                    own.push(match *source {
+                        RowSource::Old(row) => {
+                            all.extend_from_slice(at(codes.get(), row, dim));
+                            scales.get()[row]
+                        }
+                        RowSource::New(row) if precision == Precision::Int4 => {
+                            quantise_to_half(at(new, row, dim), &mut all)
+                        }
+                        RowSource::New(row) => quantise(at(new, row, dim), &mut all),
+                    });
+                }
+                let scales = ("scales", bytemuck::cast_slice(&own).to_vec());
+                match precision {
+                    Precision::Int4 => vec![("halves", pack(&all)), scales],
+                    _ => vec![("codes", bytemuck::cast_slice(&all).to_vec()), scales],
+                }
+            }
         }
     }
 
@@ -370,17 +423,17 @@ impl<'a> PairwiseSimilarity<'a> {
 /// vectors: `[dim]` each
 pub fn sections<V: AsRef<[f32]>>(
     vectors: impl Iterator<Item = V>,
-    precision: super::Precision,
+    precision: Precision,
 ) -> Vec<(&'static str, Vec<u8>)> {
     let mut codes = Vec::new();
     match precision {
-        super::Precision::F32 => {
+        Precision::F32 => {
             let mut bytes = Vec::new();
             vectors
                 .for_each(|vector| bytes.extend_from_slice(bytemuck::cast_slice(vector.as_ref())));
             vec![("values", bytes)]
         }
-        super::Precision::Int8 => {
+        Precision::Int8 => {
             let scales: Vec<f32> = vectors
                 .map(|vector| quantise(vector.as_ref(), &mut codes))
                 .collect();
@@ -389,7 +442,7 @@ pub fn sections<V: AsRef<[f32]>>(
                 ("scales", bytemuck::cast_slice(&scales).to_vec()),
             ]
         }
-        super::Precision::Int4 => {
+        Precision::Int4 => {
             let scales: Vec<f32> = vectors
                 .map(|vector| quantise_to_half(vector.as_ref(), &mut codes))
                 .collect();

@@ -1,10 +1,15 @@
 //! The knowledge base: an ordered list of concepts with unique identifiers.
 
+pub mod changes;
 pub mod import;
+pub mod redirects;
 pub mod table;
 
 use crate::error::{Error, Result};
+use changes::ById;
+use redirects::Redirects;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// The position of a concept in its knowledge base. Tied scores are ordered by it, lower first.
@@ -61,6 +66,7 @@ impl Concept {
 pub struct KnowledgeBase {
     concepts: Vec<Concept>,
     by_id: HashMap<String, ConceptId>,
+    redirects: Option<Redirects>,
 }
 
 impl KnowledgeBase {
@@ -122,9 +128,45 @@ impl KnowledgeBase {
         self.concepts.get(id.index())
     }
 
+    /// The concepts in the order of their identifiers.
+    pub fn by_id(&self) -> ById<'_> {
+        let mut order: Vec<(ConceptId, &Concept)> = self.iter().collect();
+        order.sort_unstable_by(|(_, a), (_, b)| a.id.cmp(&b.id));
+        let borrowed = |(at, concept)| Ok((at, Cow::Borrowed(concept)));
+        Box::new(order.into_iter().map(borrowed))
+    }
+
     /// The position of an identifier.
     pub fn find(&self, id: &str) -> Option<ConceptId> {
         self.by_id.get(id).copied()
+    }
+
+    /// Sets the retired identifiers that [`KnowledgeBase::successor`] follows.
+    pub fn set_redirects(&mut self, redirects: Option<Redirects>) {
+        self.redirects = redirects;
+    }
+
+    /// The retired identifiers, if there are any.
+    pub fn redirects(&self) -> Option<&Redirects> {
+        self.redirects.as_ref()
+    }
+
+    /// The position of the successor of a retired identifier. `None` for any other identifier.
+    ///
+    /// # Errors
+    /// If a redirect that is read is damaged, or its successor is no concept.
+    pub fn successor(&self, id: &str) -> Result<Option<ConceptId>> {
+        let redirect = match &self.redirects {
+            None => None,
+            Some(redirects) => redirects.find(id)?,
+        };
+        let Some(successor) = redirect.and_then(|redirect| redirect.replaced_by) else {
+            return Ok(None);
+        };
+        match self.find(&successor) {
+            Some(at) => Ok(Some(at)),
+            None => Err(redirects::no_successor(id, &successor)),
+        }
     }
 }
 

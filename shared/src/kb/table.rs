@@ -3,9 +3,11 @@
 use crate::container;
 use crate::container::{Check, Container, Format};
 use crate::error::{Error, Result};
+use crate::kb::changes::ById;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
 use crate::numbers::Numbers;
 use bytes::Bytes;
+use std::borrow::Cow;
 
 const FORMAT: Format = Format {
     magic: b"PELCNCPT",
@@ -141,6 +143,28 @@ impl ConceptTable {
             }
         }
         Ok(None)
+    }
+
+    /// The concepts in the order of their identifiers, decoded one by one. It stops after an error:
+    /// a damaged record, or another order.
+    pub fn by_id(&self) -> ById<'_> {
+        let (mut before, mut failed) = (None::<String>, false);
+        let mut positions = self.by_id.get().iter();
+        Box::new(std::iter::from_fn(move || {
+            let at = ConceptId(*positions.next().filter(|_| !failed)?);
+            let concept = self.get(at).and_then(|concept| {
+                if before.as_ref().is_some_and(|before| *before >= concept.id) {
+                    return Err(Error::artifact(format!(
+                        "the concept table: expected `by_id` in the order of identifiers, found {} out of order",
+                        concept.id
+                    )));
+                }
+                before = Some(concept.id.clone());
+                Ok((at, Cow::Owned(concept)))
+            });
+            failed = concept.is_err();
+            Some(concept)
+        }))
     }
 
     /// Decodes all concepts.

@@ -3,8 +3,12 @@
 //!
 //! They are few: each change builds their index and dictionary again, from vectors that are
 //! computed once.
+//!
+//! Concepts can be added as a list with a name, such as that of their file. A later list of the
+//! same name replaces it, and only texts without a vector are encoded.
 
 use super::Linker;
+use crate::bundle::Resolved;
 use crate::error::{Error, Result};
 use crate::index::{
     Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, best_per_concept,
@@ -18,10 +22,16 @@ use crate::text::detect::{DetectOptions, Detected, Dictionary, Origin};
 use crate::tokens::Encoded;
 use crate::tokens::View;
 use bytes::Bytes;
+use serde::Serialize;
+use std::collections::HashMap;
 
 /// The reason for skipping a concept whose identifier belongs to a concept of the bundle or to an
 /// added one.
 pub const TAKEN: &str = "the id is taken by another concept";
+/// The reason for skipping a concept whose identifier is retired in the bundle, with a successor.
+pub const REDIRECTED: &str = "the id is retired, and its successor is a concept of the bundle";
+/// The note on a concept whose identifier is retired in the bundle, without a successor.
+pub const RETIRED: &str = "the id is retired in the bundle (added)";
 /// The reason for skipping a concept without identifier or name.
 pub const INCOMPLETE: &str = "a concept without id or name";
 /// The reason for skipping a concept whose names are all empty after normalisation.
@@ -31,7 +41,7 @@ pub const UNREADABLE: &str = "nothing can be read in its names";
 pub struct AddedConcepts {
     first: usize,
     kb: KnowledgeBase,
-    vectors: Vec<ConceptVectors>,
+    entries: Vec<Entry>,
     /// `None` without a concept.
     search: Option<AddedSearch>,
 }
@@ -41,16 +51,52 @@ pub struct AddedConcepts {
 pub struct TokenizedConcepts {
     /// The concepts.
     pub concepts: Vec<Concept>,
-    /// The token sequences of all concepts, one concept after the other. They are encoded as
-    /// entities.
+    /// The token sequences without a vector, each once. They are encoded as entities.
     pub rows: Vec<Encoded>,
-    /// The number of sequences of each concept.
-    counts: Vec<usize>,
+    /// The rows of each concept.
+    of_concepts: Vec<Vec<Row>>,
+    /// The list that the concepts replace or form.
+    list: Option<String>,
 }
 
-/// The vectors of a concept.
+/// A row of a concept that can be added.
+struct Row {
+    sequence: Encoded,
+    vectors: RowVectors,
+}
+
+/// The vectors of a row that can be added.
+enum RowVectors {
+    /// Those of an added concept.
+    Known(Vec<f32>, Option<TokenCodes>),
+    /// Those of a sequence that is encoded.
+    New(usize),
+}
+
+/// What an addition has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AddedChanges {
+    /// New concepts.
+    pub added: usize,
+    /// Concepts of the earlier list that the new one lacks.
+    pub removed: usize,
+    /// Concepts of both lists that differ.
+    pub changed: usize,
+    /// Of these, concepts with another preferred name.
+    pub renamed: usize,
+    /// Concepts of both lists that do not differ.
+    pub unchanged: usize,
+    /// Texts that were encoded.
+    pub texts_encoded: usize,
+    /// Rows of concepts whose vectors were known.
+    pub rows_reused: usize,
+}
+
+/// The rows of an added concept.
 #[derive(Clone)]
-struct ConceptVectors {
+struct Entry {
+    list: Option<String>,
+    sequences: Vec<Encoded>,
     /// `[rows, dim]`
     pooled: Vec<f32>,
     /// The token vectors of each row. Empty unless Sum-of-Max compares them.
@@ -71,7 +117,7 @@ impl AddedConcepts {
         Self {
             first,
             kb: KnowledgeBase::new(),
-            vectors: Vec::new(),
+            entries: Vec::new(),
             search: None,
         }
     }
@@ -79,6 +125,26 @@ impl AddedConcepts {
     /// The concepts, in the order in which they were added.
     pub fn concepts(&self) -> impl ExactSizeIterator<Item = &Concept> {
         self.kb.iter().map(|(_, concept)| concept)
+    }
+
+    /// The concepts by list, in the order in which they were added; `None` for concepts without a
+    /// list. Adding these groups one after the other gives the same concepts again.
+    pub fn lists(&self) -> Vec<(Option<&str>, Vec<&Concept>)> {
+        let mut lists: Vec<(Option<&str>, Vec<&Concept>)> = Vec::new();
+        for (concept, entry) in self.concepts().zip(&self.entries) {
+            let list = entry.list.as_deref();
+            match lists.last_mut() {
+                Some((last, concepts)) if *last == list => concepts.push(concept),
+                _ => lists.push((list, vec![concept])),
+            }
+        }
+        lists
+    }
+
+    /// The list of an added concept; `None` if it belongs to none.
+    fn list_of(&self, id: ConceptId) -> Option<&str> {
+        let entry = self.entries.get(id.index().checked_sub(self.first)?)?;
+        entry.list.as_deref()
     }
 
     /// Whether a position is that of an added concept.
@@ -248,7 +314,32 @@ impl Linker {
         concepts: Vec<Concept>,
         report: &mut Report,
     ) -> Result<TokenizedConcepts> {
-        let (mut kept, mut rows, mut counts) = (KnowledgeBase::new(), Vec::new(), Vec::new());
+        self.tokenize_for(None, concepts, report)
+    }
+
+    /// As [`Linker::tokenize_concepts`], for a list with a name. It will replace the list that was
+    /// added under this name before.
+    ///
+    /// # Errors
+    /// As [`Linker::tokenize_concepts`].
+    pub fn tokenize_list(
+        &self,
+        list: &str,
+        concepts: Vec<Concept>,
+        report: &mut Report,
+    ) -> Result<TokenizedConcepts> {
+        self.tokenize_for(Some(list), concepts, report)
+    }
+
+    fn tokenize_for(
+        &self,
+        list: Option<&str>,
+        concepts: Vec<Concept>,
+        report: &mut Report,
+    ) -> Result<TokenizedConcepts> {
+        let (mut kept, mut of_concepts) = (KnowledgeBase::new(), Vec::new());
+        let known = self.known_rows();
+        let (mut rows, mut numbers) = (Vec::new(), HashMap::new());
         let view = &self.bundle.manifest.view;
         for concept in concepts {
             let place = || format!("{} ({})", concept.id, concept.name);
@@ -256,17 +347,41 @@ impl Linker {
                 report.skip(INCOMPLETE, place);
                 continue;
             };
-            if self.find(&concept.id)?.is_some() || kept.find(&concept.id).is_some() {
-                report.skip(TAKEN, place);
+            let resolved = self.resolve(&concept.id)?;
+            let is_replaced = |at: ConceptId| list.is_some() && self.added.list_of(at) == list;
+            let refused = match &resolved {
+                _ if kept.find(&concept.id).is_some() => Some(TAKEN),
+                Resolved::Concept(at) if !is_replaced(*at) => Some(TAKEN),
+                Resolved::Redirected { .. } => Some(REDIRECTED),
+                Resolved::Concept(_) | Resolved::Retired(_) | Resolved::Unknown => None,
+            };
+            if let Some(reason) = refused {
+                report.skip(reason, place);
                 continue;
             }
-            let own = view.rows(&self.bundle.tokens, &concept)?;
-            if own.is_empty() {
+            let sequences = view.rows(&self.bundle.tokens, &concept)?;
+            if sequences.is_empty() {
                 report.skip(UNREADABLE, place);
                 continue;
             }
-            counts.push(own.len());
-            rows.extend(own);
+            if let Resolved::Retired(_) = resolved {
+                report.note(RETIRED, place);
+            }
+            let row = |sequence: Encoded| {
+                let vectors = match known.get(&sequence) {
+                    Some((entry, at)) => self.known_vectors(entry, *at),
+                    None => {
+                        let next = rows.len();
+                        let number = *numbers.entry(sequence.clone()).or_insert(next);
+                        if number == next {
+                            rows.push(sequence.clone());
+                        }
+                        RowVectors::New(number)
+                    }
+                };
+                Row { sequence, vectors }
+            };
+            of_concepts.push(sequences.into_iter().map(row).collect());
             kept.push(concept)?;
         }
         if kept.is_empty() {
@@ -282,11 +397,32 @@ impl Linker {
         Ok(TokenizedConcepts {
             concepts,
             rows,
-            counts,
+            of_concepts,
+            list: list.map(str::to_owned),
         })
     }
 
-    /// Adds concepts with the vectors of their rows; all of them, or none.
+    /// The rows of added concepts by their tokens.
+    fn known_rows(&self) -> HashMap<&Encoded, (&Entry, usize)> {
+        let mut known = HashMap::new();
+        for entry in &self.added.entries {
+            for (at, sequence) in entry.sequences.iter().enumerate() {
+                known.entry(sequence).or_insert((entry, at));
+            }
+        }
+        known
+    }
+
+    fn known_vectors(&self, entry: &Entry, at: usize) -> RowVectors {
+        let dim = self.bundle.index.info().dim;
+        RowVectors::Known(
+            entry.pooled[at * dim..(at + 1) * dim].to_vec(),
+            entry.tokens.get(at).cloned(),
+        )
+    }
+
+    /// Adds concepts with the vectors of their rows; all of them, or none. Those of a list replace
+    /// the list that was added under its name before, as if that had been removed.
     ///
     /// # Shapes
     /// vectors of [`TokenizedConcepts::rows`], encoded as entities for [`Linker::scorer`]
@@ -300,43 +436,84 @@ impl Linker {
         &mut self,
         tokenized: TokenizedConcepts,
         vectors: &Encodings,
-    ) -> Result<()> {
+    ) -> Result<AddedChanges> {
         let TokenizedConcepts {
-            concepts, counts, ..
+            concepts,
+            rows,
+            of_concepts,
+            list,
         } = tokenized;
-        let (dim, rows) = (self.bundle.index.info().dim, counts.iter().sum::<usize>());
+        let dim = self.bundle.index.info().dim;
         assert_eq!(
             vectors.pooled.len(),
-            rows * dim,
+            rows.len() * dim,
             "vectors of {dim} values for all rows"
         );
-        let tokens = vectors.tokens.as_deref().unwrap_or_default();
-        let expected = if self.scorer == Scorer::SumOfMax {
-            rows
-        } else {
-            0
-        };
+        let new_tokens = vectors.tokens.as_deref().unwrap_or_default();
+        let compares_tokens = self.scorer == Scorer::SumOfMax;
         assert_eq!(
-            tokens.len(),
-            expected,
+            new_tokens.len(),
+            if compares_tokens { rows.len() } else { 0 },
             "tokens for all rows where they are compared"
         );
-        let (mut kb, mut all) = (self.added.kb.clone(), self.added.vectors.clone());
-        let mut first = 0;
-        for (concept, count) in concepts.into_iter().zip(&counts) {
-            kb.push(concept)?;
-            let own = first..first + count;
-            first = own.end;
-            let pooled = vectors.pooled[own.start * dim..own.end * dim].to_vec();
-            let tokens = tokens
-                .get(own)
-                .unwrap_or_default()
-                .iter()
-                .map(|row| TokenCodes::new(dim, row))
-                .collect();
-            all.push(ConceptVectors { pooled, tokens });
+        let mut changes = AddedChanges {
+            texts_encoded: rows.len(),
+            ..AddedChanges::default()
+        };
+        let (mut kb, mut entries) = (KnowledgeBase::new(), Vec::new());
+        let mut before: HashMap<&str, &Concept> = HashMap::new();
+        for (concept, entry) in self.added.concepts().zip(&self.added.entries) {
+            if list.is_some() && entry.list == list {
+                before.insert(&concept.id, concept);
+            } else {
+                kb.push(concept.clone())?;
+                entries.push(entry.clone());
+            }
         }
-        self.replace(kb, all)
+        for (concept, rows) in concepts.into_iter().zip(of_concepts) {
+            match before.remove(concept.id.as_str()) {
+                None => changes.added += 1,
+                Some(before) if *before == concept => changes.unchanged += 1,
+                Some(before) => {
+                    changes.changed += 1;
+                    changes.renamed += usize::from(before.name != concept.name);
+                }
+            }
+            let mut entry = Entry {
+                list: list.clone(),
+                sequences: Vec::with_capacity(rows.len()),
+                pooled: Vec::with_capacity(rows.len() * dim),
+                tokens: Vec::new(),
+            };
+            for Row {
+                sequence,
+                vectors: own,
+            } in rows
+            {
+                match own {
+                    RowVectors::Known(pooled, tokens) => {
+                        changes.rows_reused += 1;
+                        entry.pooled.extend(pooled);
+                        entry.tokens.extend(tokens);
+                    }
+                    RowVectors::New(at) => {
+                        entry
+                            .pooled
+                            .extend_from_slice(&vectors.pooled[at * dim..(at + 1) * dim]);
+                        let tokens = new_tokens.get(at);
+                        entry
+                            .tokens
+                            .extend(tokens.map(|tokens| TokenCodes::new(dim, tokens)));
+                    }
+                }
+                entry.sequences.push(sequence);
+            }
+            kb.push(concept)?;
+            entries.push(entry);
+        }
+        changes.removed = before.len();
+        self.replace(kb, entries)?;
+        Ok(changes)
     }
 
     /// Removes the added concepts for which `is_removed` is true. Returns their number.
@@ -344,24 +521,24 @@ impl Linker {
     /// # Errors
     /// If the others cannot be indexed.
     pub fn remove_concepts(&mut self, is_removed: impl Fn(&Concept) -> bool) -> Result<usize> {
-        let (mut kb, mut vectors) = (KnowledgeBase::new(), Vec::new());
-        for ((_, concept), own) in self.added.kb.iter().zip(&self.added.vectors) {
+        let (mut kb, mut entries) = (KnowledgeBase::new(), Vec::new());
+        for (concept, own) in self.added.concepts().zip(&self.added.entries) {
             if !is_removed(concept) {
                 kb.push(concept.clone())?;
-                vectors.push(own.clone());
+                entries.push(own.clone());
             }
         }
         let removed = self.added.kb.len() - kb.len();
-        self.replace(kb, vectors)?;
+        self.replace(kb, entries)?;
         Ok(removed)
     }
 
-    fn replace(&mut self, kb: KnowledgeBase, vectors: Vec<ConceptVectors>) -> Result<()> {
+    fn replace(&mut self, kb: KnowledgeBase, entries: Vec<Entry>) -> Result<()> {
         let first = self.added.first;
         let search = match kb.is_empty() {
             true => None,
             false => {
-                let (index, tokens) = self.index_of(&vectors)?;
+                let (index, tokens) = self.index_of(&entries)?;
                 let dictionary = Dictionary::from_bytes(Dictionary::build(kb.iter())?.into())?;
                 Some(AddedSearch {
                     index,
@@ -373,17 +550,17 @@ impl Linker {
         self.added = AddedConcepts {
             first,
             kb,
-            vectors,
+            entries,
             search,
         };
         Ok(())
     }
 
-    fn index_of(&self, vectors: &[ConceptVectors]) -> Result<(Index, Option<TokenStore>)> {
+    fn index_of(&self, entries: &[Entry]) -> Result<(Index, Option<TokenStore>)> {
         let (info, view) = (self.bundle.index.info(), &self.bundle.manifest.view);
         let (mut concepts, mut all) = (Vec::new(), Vec::new());
         let mut store = TokenStoreBuilder::new(info.dim);
-        for (at, own) in vectors.iter().enumerate() {
+        for (at, own) in entries.iter().enumerate() {
             let id = ConceptId(at as u32);
             concepts.extend(std::iter::repeat_n(id, own.pooled.len() / info.dim));
             all.extend_from_slice(&own.pooled);

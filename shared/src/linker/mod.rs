@@ -14,7 +14,7 @@
 //! its GPU. It calls [`Prepared::split`] with [`Encoder::batches`], then [`Encoder::steps`] and
 //! [`Linker::finish`] for each part, and [`Linker::share_candidates`] at the end.
 
-mod added;
+pub mod added;
 mod candidates;
 mod explain;
 mod prepared;
@@ -23,11 +23,11 @@ mod rerank;
 
 pub use crate::bundle::Queries;
 pub use crate::model::cross_encoder::Pairs;
-pub use added::{AddedConcepts, TokenizedConcepts};
+pub use added::{AddedChanges, AddedConcepts, TokenizedConcepts};
 pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use prepared::{Part, Prepared};
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Resolved};
 use crate::error::{Error, Result};
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
@@ -266,6 +266,17 @@ impl Linker {
         self.added
             .find(id)
             .map_or_else(|| self.bundle.concepts.find(id), |found| Ok(Some(found)))
+    }
+
+    /// What an identifier stands for: an added concept, or as [`Bundle::resolve`].
+    ///
+    /// # Errors
+    /// As [`Bundle::resolve`].
+    pub fn resolve(&self, id: &str) -> Result<Resolved> {
+        self.added.find(id).map_or_else(
+            || self.bundle.resolve(id),
+            |found| Ok(Resolved::Concept(found)),
+        )
     }
 
     /// The encoder.

@@ -18,14 +18,14 @@ pub use artifacts::{
 };
 #[cfg(feature = "native")]
 pub use native::{brat, candidates, compressed, corpus, http, pubtator, settings, spans};
-pub use tables::{concepts, delimited, obo};
+pub use tables::{concepts, delimited, obo, redirects};
 
 /// The body of a target.
 pub type Body = fn(&[u8]);
 
 /// Every target by name, which is also the name of its seed folder and program.
 pub fn targets() -> Vec<(&'static str, Body)> {
-    let shared: [(&str, Body); 12] = [
+    let shared: [(&str, Body); 13] = [
         ("bundle", bundle),
         ("concepts", concepts),
         ("config", config),
@@ -36,6 +36,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("manifest", manifest),
         ("note", note),
         ("obo", obo),
+        ("redirects", redirects),
         ("tokenizer", tokenizer),
         ("weights", weights),
     ];

@@ -1,4 +1,4 @@
-//! Targets: concept tables and ontologies.
+//! Targets: concept tables, ontologies and redirects.
 
 use pel_shared::error::Result;
 use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};
@@ -9,6 +9,7 @@ use pel_shared::kb::import::obo::{Scope, SynonymChoice};
 use pel_shared::kb::import::report::Report;
 use pel_shared::kb::import::rows::Quoting;
 use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
+use pel_shared::kb::redirects::{RedirectList, Redirects, to_bytes};
 use pel_shared::kb::{Concept, KnowledgeBase};
 
 /// Limit of progress calls per reader, far above that of a linear reader.
@@ -205,4 +206,48 @@ pub fn concepts(data: &[u8]) {
             );
         }
     }
+}
+
+/// Redirects: a file that is read line by line, and the part of a bundle. Identifiers that begin
+/// with C are concepts.
+pub fn redirects(data: &[u8]) {
+    let is_concept = |id: &str| Ok(id.starts_with('C'));
+    let mut list = RedirectList::new();
+    let read = from_bytes("redirects.tsv", data, |mut input| {
+        input.for_each_line(|number, line| list.read_line(number, line))
+    });
+    if read.is_ok()
+        && list.check_header().is_ok()
+        && let Ok(resolved) = list.resolved(is_concept)
+    {
+        let part = Redirects::from_bytes(to_bytes(&resolved).into())
+            .unwrap_or_else(|error| panic!("what was written is refused: {error}"));
+        part.check()
+            .unwrap_or_else(|error| panic!("what was written is damaged: {error}"));
+        assert_eq!(part.len(), resolved.len());
+        for redirect in &resolved {
+            let successor = redirect.replaced_by.as_deref();
+            assert!(
+                successor.is_none_or(|id| id.starts_with('C')),
+                "{redirect:?}"
+            );
+            assert!(!redirect.id.starts_with('C'), "{redirect:?}");
+            let found = part.find(&redirect.id).expect("it is whole");
+            assert_eq!(found.as_ref(), Some(redirect));
+        }
+    }
+    let Ok(part) = Redirects::from_bytes(data.to_vec().into()) else {
+        return;
+    };
+    let all: Vec<_> = part.iter().collect();
+    assert_eq!(all.len(), part.len());
+    let whole = part.check().is_ok();
+    for redirect in all.into_iter().flatten() {
+        let found = part.find(&redirect.id);
+        if whole {
+            assert_eq!(found.expect("it is whole").as_ref(), Some(&redirect));
+        }
+    }
+    // An unordered part gives an answer or an error.
+    let _ = part.find("C1");
 }

@@ -130,5 +130,5 @@ macro_rules! replays {
 
 replays! {
     brat bundle candidates compressed concepts config container corpus delimited dictionary http index manifest note obo pubtator
-    settings spans tokenizer weights
+    redirects settings spans tokenizer weights
 }

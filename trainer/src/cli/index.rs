@@ -4,7 +4,7 @@ use super::choices::{
     MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice,
     ViewChoice, WeightsChoice,
 };
-use crate::data::concept_table;
+use crate::data::{concept_table, redirects};
 use crate::indexing::recall::{Floor, K, QUERIES};
 use crate::indexing::source::Source;
 use crate::indexing::{Built, CellChoice, MixedRowsChoice, Recipe, build};
@@ -36,6 +36,10 @@ pub struct IndexArgs {
     /// Of the concept table.
     #[command(flatten)]
     encoding: EncodingArgs,
+    /// Retired identifiers and their successors for the bundle: a table with the columns id,
+    /// replaced_by and reason between tabs, as `pel import` writes it
+    #[arg(long, value_name = "FILE")]
+    redirects: Option<PathBuf>,
     /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle,
     /// which also gives the views and the NIL threshold
     #[arg(long)]
@@ -165,7 +169,7 @@ pub struct IndexArgs {
 /// The cells that a search reads at first.
 const PROBES: usize = 32;
 
-fn share(text: &str) -> std::result::Result<f64, String> {
+pub(super) fn share(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err(format!("expected a share from 0 to 1, found {text:?}")),
@@ -226,6 +230,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     );
     Inputs::new()
         .files([args.kb.as_path(), licences.as_path()])
+        .files(args.redirects.as_deref())
         .artifacts(encoders)
         .check(
             [bundles::writes(&args.out), Output::Folder(&work)]
@@ -240,6 +245,10 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         bundle,
     } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
+    let redirects = match &args.redirects {
+        None => Vec::new(),
+        Some(path) => redirects::resolved(path, &kb_file.kb)?,
+    };
     let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
     let untrained = Reduction {
         pooling: Pooling::Mean,
@@ -303,6 +312,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         },
         kb: kb_file.kb,
         licence_text,
+        redirects,
         files,
         view,
         precision: args.precision.into(),
@@ -339,7 +349,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     report(args, &built, json)
 }
 
-fn stem(path: &Path) -> String {
+pub(super) fn stem(path: &Path) -> String {
     let name = path
         .file_name()
         .unwrap_or_default()
@@ -368,7 +378,7 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
             "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
             "concepts_without_rows": without_rows.len(), "texts_cut": cut.templates_cut + cut.names_cut,
             "templates": cut.templates, "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
-            "token_vectors": manifest.token_vectors,
+            "token_vectors": manifest.token_vectors, "redirects": built.redirects,
         });
         println!("{said}");
         return Ok(());
@@ -411,6 +421,12 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
                 "recall@{K} against exact search over the vectors before quantisation: {before:.4} ({queries} of them as queries)"
             );
         }
+    }
+    if built.redirects > 0 {
+        println!(
+            "{} retired identifiers are redirected or known as retired",
+            built.redirects
+        );
     }
     if !without_rows.is_empty() {
         println!(

@@ -7,10 +7,11 @@ use crate::io::text_tables;
 use burn::tensor::Device;
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
-use pel_shared::bundle::{Bundle, Manifest};
+use pel_shared::bundle::{Bundle, Manifest, Resolved, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::FIRST_PASS;
 use pel_shared::kb::Concept;
+use pel_shared::kb::redirects::Redirect;
 use std::path::PathBuf;
 
 /// Check every file of a bundle and show what it contains
@@ -36,19 +37,44 @@ pub struct InspectArgs {
 pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
     Inputs::new().artifacts([args.bundle.as_path()]).check([])?;
     let bundle = bundles::open(&args.bundle)?;
+    if let Some(redirects) = &bundle.redirects {
+        redirects
+            .check()
+            .context(|| format!("{}: {}", args.bundle.display(), names::REDIRECTS))?;
+    }
     // Refuses what `pel link` would refuse: weights of wrong shape or with non-finite values.
     bundle
         .encoder(&Device::flex())
         .context(|| args.bundle.display().to_string())?;
     let concepts = match (&args.concept, &args.name) {
-        (Some(id), _) => match bundle.concepts.find(id)? {
-            Some(at) => vec![bundle.concepts.get(at)?],
-            None => {
-                return Err(Error::input(format!(
-                    "expected a concept of the bundle, found the id {id}"
-                )));
+        (Some(id), _) => {
+            let resolved = bundle.resolve(id)?;
+            let reason = |redirect: &Redirect| match redirect.reason.as_str() {
+                "" => "no reason is given".to_owned(),
+                reason => reason.to_owned(),
+            };
+            match &resolved {
+                Resolved::Redirected { redirect, .. } => eprintln!(
+                    "{id} is retired ({}); this is its successor",
+                    reason(redirect)
+                ),
+                Resolved::Retired(redirect) => {
+                    return Err(Error::input(format!(
+                        "expected a concept of the bundle, found the id {id}, which is retired without a successor ({})",
+                        reason(redirect)
+                    )));
+                }
+                Resolved::Concept(_) | Resolved::Unknown => {}
             }
-        },
+            match resolved.concept() {
+                Some(at) => vec![bundle.concepts.get(at)?],
+                None => {
+                    return Err(Error::input(format!(
+                        "expected a concept of the bundle, found the id {id}"
+                    )));
+                }
+            }
+        }
         (None, Some(name)) => {
             let found = bundle.dictionary.lookup(name);
             if found.is_empty() {
@@ -147,6 +173,12 @@ fn print_manifest(bundle: &Bundle) {
         "Knowledge base",
         format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names),
     );
+    if let Some(redirects) = &bundle.redirects {
+        row(
+            "Redirects",
+            format!("{} retired identifiers", redirects.len()),
+        );
+    }
     row("Dictionary", format!("{} names", bundle.dictionary.len()));
     let mix = if view.mix > 0.0 {
         format!(", weight {} in the score", view.mix)

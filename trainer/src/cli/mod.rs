@@ -7,6 +7,7 @@ mod choices;
 pub mod compact;
 mod conversion;
 pub mod devices;
+pub mod diff;
 pub mod evaluate;
 pub mod experiment;
 pub mod explain;
@@ -22,6 +23,7 @@ pub mod serve;
 pub mod split;
 pub mod train;
 mod training;
+pub mod update;
 
 /// Parses a finite number.
 fn finite(text: &str) -> Result<f32, String> {

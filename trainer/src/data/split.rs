@@ -202,6 +202,8 @@ pub struct SplitCounts {
     pub held_out: usize,
     /// Mentions with several gold concepts.
     pub several: usize,
+    /// Mentions with a retired gold concept, for which its successor stands.
+    pub redirected: usize,
     /// Hash of the documents and evaluated mentions with concepts, independent of compression.
     pub blake3: String,
     /// What determined seen and zero-shot concepts.
@@ -284,9 +286,18 @@ impl Split {
             let id = placed.mention.id.as_deref();
             // Any of several concepts is correct, so the first one in the knowledge base represents
             // them.
-            let mut known_concepts = placed.mention.ids().filter_map(|id| kb.find(id));
-            let concept = known_concepts.next();
-            let others: Vec<ConceptId> = known_concepts.collect();
+            let (mut known_concepts, mut followed) = (Vec::new(), false);
+            for id in placed.mention.ids() {
+                let found = match kb.find(id) {
+                    Some(found) => Some(found),
+                    None => kb.successor(id)?.inspect(|_| followed = true),
+                };
+                // Several retired identifiers may have the same successor.
+                known_concepts.extend(found.filter(|found| !known_concepts.contains(found)));
+            }
+            counts.redirected += usize::from(followed);
+            let concept = known_concepts.first().copied();
+            let others = known_concepts.split_off(known_concepts.len().min(1));
             let original = id.and_then(held_out);
             if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
                 return Err(Error::input(format!(

@@ -313,7 +313,10 @@ fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
     let Some(path) = table else {
         return bundled.ok_or_else(|| Error::input("expected the concepts: give --kb or --bundle"));
     };
-    let concepts = concept_table::read(path)?;
+    let mut concepts = concept_table::read(path)?;
+    if let Some(bundled) = &bundled {
+        concepts.kb.set_redirects(bundled.kb.redirects().cloned());
+    }
     let ids = |file: &KbFile| {
         file.kb
             .iter()

@@ -417,6 +417,7 @@ fn counted(split: &SplitCounts) -> String {
         nil_by_annotation,
         held_out,
         several,
+        redirected,
         ..
     } = split;
     let apart = match split.seen_by {
@@ -439,9 +440,14 @@ fn counted(split: &SplitCounts) -> String {
         0 => String::new(),
         count => format!("; {count} have several concepts, each of them right"),
     };
+    let redirected = match redirected {
+        0 => String::new(),
+        1 => "; 1 has a retired concept, its successor is right".to_owned(),
+        count => format!("; {count} have a retired concept, its successor is right"),
+    };
     let skipped = skipped(&split.skipped.reasons());
     format!(
-        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}{several}; {skipped}",
+        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}{several}{redirected}; {skipped}",
         split.split
     )
 }

@@ -55,7 +55,7 @@ impl Trial {
     pub fn concepts(&self) -> Result<KbFile> {
         let bundle = self.linker.bundle();
         Ok(KbFile {
-            kb: bundle.concepts.to_knowledge_base()?,
+            kb: bundle.knowledge_base()?,
             blake3: bundle.manifest.kb.blake3.clone(),
         })
     }

@@ -3,6 +3,7 @@
 
 pub mod recall;
 pub mod source;
+pub mod update;
 mod vectors;
 
 use crate::io::device::OpenDevice;
@@ -17,6 +18,7 @@ use pel_shared::bundle::{
 use pel_shared::container::Check;
 use pel_shared::error::Result;
 use pel_shared::index::{CellOptions, HnswOptions, Index, IndexInfo, Precision};
+use pel_shared::kb::redirects::Redirect;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::model::layer::Precision as ComputePrecision;
 use pel_shared::nil::NilPolicy;
@@ -36,6 +38,8 @@ pub struct Recipe {
     pub kb_info: KbInfo,
     /// The full text of its licences.
     pub licence_text: Option<String>,
+    /// The retired identifiers and their successors.
+    pub redirects: Vec<Redirect>,
     /// The encoder's files and its tokenizer.
     pub files: Parts,
     /// The templates and window lengths of concepts and mentions.
@@ -89,6 +93,8 @@ pub struct Built {
     pub without_rows: Vec<ConceptId>,
     /// The number of texts, and of those that were truncated to their window.
     pub cut: TruncatedTexts,
+    /// The number of redirects.
+    pub redirects: usize,
     /// The recall of the index; `None` for an exact search over floats.
     pub found: Option<Found>,
     /// The names without a row of their own, because another one of their concept is similar.
@@ -127,10 +133,12 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         ..
     } = recipe;
     let (reduction, concepts) = (encoder.reduction, kb.len());
+    let redirects = recipe.redirects.len();
     let builder = BundleBuilder::new(kb, files)
         .encoder(encoder)
         .kb_info(kb_info)
         .licence_text(recipe.licence_text)
+        .redirects(recipe.redirects)
         .view(view)
         .precision(recipe.precision)
         .scorer(scorer)
@@ -211,6 +219,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         manifest,
         without_rows,
         cut,
+        redirects,
         found,
         similar,
     })
@@ -247,15 +256,42 @@ fn measure(
     if info.precision == Precision::F32 && info.depth().is_none() {
         return Ok(None);
     }
-    let mut index = Index::from_bytes(bytes, Check::Trusted)?;
     // Mixed rows hold the template.
     let mix = if info.mixed > 0.0 { 0.0 } else { mix };
+    let floats =
+        |info: &IndexInfo| Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix);
+    // Cells lose by what they do not read and by quantisation; the floor holds for both together.
+    let exact = match info.cells {
+        Some(_) => Some(floats(info)?),
+        None => None,
+    };
+    let (index, recall) = reached_recall(info, bytes, exact, floor, mix)?;
+    let before_rounding = match (info.precision, info.cells) {
+        (Precision::F32, None) => None,
+        (_, Some(_)) => Some(recall),
+        (Precision::Int8 | Precision::Int4, None) => Some(floats(info)?.recall(&index, K)),
+    };
+    Ok(Some(Found {
+        recall,
+        before_rounding,
+    }))
+}
+
+/// An index and its recall against an exact search, by default that over its stored vectors. For an
+/// approximate search below the floor, its depth is doubled until it is reached.
+fn reached_recall(
+    info: &mut IndexInfo,
+    bytes: &mut Bytes,
+    exact: Option<Against>,
+    floor: Floor,
+    mix: f32,
+) -> Result<(Index, f64)> {
+    let mut index = Index::from_bytes(bytes, Check::Trusted)?;
     if mix > 0.0 {
         index.set_mix(mix);
     }
-    // Cells lose by what they do not read and by quantisation; the floor holds for both together.
-    let own = match info.cells {
-        Some(_) => Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?,
+    let own = match exact {
+        Some(exact) => exact,
         None => Against::own(&index, QUERIES, mix)?,
     };
     let recall = match info.depth() {
@@ -278,17 +314,5 @@ fn measure(
             recall
         }
     };
-    drop(own);
-    let before_rounding = match (info.precision, info.cells) {
-        (Precision::F32, None) => None,
-        (_, Some(_)) => Some(recall),
-        (Precision::Int8 | Precision::Int4, None) => {
-            let floats = Against::of(vectors, concepts.iter().copied(), info, QUERIES, mix)?;
-            Some(floats.recall(&index, K))
-        }
-    };
-    Ok(Some(Found {
-        recall,
-        before_rounding,
-    }))
+    Ok((index, recall))
 }

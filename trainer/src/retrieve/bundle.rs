@@ -53,7 +53,7 @@ fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<BundleRetriever
     let linker = Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
     let bundle = linker.bundle();
     let concepts = KbFile {
-        kb: bundle.concepts.to_knowledge_base()?,
+        kb: bundle.knowledge_base()?,
         blake3: bundle.manifest.kb.blake3.clone(),
     };
     let abbreviations = bundle.manifest.view.abbreviations;

@@ -224,12 +224,16 @@ pub fn lexical(
             let training = training
                 .ok_or_else(|| Error::input("the system `majority` needs a training split"))?;
             let split = &training.counts.split;
-            let seen = training.mentions.iter().map(|mention| {
-                (
-                    mention.surface(written_out),
-                    mention.id.as_deref().and_then(|id| kb.find(id)),
-                )
-            });
+            let mut seen = Vec::with_capacity(training.mentions.len());
+            for mention in &training.mentions {
+                let concept = match &mention.id {
+                    None => None,
+                    Some(id) => kb
+                        .find(id)
+                        .map_or_else(|| kb.successor(id), |at| Ok(Some(at)))?,
+                };
+                seen.push((mention.surface(written_out), concept));
+            }
             let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
             let protocol = format!(
                 "the concepts that the mention text, lower-cased, stood for in the split {split}, most frequent first, \

@@ -23,7 +23,7 @@ use std::sync::Mutex;
 const CHUNK: usize = 256;
 
 /// The metric space of the nodes of a graph under construction.
-struct Space<'a> {
+pub(super) struct Space<'a> {
     pairs: PairwiseSimilarity<'a>,
     nodes: &'a Nodes,
     /// The extra coordinate of each node.
@@ -53,7 +53,7 @@ impl Point for Inserted<'_> {
 }
 
 impl<'a> Space<'a> {
-    fn new(pairs: PairwiseSimilarity<'a>, nodes: &'a Nodes) -> Self {
+    pub(super) fn new(pairs: PairwiseSimilarity<'a>, nodes: &'a Nodes) -> Self {
         let square = |node: u32| {
             let row = nodes.first(node) as usize;
             pairs.of(row, row)
@@ -237,7 +237,7 @@ fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
 /// node. The nearest of the others fill the places that remain. Of several nodes at the same place
 /// one is selected, so that links lead away from it. Ties are in the order of node numbers from the
 /// node's own on, so that tied nodes link to different ones.
-fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
+pub(super) fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
     let count = space.nodes.len() as u32;
     let from_here = |other: u32| {
         if other > node {
@@ -275,7 +275,7 @@ fn selected(space: &Space, node: u32, list: &[u32]) -> Vec<u32> {
 }
 
 /// The links before the crate's mark of no link, filled up with `own`.
-fn filled<const N: usize>(own: u32, links: &[u32]) -> [u32; N] {
+pub(super) fn filled<const N: usize>(own: u32, links: &[u32]) -> [u32; N] {
     let mut filled = [own; N];
     filled
         .iter_mut()

@@ -103,6 +103,16 @@ impl Links {
         self.entries.get()[rank as usize]
     }
 
+    /// The nodes of the upper layers, by rank.
+    pub fn entries(&self) -> &[u32] {
+        self.entries.get()
+    }
+
+    /// The number of ranks in an upper layer.
+    pub fn count_of_upper(&self, layer: usize) -> usize {
+        self.layers[layer].len() / UPPER_WIDTH
+    }
+
     /// The upper layers, highest first.
     pub fn upper(&self) -> impl Iterator<Item = usize> + use<> {
         (0..self.layers.len()).rev()

@@ -12,10 +12,12 @@ mod greedy_search;
 mod links;
 mod nodes;
 mod repair;
+mod update;
 
 pub use build::sections;
 pub use links::SECTIONS;
 pub use nodes::{Nodes, SHARED_SECTIONS};
+pub use update::updated_sections;
 
 use super::top::best_per_concept;
 use super::vectors::Vectors;

@@ -29,6 +29,19 @@ const FROM: usize = 3;
 /// Adds links so that a search with `ef` candidates finds every node, as far as there are places
 /// for links.
 pub fn repaired(links: &mut Links, nodes: &Nodes, vectors: &Vectors, dim: usize, ef: usize) {
+    let all: Vec<u32> = (0..nodes.len() as u32).collect();
+    repaired_among(&all, links, nodes, vectors, dim, ef);
+}
+
+/// As [`repaired`], but only some nodes are searched for.
+pub fn repaired_among(
+    some: &[u32],
+    links: &mut Links,
+    nodes: &Nodes,
+    vectors: &Vectors,
+    dim: usize,
+    ef: usize,
+) {
     let pairs = PairwiseSimilarity::new(vectors, dim);
     let similarity = |node: u32| {
         let row = nodes.first(node) as usize;
@@ -39,6 +52,7 @@ pub fn repaired(links: &mut Links, nodes: &Nodes, vectors: &Vectors, dim: usize,
     let mut search = GreedySearch::default();
     for _ in 0..ROUNDS {
         let lost = lost(
+            some,
             SearchGraph {
                 links,
                 nodes,
@@ -92,12 +106,16 @@ pub fn repaired(links: &mut Links, nodes: &Nodes, vectors: &Vectors, dim: usize,
     }
 }
 
-/// The nodes that a search for them does not find, ascending. `similarity` is that of a node with
-/// itself.
-fn lost(graph: SearchGraph, ef: usize, similarity: &(dyn Fn(u32) -> f32 + Sync)) -> Vec<u32> {
+/// The nodes of some that a search for them does not find, in their order. `similarity` is that of a
+/// node with itself.
+fn lost(
+    some: &[u32],
+    graph: SearchGraph,
+    ef: usize,
+    similarity: &(dyn Fn(u32) -> f32 + Sync),
+) -> Vec<u32> {
     let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
-    let nodes: Vec<u32> = (0..graph.nodes.len() as u32).collect();
-    let lost = kernels::for_each_chunk(&nodes, CHUNK, |_, nodes| {
+    let lost = kernels::for_each_chunk(some, CHUNK, |_, nodes| {
         let mut search = idle
             .lock()
             .ok()

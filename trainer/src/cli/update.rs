@@ -1,0 +1,333 @@
+//! `pel update`: brings a bundle to another version of its knowledge base.
+
+use super::index::share;
+use crate::data::kb_versions::{Matched, UpdatedRedirects};
+use crate::data::{concept_table, redirects};
+use crate::indexing::recall::{Floor, K};
+use crate::indexing::source::Source;
+use crate::indexing::update::{UpdateRecipe, Updated, update};
+use crate::io::device::{DeviceArgs, Work};
+use crate::io::files::{io_error, print, write_atomic};
+use crate::io::outputs::{Inputs, Output};
+use crate::io::resume::WorkFolder;
+use crate::io::text_encoding::EncodingArgs;
+use crate::io::{bundles, json};
+use clap::Args;
+use pel_shared::bundle::{KbInfo, UpdatedBundle};
+use pel_shared::clean::escaped;
+use pel_shared::error::{Context, Result};
+use pel_shared::index::{GraphUpdate, Precision};
+use pel_shared::kb::changes::{Change, ChangeCounts};
+use pel_shared::kb::redirects::RedirectList;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Bring a bundle to another version of its knowledge base, encoding only new texts
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  pel update bundle --kb new.jsonl --redirects redirects.tsv --out new-bundle\n  \
+    pel diff bundle new-bundle\n\n\
+    Encoder, views, index precision and NIL threshold stay those of the bundle. After an interruption the same command resumes."
+)]
+pub struct UpdateArgs {
+    /// The bundle to start from. It is not changed
+    bundle: PathBuf,
+    /// The new version of the concept table that `pel import` writes (JSONL; may be gz, bz2, xz or
+    /// zst)
+    #[arg(long)]
+    kb: PathBuf,
+    /// Of the concept table.
+    #[command(flatten)]
+    encoding: EncodingArgs,
+    /// Retired identifiers and their successors: a table with the columns id, replaced_by and
+    /// reason between tabs. The bundle's own redirects stay
+    #[arg(long, value_name = "FILE")]
+    redirects: Option<PathBuf>,
+    /// The bundle to write: a folder, or one file if the name ends in .pel
+    #[arg(long)]
+    out: PathBuf,
+    /// The encoder to encode new texts with: the model with float weights that the bundle's int8
+    /// weights were made from [default: the bundle's encoder]
+    #[arg(long)]
+    encoder: Option<PathBuf>,
+    /// The knowledge base's name for the manifest [default: the bundle's]
+    #[arg(long)]
+    kb_name: Option<String>,
+    /// HNSW: build the graph anew, as `pel index` does, instead of repairing it where rows were
+    /// removed or added
+    #[arg(long)]
+    rebuild_graph: bool,
+    /// HNSW: the least recall@64 against exact search, 0 to 1; below it nothing is written
+    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, value_parser = share)]
+    recall_floor: f64,
+    /// Tokens of one encoder batch, padding included
+    #[arg(long, default_value_t = 2048)]
+    batch_tokens: usize,
+    /// Encode new texts in bfloat16, as the bundle's were if it was indexed so
+    #[arg(long)]
+    bf16: bool,
+    /// Write the report with every change to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// The number of redirects by source ([`UpdatedRedirects`]).
+#[derive(Clone, Copy, Serialize)]
+struct RedirectCounts {
+    all: usize,
+    given: usize,
+    kept: usize,
+    without_successor: usize,
+    restored: usize,
+}
+
+/// The report of an update.
+#[derive(Serialize)]
+struct Report<'a> {
+    bundle: &'a Path,
+    kb: &'a Path,
+    out: &'a Path,
+    concepts: usize,
+    names: usize,
+    counts: ChangeCounts,
+    rows: usize,
+    rows_reused: usize,
+    rows_encoded: usize,
+    texts_encoded: usize,
+    concepts_without_rows: usize,
+    redirects: RedirectCounts,
+    graph: Option<GraphUpdate>,
+    recall_at_64: Option<f64>,
+    nil_threshold: Option<f32>,
+    nil_calibrated_on: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'a [Change]>,
+}
+
+/// Runs `pel update`.
+///
+/// # Errors
+/// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
+pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let (licence_file, work) = (
+        concept_table::licence_file(&args.kb),
+        WorkFolder::place(&args.out),
+    );
+    let outputs = [bundles::writes(&args.out), Output::Folder(&work)];
+    Inputs::new()
+        .files([args.kb.as_path(), licence_file.as_path()])
+        .files(args.redirects.as_deref())
+        .artifacts([args.bundle.as_path()])
+        .artifacts(args.encoder.as_deref())
+        .check(
+            outputs
+                .into_iter()
+                .chain(args.report.as_deref().map(Output::File)),
+        )?;
+    bundles::check_output(&args.out)?;
+    let old = bundles::open(&args.bundle)?;
+    let floats = match &args.encoder {
+        None => None,
+        Some(path) => Some(Source::read(path, None)?.files),
+    };
+    let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
+    let given = match &args.redirects {
+        None => RedirectList::new(),
+        Some(path) => redirects::read(path)?,
+    };
+    let Matched {
+        origins,
+        retired,
+        changes,
+        counts,
+        redirects,
+    } = Matched::of(&old, &kb_file.kb, given).context(|| {
+        let path = args.redirects.as_ref().unwrap_or(&args.bundle);
+        path.display().to_string()
+    })?;
+    let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
+    let kb_info = KbInfo {
+        name: args
+            .kb_name
+            .clone()
+            .unwrap_or_else(|| old.manifest.kb.name.clone()),
+        concepts: kb_file.kb.len(),
+        names: kb_file
+            .kb
+            .iter()
+            .map(|(_, concept)| concept.names().count())
+            .sum(),
+        blake3: kb_file.blake3,
+        licences: licences.unwrap_or_else(|| old.manifest.kb.licences.clone()),
+    };
+    if args.encoder.is_none() && old.manifest.encoder.precision == Precision::Int8 {
+        eprintln!(
+            "new texts are encoded by the bundle's int8 weights; --encoder MODEL with the float weights gives the vectors of \
+             `pel index`"
+        );
+    }
+    let device = device.open(Work::Long)?;
+    let work = WorkFolder::beside(&args.out);
+    let UpdatedRedirects {
+        all,
+        given,
+        kept,
+        without_successor,
+        restored,
+    } = redirects;
+    let redirects = RedirectCounts {
+        all: all.len(),
+        given,
+        kept,
+        without_successor,
+        restored,
+    };
+    let recipe = UpdateRecipe {
+        old: &old,
+        kb: kb_file.kb,
+        origins,
+        retired,
+        kb_info,
+        licence_text,
+        redirects: all,
+        floats,
+        graph: match args.rebuild_graph {
+            true => GraphUpdate::Rebuild,
+            false => GraphUpdate::Repair,
+        },
+        floor: Floor {
+            least: args.recall_floor,
+            raise: true,
+        },
+        batch_tokens: args.batch_tokens,
+        bf16: args.bf16,
+    };
+    let updated = update(recipe, &device, &work).context(|| match &args.encoder {
+        Some(encoder) => encoder.display().to_string(),
+        None => args.bundle.display().to_string(),
+    })?;
+    bundles::save(&args.out, &updated.bundle.parts)?;
+    let mut report = Report::new(args, &updated, counts, redirects);
+    if let Some(path) = &args.report {
+        report.changes = Some(&changes);
+        let text = json::pretty(&report)?;
+        write_atomic(path, |file| {
+            writeln!(file, "{text}").map_err(|cause| io_error("writing", path, cause))
+        })?;
+        report.changes = None;
+    }
+    work.remove()?;
+    match json {
+        true => println!("{}", json::compact(&report)?),
+        false => print(&escaped(&report.words()))?,
+    }
+    Ok(())
+}
+
+impl<'a> Report<'a> {
+    fn new(
+        args: &'a UpdateArgs,
+        updated: &'a Updated,
+        counts: ChangeCounts,
+        redirects: RedirectCounts,
+    ) -> Self {
+        let UpdatedBundle {
+            manifest,
+            without_rows,
+            rows,
+            ..
+        } = &updated.bundle;
+        Self {
+            bundle: &args.bundle,
+            kb: &args.kb,
+            out: &args.out,
+            concepts: manifest.kb.concepts,
+            names: manifest.kb.names,
+            counts,
+            rows: manifest.index.rows,
+            rows_reused: rows.reused,
+            rows_encoded: rows.encoded,
+            texts_encoded: rows.texts,
+            concepts_without_rows: without_rows.len(),
+            redirects,
+            graph: updated.graph,
+            recall_at_64: updated.recall,
+            nil_threshold: manifest.nil.threshold,
+            nil_calibrated_on: manifest.nil.calibrated_on.as_deref(),
+            changes: None,
+        }
+    }
+
+    /// The report in words.
+    fn words(&self) -> String {
+        let ChangeCounts {
+            added,
+            retired,
+            redirected,
+            merged,
+            renamed,
+            names_added,
+            names_dropped,
+            types_changed,
+            definitions_changed,
+            xrefs_changed,
+            sources_changed,
+            changed,
+            unchanged,
+        } = self.counts;
+        let RedirectCounts {
+            all,
+            given,
+            kept,
+            without_successor,
+            restored,
+        } = self.redirects;
+        let threshold = match (self.nil_threshold, self.nil_calibrated_on) {
+            (None, _) => "every mention is linked, as before".to_owned(),
+            (Some(threshold), None) => format!("the threshold {threshold} of the old bundle stays"),
+            (Some(threshold), Some(on)) => {
+                format!("the threshold {threshold} of the old bundle stays, chosen on {on}")
+            }
+        };
+        let mut lines = vec![
+            format!(
+                "{}: {} concepts, {} names, {} vectors",
+                self.out.display(),
+                self.concepts,
+                self.names,
+                self.rows
+            ),
+            format!(
+                "concepts   {added} added, {retired} retired ({redirected} redirected, {merged} of them merged), {changed} changed, {unchanged} unchanged"
+            ),
+            format!(
+                "changes    {renamed} renamed, {names_added} names added, {names_dropped} dropped, {types_changed} with other types, {definitions_changed} definitions, {xrefs_changed} cross-references, {sources_changed} sources"
+            ),
+            format!(
+                "vectors    {} reused, {} encoded from {} texts",
+                self.rows_reused, self.rows_encoded, self.texts_encoded
+            ),
+            format!(
+                "redirects  {all}: {given} given, {kept} of the old bundle, {without_successor} retired without a successor; {restored} concepts restored"
+            ),
+            format!("NIL        {threshold}; `pel calibrate` chooses another"),
+        ];
+        if let (Some(recall), Some(graph)) = (self.recall_at_64, self.graph) {
+            let how = match graph {
+                GraphUpdate::Repair => "repaired",
+                GraphUpdate::Rebuild => "built anew",
+            };
+            lines.push(format!(
+                "graph      {how}, recall@{K} against exact search over the stored vectors {recall:.4}"
+            ));
+        }
+        if self.concepts_without_rows > 0 {
+            lines.push(format!(
+                "{} concepts are not indexed: all their names are empty after normalisation",
+                self.concepts_without_rows
+            ));
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+}
