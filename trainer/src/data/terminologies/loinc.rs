@@ -1,0 +1,301 @@
+//! LOINC: `Loinc.csv`, with successors of deprecated codes in `MapTo.csv` and names for consumers in
+//! `ConsumerName.csv`.
+
+use super::redirects::{Reason, Redirects};
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::Concept;
+use pel_shared::kb::import::Input;
+use pel_shared::kb::import::concepts::{Concepts, tidied};
+use pel_shared::kb::import::report::Report;
+use pel_shared::kb::import::rows::{LONGEST_ROW, Quoting, for_each_row};
+use std::collections::{BTreeSet, HashMap};
+
+/// The source of the concepts, if no other is given.
+pub const SOURCE: &str = "LNC";
+/// The note on a discouraged code that the options leave out.
+pub const DISCOURAGED: &str = "discouraged code left out";
+/// The note on a deprecated code: it has a redirect to its successor.
+pub const DEPRECATED: &str = "deprecated code left out";
+/// The note on a code with terms under the copyright of others.
+pub const COPYRIGHT: &str = "code with a copyright notice of others (kept)";
+/// The note on a deprecated code with several successors.
+pub const SEVERAL: &str = "deprecated code with several successors (none used)";
+/// The reason for skipping a row with a misplaced quote, or another number of cells than the header.
+pub const BAD_ROW: &str = "row is not valid";
+/// The reason for skipping a row with an unknown status.
+pub const STATUS: &str = "unknown status";
+
+/// The names of `CLASSTYPE`, from 1.
+const CLASS_TYPES: [&str; 4] = ["Laboratory", "Clinical", "Claims Attachment", "Survey"];
+
+/// A column whose values become synonyms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Names {
+    /// `DisplayName`: a shorter name for clinicians.
+    Display,
+    /// `SHORTNAME`: abbreviated parts, such as "Glucose SerPl-mCnc".
+    Short,
+    /// `CONSUMER_NAME`, and the names of `ConsumerName.csv`.
+    Consumer,
+    /// `COMPONENT`: what is measured. Many codes share it.
+    Component,
+    /// `RELATEDNAMES2`: words that help to find the code, most of which are not names of it.
+    Related,
+}
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The columns whose values become synonyms.
+    pub names: BTreeSet<Names>,
+    /// Whether discouraged codes are kept.
+    pub discouraged: bool,
+    /// Whether invalid rows are counted and skipped.
+    pub skip_bad: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            names: [Names::Display, Names::Short, Names::Consumer].into(),
+            discouraged: false,
+            skip_bad: false,
+        }
+    }
+}
+
+/// The names of other files, by code. They are read before the table.
+#[derive(Debug, Default)]
+pub struct Others {
+    successors: HashMap<String, Vec<String>>,
+    consumer_names: HashMap<String, Vec<String>>,
+}
+
+impl Others {
+    /// Reads `MapTo.csv`: the successors of deprecated codes.
+    ///
+    /// # Errors
+    /// If the file cannot be read or lacks a column.
+    pub fn read_map(
+        &mut self,
+        input: Input<'_>,
+        options: &Options,
+        report: &mut Report,
+    ) -> Result<()> {
+        let into = &mut self.successors;
+        pairs(input, ["LOINC", "MAP_TO"], into, options, report)
+    }
+
+    /// Reads `ConsumerName.csv`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or lacks a column.
+    pub fn read_consumer_names(
+        &mut self,
+        input: Input<'_>,
+        options: &Options,
+        report: &mut Report,
+    ) -> Result<()> {
+        let into = &mut self.consumer_names;
+        pairs(input, ["LoincNumber", "ConsumerName"], into, options, report)
+    }
+}
+
+/// A row whose cells have the names of the header.
+struct Named<'a> {
+    columns: &'a HashMap<String, usize>,
+    cells: &'a [&'a str],
+}
+
+impl Named<'_> {
+    /// The cell of a column; empty if the table lacks it.
+    fn get(&self, column: &str) -> &str {
+        let at = self.columns.get(&column.to_ascii_uppercase());
+        at.and_then(|at| self.cells.get(*at)).copied().unwrap_or("")
+    }
+}
+
+/// Calls `each` with the rows below the header, and their lines. The order of the columns, the case
+/// of their names and further columns do not matter.
+fn table(
+    input: Input<'_>,
+    needed: &[&str],
+    options: &Options,
+    report: &mut Report,
+    mut each: impl FnMut(Named<'_>, usize) -> Result<()>,
+) -> Result<()> {
+    let name = input.name;
+    let mut columns = HashMap::new();
+    let mut header = false;
+    let mut width = 0;
+    for_each_row(input, (b',', Quoting::Csv), LONGEST_ROW, |line, cells| {
+        if !header {
+            header = true;
+            let cells = cells.map_err(Error::input)?;
+            width = cells.len();
+            columns = cells
+                .iter()
+                .enumerate()
+                .map(|(at, cell)| (cell.trim().to_ascii_uppercase(), at))
+                .collect();
+            let missing = needed
+                .iter()
+                .find(|column| !columns.contains_key(&column.to_ascii_uppercase()));
+            return match missing {
+                None => Ok(()),
+                Some(missing) => Err(Error::input(format!(
+                    "expected a header with the column {missing}, found {}",
+                    cells.join(", ").chars().take(200).collect::<String>()
+                ))),
+            };
+        }
+        let cells = cells.and_then(|cells| match cells.len() {
+            found if found == width => Ok(cells),
+            found => Err(format!("expected {width} cells as in the header, found {found}")),
+        });
+        match cells {
+            Ok(cells) => {
+                let (columns, cells) = (&columns, &cells[..]);
+                each(Named { columns, cells }, line)
+            }
+            Err(why) if options.skip_bad => {
+                report.skip(BAD_ROW, || format!("{name}:{line}: {why}"));
+                Ok(())
+            }
+            Err(why) => Err(Error::input(why)),
+        }
+    })?;
+    if header {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "{name}: expected a header with the column {}, found an empty file",
+        needed.first().copied().unwrap_or_default()
+    )))
+}
+
+fn pairs(
+    input: Input<'_>,
+    columns: [&'static str; 2],
+    into: &mut HashMap<String, Vec<String>>,
+    options: &Options,
+    report: &mut Report,
+) -> Result<()> {
+    table(input, &columns, options, report, |row, _| {
+        let [from, to] = columns.map(|column| row.get(column).trim().to_owned());
+        if !from.is_empty() && !to.is_empty() {
+            let all = into.entry(from).or_default();
+            if !all.contains(&to) {
+                all.push(to);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Reads `Loinc.csv`. Each row is passed on as soon as it is read.
+///
+/// # Errors
+/// If the file cannot be read or lacks a column, or a row is invalid and the options do not skip it.
+/// The errors of [`Concepts::push`].
+pub fn read(
+    input: Input<'_>,
+    others: &Others,
+    options: &Options,
+    concepts: &mut Concepts<'_>,
+    redirects: &mut Redirects,
+) -> Result<()> {
+    let name = input.name;
+    let needed = ["LOINC_NUM", "LONG_COMMON_NAME", "STATUS"];
+    let mut rows = Report::default();
+    let read = table(input, &needed, options, &mut rows, |row, line| {
+        let place = || format!("{name}:{line}");
+        let id = row.get("LOINC_NUM").trim();
+        match row.get("STATUS").trim() {
+            "ACTIVE" | "TRIAL" => {}
+            "DISCOURAGED" if options.discouraged => {}
+            "DISCOURAGED" => {
+                concepts.report.note(DISCOURAGED, || id.to_owned());
+                return Ok(());
+            }
+            "DEPRECATED" => {
+                concepts.report.note(DEPRECATED, || id.to_owned());
+                retire(id, others, concepts.report, redirects);
+                return Ok(());
+            }
+            other if options.skip_bad => {
+                let example = || format!("{other:?} of {id} at {}", place());
+                concepts.report.skip(STATUS, example);
+                return Ok(());
+            }
+            other => {
+                return Err(Error::input(format!(
+                    "expected the status ACTIVE, TRIAL, DISCOURAGED or DEPRECATED, found {other:?}"
+                )));
+            }
+        }
+        if !row.get("EXTERNAL_COPYRIGHT_NOTICE").trim().is_empty() {
+            concepts.report.note(COPYRIGHT, || id.to_owned());
+        }
+        let concept = concept(&row, id, others, options);
+        match tidied(concept, concepts.report, place) {
+            Ok(concept) => concepts.push(concept, place),
+            Err(reason) => {
+                concepts.report.skip(&format!("row with {reason}"), place);
+                Ok(())
+            }
+        }
+    });
+    concepts.report.merge(rows);
+    read
+}
+
+/// Adds a redirect from a deprecated code. One with several successors has none: the choice depends
+/// on what was measured.
+fn retire(id: &str, others: &Others, report: &mut Report, redirects: &mut Redirects) {
+    match others.successors.get(id).map_or(&[][..], Vec::as_slice) {
+        [one] => redirects.add(id, Some(one), Reason::Replaced, report),
+        [] => redirects.add(id, None, Reason::Retired, report),
+        several => {
+            report.note(SEVERAL, || format!("{id}: {}", several.join(", ")));
+            redirects.add(id, None, Reason::Split, report);
+        }
+    }
+}
+
+fn concept(row: &Named<'_>, id: &str, others: &Others, options: &Options) -> Concept {
+    let mut synonyms = Vec::new();
+    for names in &options.names {
+        match names {
+            Names::Display => synonyms.push(row.get("DisplayName").to_owned()),
+            Names::Short => synonyms.push(row.get("SHORTNAME").to_owned()),
+            Names::Consumer => {
+                synonyms.push(row.get("CONSUMER_NAME").to_owned());
+                synonyms.extend(others.consumer_names.get(id).into_iter().flatten().cloned());
+            }
+            Names::Component => synonyms.push(row.get("COMPONENT").to_owned()),
+            Names::Related => {
+                let related = row.get("RELATEDNAMES2").split(';');
+                synonyms.extend(related.map(str::to_owned));
+            }
+        }
+    }
+    // An empty cell is no synonym that was left out.
+    synonyms.retain(|name| !name.trim().is_empty());
+    let class_type = row.get("CLASSTYPE").trim();
+    let class_type = class_type
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| CLASS_TYPES.get(number.checked_sub(1)?));
+    let types = class_type.copied().into_iter().chain([row.get("CLASS")]);
+    let definition = row.get("DefinitionDescription");
+    Concept {
+        id: id.to_owned(),
+        name: row.get("LONG_COMMON_NAME").to_owned(),
+        synonyms,
+        types: types.map(str::to_owned).collect(),
+        definition: (!definition.trim().is_empty()).then(|| definition.to_owned()),
+        sources: vec![SOURCE.to_owned()],
+        ..Concept::default()
+    }
+}
