@@ -2,6 +2,7 @@
 
 mod concept_args;
 mod corpus_args;
+mod terminology_args;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use corpus_args::{BlinkArgs, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use std::path::{Path, PathBuf};
+use terminology_args::UmlsArgs;
 
 /// Import concepts or annotated texts from other formats
 #[derive(Args, Clone, Debug)]
@@ -64,6 +66,17 @@ enum Format {
     /// ordinary characters, but quotes around a whole cell are removed. Writes kb.jsonl and
     /// import.json.
     Csv(CsvArgs),
+    /// The UMLS Metathesaurus in Rich Release Format
+    ///
+    /// Reads the folder META, or the ZIP archive as released: MRCONSO.RRF, and if present MRSTY,
+    /// MRDEF, MRRANK, MRCUI and MRFILES. The name of a concept is the atom with the highest rank
+    /// in MRRANK, then the one with TS = P, STT = PF and ISPREF = Y. Its types are the semantic
+    /// types, its cross-references the sources' codes. Retired CUIs go to redirects.tsv. Writes
+    /// kb.jsonl, redirects.tsv and import.json.
+    ///
+    /// The Metathesaurus needs a licence of your own, which the National Library of Medicine gives
+    /// free of charge; some of its sources set further conditions.
+    Umls(UmlsArgs),
     /// Annotated texts in PubTator format: MedMentions, BC5CDR, NCBI Disease ...
     ///
     /// Writes documents.jsonl, one mention file per split, and import.json. The text of every
@@ -129,6 +142,7 @@ impl ImportArgs {
                     layout: Box::new(args.layout()),
                 }
             }
+            Format::Umls(args) => args.common.source(args.terminology()),
             Format::Pubtator(args) => Source::Pubtator {
                 texts: args.common.texts(),
                 lists: args.lists(),
@@ -154,6 +168,7 @@ impl ImportArgs {
             Format::Obo(args) => &args.common.out,
             Format::Jsonl(args) => &args.common.out,
             Format::Csv(args) => &args.common.out,
+            Format::Umls(args) => &args.common.out,
             Format::Pubtator(args) => &args.common.out,
             Format::Zeshel(args) => &args.out,
             Format::Blink(args) => &args.out,

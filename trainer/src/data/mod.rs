@@ -11,3 +11,4 @@ pub mod mention_domains;
 pub mod resplit;
 pub mod spans;
 pub mod split;
+pub mod terminologies;

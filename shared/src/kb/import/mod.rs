@@ -16,7 +16,7 @@ pub mod records;
 pub mod report;
 pub mod rows;
 
-pub use lines::{Longest, for_each_line, for_each_line_within};
+pub use lines::{Longest, for_each_line, for_each_line_of_bytes, for_each_line_within, line_text};
 
 use crate::error::{Error, Result};
 use std::io::BufRead;

@@ -10,8 +10,11 @@ pub mod tac_files;
 pub mod xml;
 pub mod zeshel;
 
+use crate::data::terminologies::redirects::{self, Redirects};
+use crate::data::terminologies::{Sink, Terminology};
 use crate::io::counter::Counter;
 use crate::io::files::{convert_read_error, record_limit};
+use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::text_encoding::{TextEncoding, open_text, read_error};
@@ -78,6 +81,15 @@ pub enum Source {
         /// Meaning of the columns, and how to separate cells.
         layout: Box<Layout>,
     },
+    /// A terminology in its released layout.
+    Terminology {
+        /// Folders, ZIP archives or files of the release.
+        paths: Vec<PathBuf>,
+        /// The terminology with the options of its reader.
+        terminology: Terminology,
+        /// Values for missing fields.
+        defaults: Defaults,
+    },
     /// An annotated corpus in PubTator format.
     Pubtator {
         /// The files.
@@ -122,6 +134,7 @@ impl Source {
             | Self::Jsonl { texts, .. }
             | Self::Csv { texts, .. }
             | Self::Pubtator { texts, .. } => texts.paths.clone(),
+            Self::Terminology { paths, .. } => paths.clone(),
             Self::Zeshel { folder } => vec![folder.clone()],
             Self::Blink { entities, mentions } => [entities.clone(), paths(mentions)].concat(),
             Self::Wikilinks { mentions } => paths(mentions),
@@ -151,7 +164,7 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
             synonyms,
         } => {
             let texts = Texts::of(texts, Some(Form::Obo));
-            write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
+            write_concepts(&mut output, &mut report, defaults.clone(), |concepts, _| {
                 let mut ontology = Ontology::default();
                 texts.each(&mut counter, |input| {
                     ontology.read(input, synonyms, concepts.report)
@@ -166,7 +179,7 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
             skip_bad,
         } => {
             let texts = Texts::of(texts, Some(Form::JsonLines));
-            write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
+            write_concepts(&mut output, &mut report, defaults.clone(), |concepts, _| {
                 let mut table = ConceptTable::default();
                 texts.each(&mut counter, |input| {
                     jsonl::read(input, *skip_bad, &mut table, concepts.report)
@@ -181,7 +194,7 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
             layout,
         } => {
             let texts = Texts::of(texts, None);
-            write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
+            write_concepts(&mut output, &mut report, defaults.clone(), |concepts, _| {
                 let mut table = ConceptTable::default();
                 texts.each(&mut counter, |input| {
                     delimited::read(input, layout, &mut table, concepts.report)
@@ -189,6 +202,25 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
                 table.finish(concepts)
             })?;
             ("csv", CONCEPTS)
+        }
+        Source::Terminology {
+            paths,
+            terminology,
+            defaults,
+        } => {
+            let scratch = output.scratch()?;
+            // The readers check for an interrupt and remove their temporary files.
+            let _ending = interrupt::defer_exit();
+            write_concepts(
+                &mut output,
+                &mut report,
+                defaults.clone(),
+                |concepts, redirects| {
+                    let mut sink = Sink::new(concepts, redirects, &mut counter, &scratch);
+                    terminology.read(paths, &mut sink)
+                },
+            )?;
+            (terminology.word(), CONCEPTS)
         }
         Source::Pubtator { texts, prefix, .. } => {
             let encoding = &texts.encoding;
@@ -239,16 +271,27 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
     Ok(report)
 }
 
+/// Writes `kb.jsonl`, and `redirects.tsv` if there are retired identifiers.
 fn write_concepts(
     output: &mut OutputFolder,
     report: &mut Report,
     defaults: Defaults,
-    read: impl FnOnce(&mut Concepts<'_>) -> Result<()>,
+    read: impl FnOnce(&mut Concepts<'_>, &mut Redirects) -> Result<()>,
 ) -> Result<()> {
-    output.write("kb.jsonl", |out| {
+    let mut redirects = Redirects::default();
+    // Those of an earlier import belong to other concepts.
+    output.remove_earlier(redirects::FILE);
+    let resolved = output.write("kb.jsonl", |out| {
         let mut take = |concept: Concept| write_line(out, &concept);
-        read(&mut Concepts::new(&mut take, defaults, report))
-    })
+        let mut concepts = Concepts::new(&mut take, defaults, report);
+        read(&mut concepts, &mut redirects)?;
+        let ids = concepts.into_ids();
+        redirects.resolve(|id| ids.contains(id), report)
+    })?;
+    if !resolved.is_empty() {
+        output.write(redirects::FILE, |out| resolved.write(out))?;
+    }
+    Ok(())
 }
 
 /// Opens text files in order.
@@ -277,7 +320,7 @@ impl<'a> Texts<'a> {
             let (name, mut reader) = (name(path), self.open(path)?);
             let mut tick = || {
                 counter.step();
-                crate::io::interrupt::check()
+                interrupt::check()
             };
             let read = read(Input {
                 name: &name,
