@@ -15,7 +15,7 @@ use corpus_args::{BlinkArgs, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use std::path::{Path, PathBuf};
-use terminology_args::UmlsArgs;
+use terminology_args::{Icd10cmArgs, LoincArgs, MeshArgs, ObographArgs, OwlArgs, UmlsArgs};
 
 /// Import concepts or annotated texts from other formats
 #[derive(Args, Clone, Debug)]
@@ -77,6 +77,46 @@ enum Format {
     /// The Metathesaurus needs a licence of your own, which the National Library of Medicine gives
     /// free of charge; some of its sources set further conditions.
     Umls(UmlsArgs),
+    /// MeSH in XML: descriptors and supplementary records
+    ///
+    /// Reads desc*.xml and supp*.xml. Each record becomes a concept with the terms of all its MeSH
+    /// concepts as names; --terms takes fewer. Permuted terms, such as "Fever, Yellow", are
+    /// skipped. The types are the categories of the tree numbers (C: Diseases), or the class of a
+    /// supplementary record. Cross-references are registry numbers (CAS, UNII, EC) and the
+    /// headings that a supplementary record is mapped to. Writes kb.jsonl and import.json.
+    Mesh(MeshArgs),
+    /// ICD-10-CM: order file and tabular list
+    ///
+    /// Reads icd10cm_order_*.txt, icd10cm_tabular_*.xml, or both as one. The order file has all
+    /// codes with a long description, the name, and a short one, a synonym. The tabular list adds
+    /// inclusion terms as synonyms, and chapter and section as types; it lacks the codes with a
+    /// seventh character. Codes are written with a dot. Writes kb.jsonl and import.json.
+    #[command(name = "icd10cm")]
+    Icd10cm(Icd10cmArgs),
+    /// LOINC
+    ///
+    /// Reads the table Loinc.csv, or the folder or ZIP archive of a release, with MapTo.csv and
+    /// ConsumerName.csv if present. The name is LONG_COMMON_NAME. Active and trial codes are
+    /// imported. Deprecated codes go to redirects.tsv, with the successor of MapTo.csv if there is
+    /// one. The types are the kind of class (Laboratory, Clinical ...) and the class. Writes
+    /// kb.jsonl, redirects.tsv and import.json.
+    ///
+    /// LOINC is used under its own licence, which asks for a notice in what is built from it.
+    Loinc(LoincArgs),
+    /// An ontology in OWL as RDF/XML or Turtle, or a vocabulary in SKOS
+    ///
+    /// Each named class that is not deprecated becomes a concept: label, synonyms of oboInOwl and
+    /// SKOS, definition, cross-references. Deprecated classes go to redirects.tsv, with the class
+    /// that replaces them. Identifiers are compact (MONDO:0005148); IRIs without a known prefix
+    /// stay whole. Types are as in `pel import obo`. Writes kb.jsonl, redirects.tsv and
+    /// import.json.
+    Owl(OwlArgs),
+    /// An ontology as OBO Graphs in JSON
+    ///
+    /// Reads nodes, is_a edges and sets of equivalent nodes, which become cross-references. What
+    /// becomes of a class is as in `pel import owl`. Writes kb.jsonl, redirects.tsv and
+    /// import.json.
+    Obograph(ObographArgs),
     /// Annotated texts in PubTator format: MedMentions, BC5CDR, NCBI Disease ...
     ///
     /// Writes documents.jsonl, one mention file per split, and import.json. The text of every
@@ -123,7 +163,7 @@ impl ImportArgs {
                 Source::Obo {
                     texts,
                     defaults,
-                    synonyms: args.choice(),
+                    synonyms: args.synonyms.choice(),
                 }
             }
             Format::Jsonl(args) => {
@@ -143,6 +183,11 @@ impl ImportArgs {
                 }
             }
             Format::Umls(args) => args.common.source(args.terminology()),
+            Format::Mesh(args) => args.common.source(args.terminology()),
+            Format::Icd10cm(args) => args.common.source(args.terminology()),
+            Format::Loinc(args) => args.common.source(args.terminology()),
+            Format::Owl(args) => args.common.source(args.terminology()),
+            Format::Obograph(args) => args.common.source(args.terminology()),
             Format::Pubtator(args) => Source::Pubtator {
                 texts: args.common.texts(),
                 lists: args.lists(),
@@ -169,6 +214,11 @@ impl ImportArgs {
             Format::Jsonl(args) => &args.common.out,
             Format::Csv(args) => &args.common.out,
             Format::Umls(args) => &args.common.out,
+            Format::Mesh(args) => &args.common.out,
+            Format::Icd10cm(args) => &args.common.out,
+            Format::Loinc(args) => &args.common.out,
+            Format::Owl(args) => &args.common.out,
+            Format::Obograph(args) => &args.common.out,
             Format::Pubtator(args) => &args.common.out,
             Format::Zeshel(args) => &args.out,
             Format::Blink(args) => &args.out,

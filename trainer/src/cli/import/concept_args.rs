@@ -79,18 +79,9 @@ impl From<Scope> for obo::Scope {
     }
 }
 
-/// Options of `pel import obo`.
+/// Which synonyms of an ontology to import.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  pel import obo doid.obo --out diseases\n  \
-    pel import obo symp.obo --type \"Sign or Symptom\" --scopes exact,related --out symptoms\n  \
-    pel import obo doid.obo symp.obo --out both")]
-pub struct OboArgs {
-    /// Inputs and output.
-    #[command(flatten)]
-    pub common: Common,
-    /// Values for missing fields.
-    #[command(flatten)]
-    pub fill: Fill,
+pub struct SynonymArgs {
     /// Scopes of synonyms to import, separated by commas. Scopes other than exact cause more wrong
     /// links
     #[arg(
@@ -110,7 +101,7 @@ pub struct OboArgs {
     pub without_synonym_types: Vec<String>,
 }
 
-impl OboArgs {
+impl SynonymArgs {
     pub(super) fn choice(&self) -> obo::SynonymChoice {
         obo::SynonymChoice {
             scopes: self.scopes.iter().map(|scope| (*scope).into()).collect(),
@@ -118,6 +109,23 @@ impl OboArgs {
             without_types: self.without_synonym_types.iter().cloned().collect(),
         }
     }
+}
+
+/// Options of `pel import obo`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  pel import obo doid.obo --out diseases\n  \
+    pel import obo symp.obo --type \"Sign or Symptom\" --scopes exact,related --out symptoms\n  \
+    pel import obo doid.obo symp.obo --out both")]
+pub struct OboArgs {
+    /// Inputs and output.
+    #[command(flatten)]
+    pub common: Common,
+    /// Values for missing fields.
+    #[command(flatten)]
+    pub fill: Fill,
+    /// Which synonyms to import.
+    #[command(flatten)]
+    pub synonyms: SynonymArgs,
 }
 
 /// Options of `pel import jsonl`.

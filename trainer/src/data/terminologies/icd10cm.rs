@@ -4,14 +4,22 @@
 //! sections and inclusion terms, but not the codes with a seventh character. Both together give
 //! concepts with types and synonyms.
 
-use super::xml::Elements;
+use super::release::{self, ReleaseFile};
+use super::xml::{self, Elements};
+use super::Sink;
+use crate::io::files::{convert_read_error, record_limit};
+use crate::io::interrupt;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
-use pel_shared::kb::import::concepts::{Concepts, single_spaced, tidied};
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::import::{Input, Longest};
+use pel_shared::kb::import::concepts::single_spaced;
+use pel_shared::kb::import::{Longest, for_each_line_within};
 use std::collections::HashMap;
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+
+/// The prefixes of identifiers in mappings.
+pub const PREFIXES: &[&str] = &["ICD10CM"];
 
 /// The source of the concepts, if no other is given.
 pub const SOURCE: &str = "ICD10CM";
@@ -126,6 +134,37 @@ struct Diagnosis {
     place: String,
 }
 
+/// Reads an order file, a tabular list, or both.
+///
+/// # Errors
+/// If a file cannot be read, or is neither; if a line is not an order line and the options do not
+/// skip it.
+pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = release::files(paths)?;
+    // An archive also has addenda, the index and files of codes alone.
+    let several = files.len() > paths.len();
+    let wanted = |file: &&ReleaseFile| {
+        let name = file.plain_name().to_lowercase().replace('-', "_");
+        let order = name.contains("order") && name.ends_with(".txt");
+        let tabular = name.contains("tabular") && name.ends_with(".xml");
+        !several || (order || tabular) && !name.contains("addenda")
+    };
+    let mut release = Release::default();
+    for file in files.iter().filter(wanted) {
+        let label = file.label();
+        let read = release.read_file(file, &label, options, sink);
+        read.map_err(|error| convert_read_error(Path::new(&label), error))?;
+    }
+    if release.codes.is_empty() && release.diagnoses.is_empty() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(Error::input(format!(
+            "{}: expected icd10cm_order_*.txt or icd10cm_tabular_*.xml, found no code",
+            names.join(", ")
+        )));
+    }
+    release.finish(options, sink)
+}
+
 /// The codes of one release. Some 100,000 codes are held in memory.
 #[derive(Debug, Default)]
 pub struct Release {
@@ -137,60 +176,92 @@ pub struct Release {
 }
 
 impl Release {
+    fn read_file(
+        &mut self,
+        file: &ReleaseFile,
+        label: &str,
+        options: &Options,
+        sink: &mut Sink<'_, '_>,
+    ) -> Result<()> {
+        let mut reader = xml::open(file)?;
+        let mut head = Vec::new();
+        reader
+            .by_ref()
+            .take(1 << 10)
+            .read_to_end(&mut head)
+            .map_err(|cause| xml::read_error(label, cause))?;
+        let text = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&head);
+        let is_xml = text.trim_ascii_start().starts_with(b"<");
+        let mut whole: Box<dyn BufRead> = Box::new(std::io::Cursor::new(head).chain(reader));
+        if is_xml {
+            self.read_tabular(label, whole, record_limit(), sink)
+        } else {
+            self.read_order(label, &mut whole, options, sink)
+        }
+    }
+
     /// Reads an order file.
     ///
     /// # Errors
     /// If the file cannot be read, or a line is not an order line and the options do not skip it.
     pub fn read_order(
         &mut self,
-        mut input: Input<'_>,
+        name: &str,
+        reader: &mut dyn BufRead,
         options: &Options,
-        report: &mut Report,
+        sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
-        let name = input.name;
         let file = Rc::<str>::from(name);
-        input.for_each_line(|number, line| {
-            if line.trim().is_empty() {
-                return Ok(());
-            }
-            let code = match order_line(line) {
-                Ok(code) => code,
-                Err(why) if options.skip_bad => {
-                    report.skip(BAD_LINE, || format!("{name}:{number}: {why}"));
+        for_each_line_within(
+            name,
+            reader,
+            record_limit(),
+            &mut interrupt::check,
+            |number, line| {
+                sink.tick()?;
+                if line.trim().is_empty() {
                     return Ok(());
                 }
-                Err(why) => return Err(Error::input(why)),
-            };
-            if self.by_code.contains_key(&code.0) {
-                report.skip(REPEATED_CODE, || format!("{} at {name}:{number}", code.0));
-                return Ok(());
-            }
-            let (code, billable, short, long) = code;
-            self.by_code.insert(code.clone(), self.codes.len());
-            self.codes.push(Code {
-                code,
-                billable,
-                short,
-                long,
-                file: Rc::clone(&file),
-                line: number,
-            });
-            Ok(())
-        })
+                let (code, billable, short, long) = match order_line(line) {
+                    Ok(code) => code,
+                    Err(why) if options.skip_bad => {
+                        sink.report()
+                            .skip(BAD_LINE, || format!("{name}:{number}: {why}"));
+                        return Ok(());
+                    }
+                    Err(why) => return Err(Error::input(why)),
+                };
+                if self.by_code.contains_key(&code) {
+                    sink.report()
+                        .skip(REPEATED_CODE, || format!("{code} at {name}:{number}"));
+                    return Ok(());
+                }
+                self.by_code.insert(code.clone(), self.codes.len());
+                self.codes.push(Code {
+                    code,
+                    billable,
+                    short,
+                    long,
+                    file: Rc::clone(&file),
+                    line: number,
+                });
+                Ok(())
+            },
+        )
     }
 
-    /// Reads a tabular list. `decoded` says that the user has named the encoding.
+    /// Reads a tabular list, for which `reader` gives UTF-8.
     ///
     /// # Errors
     /// If the file cannot be read, is not well-formed, or is not a tabular list.
     pub fn read_tabular(
         &mut self,
-        input: Input<'_>,
-        decoded: bool,
+        name: &str,
+        reader: Box<dyn BufRead>,
         longest: Longest<'static>,
-        report: &mut Report,
+        sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
-        let (mut xml, root) = Elements::open(input, decoded, longest)?;
+        let (mut xml, root) = Elements::open(name, reader, longest)?;
         if root.name != "ICD10CM.tabular" {
             let found = &root.name;
             return Err(xml.error_at(
@@ -202,7 +273,7 @@ impl Release {
         }
         while let Some(child) = xml.child()? {
             if child.name == "chapter" {
-                self.chapter(&mut xml, report)?;
+                self.chapter(&mut xml, sink)?;
             } else {
                 xml.skip()?;
             }
@@ -210,7 +281,7 @@ impl Release {
         xml.finish()
     }
 
-    fn chapter(&mut self, xml: &mut Elements<'_>, report: &mut Report) -> Result<()> {
+    fn chapter(&mut self, xml: &mut Elements, sink: &mut Sink<'_, '_>) -> Result<()> {
         let mut chapter = String::new();
         while let Some(child) = xml.child()? {
             match child.name.as_str() {
@@ -221,7 +292,7 @@ impl Release {
                         match child.name.as_str() {
                             "desc" => types.push(without_range(&xml.text()?)),
                             "diag" => {
-                                self.diagnosis(xml, child.line, false, &types, report)?;
+                                self.diagnosis(xml, child.line, false, &types, sink)?;
                             }
                             _ => xml.skip()?,
                         }
@@ -237,13 +308,13 @@ impl Release {
     /// character.
     fn diagnosis(
         &mut self,
-        xml: &mut Elements<'_>,
+        xml: &mut Elements,
         line: u64,
         mut seventh: bool,
         types: &[String],
-        report: &mut Report,
+        sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
-        xml.tick()?;
+        sink.tick()?;
         let at = self.diagnoses.len();
         self.diagnoses.push(Diagnosis {
             code: String::new(),
@@ -261,7 +332,8 @@ impl Release {
                 ("inclusionTerm", Some(own)) => own.inclusion_terms.extend(xml.texts("note")?),
                 ("includes", _) => {
                     for note in xml.texts("note")? {
-                        report.note(INCLUDES, || format!("{note:?} at {}", xml.place(child.line)));
+                        let place = || format!("{note:?} at {}", xml.place(child.line));
+                        sink.report().note(INCLUDES, place);
                     }
                 }
                 // It precedes the codes that it applies to.
@@ -271,7 +343,7 @@ impl Release {
                 }
                 ("diag", _) => {
                     leaf = false;
-                    self.diagnosis(xml, child.line, seventh, types, report)?;
+                    self.diagnosis(xml, child.line, seventh, types, sink)?;
                 }
                 _ => xml.skip()?,
             }
@@ -279,7 +351,8 @@ impl Release {
         if let Some(own) = self.diagnoses.get_mut(at) {
             own.billable = leaf && !seventh;
             if leaf && seventh {
-                report.note(SEVENTH, || format!("{} at {}", own.code, own.place));
+                sink.report()
+                    .note(SEVENTH, || format!("{} at {}", own.code, own.place));
             }
             let category = own.code.get(..3).unwrap_or(&own.code).to_owned();
             self.types.entry(category).or_insert_with(|| types.to_vec());
@@ -290,8 +363,8 @@ impl Release {
     /// Passes the concepts on, in the order of the order file, else of the tabular list.
     ///
     /// # Errors
-    /// The errors of [`Concepts::push`].
-    pub fn finish(self, options: &Options, concepts: &mut Concepts<'_>) -> Result<()> {
+    /// The errors of [`Sink::concept`].
+    pub fn finish(self, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
         let Self {
             codes,
             by_code,
@@ -303,44 +376,29 @@ impl Release {
         for diagnosis in diagnoses {
             if by_code.contains_key(&diagnosis.code) {
                 let own = terms.entry(diagnosis.code).or_default();
-                own.push(diagnosis.name);
+                own.push(single_spaced(&diagnosis.name));
                 own.extend(diagnosis.inclusion_terms);
             } else {
                 if !codes.is_empty() {
                     let Diagnosis { code, place, .. } = &diagnosis;
-                    concepts
-                        .report
+                    sink.report()
                         .note(NOT_IN_ORDER, || format!("{code} at {place}"));
                 }
                 alone.push(diagnosis);
             }
         }
-        let mut push = |code: String,
-                        billable: bool,
-                        name: String,
-                        synonyms: Vec<String>,
-                        place: &dyn Fn() -> String| {
+        let mut push = |concept: Concept, billable: bool, place: &str| {
             if options.billable_only && !billable {
-                concepts
-                    .report
-                    .note(NOT_BILLABLE, || format!("{code} at {}", place()));
+                sink.report()
+                    .note(NOT_BILLABLE, || format!("{} at {place}", concept.id));
                 return Ok(());
             }
             let concept = Concept {
-                types: types_of(&code, &types),
-                id: code,
-                name,
-                synonyms,
+                types: types_of(&concept.id, &types),
                 sources: vec![SOURCE.to_owned()],
-                ..Concept::default()
+                ..concept
             };
-            match tidied(concept, concepts.report, place) {
-                Ok(concept) => concepts.push(concept, place),
-                Err(reason) => {
-                    concepts.report.skip(&format!("code with {reason}"), place);
-                    Ok(())
-                }
-            }
+            sink.concept(concept, || place.to_owned())
         };
         for code in codes {
             let mut synonyms = terms.remove(&code.code).unwrap_or_default();
@@ -349,20 +407,26 @@ impl Release {
             if !options.without_short && code.short != code.long {
                 synonyms.push(code.short);
             }
-            let (file, line) = (&code.file, code.line);
-            push(code.code, code.billable, code.long, synonyms, &|| {
-                format!("{file}:{line}")
-            })?;
+            let concept = Concept {
+                id: code.code,
+                name: code.long,
+                synonyms,
+                ..Concept::default()
+            };
+            push(
+                concept,
+                code.billable,
+                &format!("{}:{}", code.file, code.line),
+            )?;
         }
         for diagnosis in alone {
-            let place = diagnosis.place;
-            push(
-                diagnosis.code,
-                diagnosis.billable,
-                diagnosis.name,
-                diagnosis.inclusion_terms,
-                &|| place.clone(),
-            )?;
+            let concept = Concept {
+                id: diagnosis.code,
+                name: diagnosis.name,
+                synonyms: diagnosis.inclusion_terms,
+                ..Concept::default()
+            };
+            push(concept, diagnosis.billable, &diagnosis.place)?;
         }
         Ok(())
     }

@@ -1,14 +1,21 @@
 //! LOINC: `Loinc.csv`, with successors of deprecated codes in `MapTo.csv` and names for consumers in
 //! `ConsumerName.csv`.
 
-use super::redirects::{Reason, Redirects};
+use super::Sink;
+use super::redirects::Reason;
+use super::release::{self, ReleaseFile, one_named};
+use crate::io::files::convert_read_error;
+use crate::io::interrupt;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
-use pel_shared::kb::import::Input;
-use pel_shared::kb::import::concepts::{Concepts, tidied};
-use pel_shared::kb::import::report::Report;
 use pel_shared::kb::import::rows::{LONGEST_ROW, Quoting, for_each_row};
+use pel_shared::kb::import::{Input, Longest};
 use std::collections::{BTreeSet, HashMap};
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+/// The prefixes of identifiers in mappings.
+pub const PREFIXES: &[&str] = &["LOINC", "LNC"];
 
 /// The source of the concepts, if no other is given.
 pub const SOURCE: &str = "LNC";
@@ -78,12 +85,13 @@ impl Others {
     /// If the file cannot be read or lacks a column.
     pub fn read_map(
         &mut self,
-        input: Input<'_>,
+        name: &str,
+        reader: &mut dyn BufRead,
         options: &Options,
-        report: &mut Report,
+        sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
-        let into = &mut self.successors;
-        pairs(input, ["LOINC", "MAP_TO"], into, options, report)
+        let columns = ["LOINC", "MAP_TO"];
+        pairs(name, reader, columns, &mut self.successors, options, sink)
     }
 
     /// Reads `ConsumerName.csv`.
@@ -92,13 +100,67 @@ impl Others {
     /// If the file cannot be read or lacks a column.
     pub fn read_consumer_names(
         &mut self,
-        input: Input<'_>,
+        name: &str,
+        reader: &mut dyn BufRead,
         options: &Options,
-        report: &mut Report,
+        sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
+        let columns = ["LoincNumber", "ConsumerName"];
         let into = &mut self.consumer_names;
-        pairs(input, ["LoincNumber", "ConsumerName"], into, options, report)
+        pairs(name, reader, columns, into, options, sink)
     }
+}
+
+/// Reads a release: `Loinc.csv` or `LoincTableCore.csv`, and if present `MapTo.csv` and
+/// `ConsumerName.csv`.
+///
+/// # Errors
+/// If the table is missing, or as [`read_table`].
+pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = release::files(paths)?;
+    let mut others = Others::default();
+    if let Some(file) = one_named(&files, "MapTo.csv")? {
+        with(file, |name, reader| others.read_map(name, reader, options, sink))?;
+    }
+    if let Some(file) = one_named(&files, "ConsumerName.csv")? {
+        with(file, |name, reader| {
+            others.read_consumer_names(name, reader, options, sink)
+        })?;
+    }
+    let table = match one_named(&files, "Loinc.csv")? {
+        Some(table) => Some(table),
+        None => one_named(&files, "LoincTableCore.csv")?,
+    };
+    // A table may have been renamed.
+    let others_only = |file: &&ReleaseFile| {
+        !["MapTo.csv", "ConsumerName.csv"]
+            .iter()
+            .any(|other| file.plain_name().eq_ignore_ascii_case(other))
+    };
+    let mut rest = files.iter().filter(others_only);
+    let table = match (table, rest.next(), rest.next()) {
+        (Some(table), _, _) => table,
+        (None, Some(only), None) => only,
+        _ => {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            return Err(Error::input(format!(
+                "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive of a release",
+                names.join(", ")
+            )));
+        }
+    };
+    with(table, |name, reader| {
+        read_table(name, reader, &others, options, sink)
+    })
+}
+
+fn with(
+    file: &ReleaseFile,
+    read: impl FnOnce(&str, &mut dyn BufRead) -> Result<()>,
+) -> Result<()> {
+    let label = file.label();
+    let read = file.open_text().and_then(|mut text| read(&label, &mut text));
+    read.map_err(|error| convert_read_error(Path::new(&label), error))
 }
 
 /// A row whose cells have the names of the header.
@@ -117,18 +179,25 @@ impl Named<'_> {
 
 /// Calls `each` with the rows below the header, and their lines. The order of the columns, the case
 /// of their names and further columns do not matter.
-fn table(
-    input: Input<'_>,
+fn table<'a, 'c>(
+    name: &str,
+    reader: &mut dyn BufRead,
     needed: &[&str],
     options: &Options,
-    report: &mut Report,
-    mut each: impl FnMut(Named<'_>, usize) -> Result<()>,
+    sink: &mut Sink<'a, 'c>,
+    mut each: impl FnMut(&mut Sink<'a, 'c>, Named<'_>, usize) -> Result<()>,
 ) -> Result<()> {
-    let name = input.name;
+    let input = Input {
+        name,
+        reader,
+        tick: &mut interrupt::check,
+        longest: Longest::default(),
+    };
     let mut columns = HashMap::new();
     let mut header = false;
     let mut width = 0;
     for_each_row(input, (b',', Quoting::Csv), LONGEST_ROW, |line, cells| {
+        sink.tick()?;
         if !header {
             header = true;
             let cells = cells.map_err(Error::input)?;
@@ -156,10 +225,11 @@ fn table(
         match cells {
             Ok(cells) => {
                 let (columns, cells) = (&columns, &cells[..]);
-                each(Named { columns, cells }, line)
+                each(sink, Named { columns, cells }, line)
             }
             Err(why) if options.skip_bad => {
-                report.skip(BAD_ROW, || format!("{name}:{line}: {why}"));
+                sink.report()
+                    .skip(BAD_ROW, || format!("{name}:{line}: {why}"));
                 Ok(())
             }
             Err(why) => Err(Error::input(why)),
@@ -175,13 +245,14 @@ fn table(
 }
 
 fn pairs(
-    input: Input<'_>,
+    name: &str,
+    reader: &mut dyn BufRead,
     columns: [&'static str; 2],
     into: &mut HashMap<String, Vec<String>>,
     options: &Options,
-    report: &mut Report,
+    sink: &mut Sink<'_, '_>,
 ) -> Result<()> {
-    table(input, &columns, options, report, |row, _| {
+    table(name, reader, &columns, options, sink, |_, row, _| {
         let [from, to] = columns.map(|column| row.get(column).trim().to_owned());
         if !from.is_empty() && !to.is_empty() {
             let all = into.entry(from).or_default();
@@ -197,35 +268,33 @@ fn pairs(
 ///
 /// # Errors
 /// If the file cannot be read or lacks a column, or a row is invalid and the options do not skip it.
-/// The errors of [`Concepts::push`].
-pub fn read(
-    input: Input<'_>,
+/// The errors of [`Sink::concept`].
+pub fn read_table(
+    name: &str,
+    reader: &mut dyn BufRead,
     others: &Others,
     options: &Options,
-    concepts: &mut Concepts<'_>,
-    redirects: &mut Redirects,
+    sink: &mut Sink<'_, '_>,
 ) -> Result<()> {
-    let name = input.name;
     let needed = ["LOINC_NUM", "LONG_COMMON_NAME", "STATUS"];
-    let mut rows = Report::default();
-    let read = table(input, &needed, options, &mut rows, |row, line| {
+    table(name, reader, &needed, options, sink, |sink, row, line| {
         let place = || format!("{name}:{line}");
         let id = row.get("LOINC_NUM").trim();
         match row.get("STATUS").trim() {
             "ACTIVE" | "TRIAL" => {}
             "DISCOURAGED" if options.discouraged => {}
             "DISCOURAGED" => {
-                concepts.report.note(DISCOURAGED, || id.to_owned());
+                sink.report().note(DISCOURAGED, || id.to_owned());
                 return Ok(());
             }
             "DEPRECATED" => {
-                concepts.report.note(DEPRECATED, || id.to_owned());
-                retire(id, others, concepts.report, redirects);
+                sink.report().note(DEPRECATED, || id.to_owned());
+                retire(id, others, sink);
                 return Ok(());
             }
             other if options.skip_bad => {
                 let example = || format!("{other:?} of {id} at {}", place());
-                concepts.report.skip(STATUS, example);
+                sink.report().skip(STATUS, example);
                 return Ok(());
             }
             other => {
@@ -235,30 +304,22 @@ pub fn read(
             }
         }
         if !row.get("EXTERNAL_COPYRIGHT_NOTICE").trim().is_empty() {
-            concepts.report.note(COPYRIGHT, || id.to_owned());
+            sink.report().note(COPYRIGHT, || id.to_owned());
         }
-        let concept = concept(&row, id, others, options);
-        match tidied(concept, concepts.report, place) {
-            Ok(concept) => concepts.push(concept, place),
-            Err(reason) => {
-                concepts.report.skip(&format!("row with {reason}"), place);
-                Ok(())
-            }
-        }
-    });
-    concepts.report.merge(rows);
-    read
+        sink.concept(concept(&row, id, others, options), place)
+    })
 }
 
 /// Adds a redirect from a deprecated code. One with several successors has none: the choice depends
 /// on what was measured.
-fn retire(id: &str, others: &Others, report: &mut Report, redirects: &mut Redirects) {
+fn retire(id: &str, others: &Others, sink: &mut Sink<'_, '_>) {
     match others.successors.get(id).map_or(&[][..], Vec::as_slice) {
-        [one] => redirects.add(id, Some(one), Reason::Replaced, report),
-        [] => redirects.add(id, None, Reason::Retired, report),
+        [one] => sink.retire(id, Some(one), Reason::Replaced),
+        [] => sink.retire(id, None, Reason::Retired),
         several => {
-            report.note(SEVERAL, || format!("{id}: {}", several.join(", ")));
-            redirects.add(id, None, Reason::Split, report);
+            sink.report()
+                .note(SEVERAL, || format!("{id}: {}", several.join(", ")));
+            sink.retire(id, None, Reason::Split);
         }
     }
 }

@@ -3,13 +3,20 @@
 //! A record is one concept. Its terms are those of the MeSH concepts in it: the preferred concept,
 //! and narrower, broader and related ones. Records are read one at a time.
 
-use super::xml::{Element, Elements};
+use super::xml::{self, Element, Elements};
+use super::{Sink, release};
+use crate::io::files::{convert_read_error, record_limit};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
-use pel_shared::kb::import::concepts::{Concepts, single_spaced, tidied};
+use pel_shared::kb::import::Longest;
+use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
-use pel_shared::kb::import::{Input, Longest};
 use std::collections::BTreeSet;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+/// The prefixes of identifiers in mappings.
+pub const PREFIXES: &[&str] = &["MESH", "MSH", "mesh"];
 
 /// The source of the concepts, if no other is given.
 pub const SOURCE: &str = "MSH";
@@ -128,20 +135,50 @@ impl Default for Options {
     }
 }
 
-/// Reads a file of descriptors or of supplementary records. Each record is passed on as soon as it
-/// is read. `decoded` says that the user has named the encoding.
+/// Reads files of descriptors and of supplementary records.
+///
+/// # Errors
+/// As [`read_one`].
+pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = release::files(paths)?;
+    // A folder or archive may also have the qualifiers, the actions and document types.
+    let several = files.len() > paths.len();
+    let wanted = files.iter().filter(|file| {
+        let name = file.plain_name().to_lowercase();
+        !several || name.ends_with(".xml") && (name.starts_with("desc") || name.starts_with("supp"))
+    });
+    let mut any = false;
+    for file in wanted {
+        any = true;
+        let label = file.label();
+        let read = xml::open(file)
+            .and_then(|reader| read_one(&label, reader, record_limit(), options, sink));
+        read.map_err(|error| convert_read_error(Path::new(&label), error))?;
+    }
+    if any {
+        return Ok(());
+    }
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    Err(Error::input(format!(
+        "{}: expected files desc*.xml or supp*.xml of MeSH, found none",
+        names.join(", ")
+    )))
+}
+
+/// Reads a file of descriptors or of supplementary records, for which `reader` gives UTF-8. Each
+/// record is passed on as soon as it is read.
 ///
 /// # Errors
 /// If the file cannot be read, is not well-formed, or has another root element. The errors of
-/// [`Concepts::push`].
-pub fn read(
-    input: Input<'_>,
-    decoded: bool,
+/// [`Sink::concept`].
+pub fn read_one(
+    name: &str,
+    reader: Box<dyn BufRead>,
     longest: Longest<'static>,
     options: &Options,
-    concepts: &mut Concepts<'_>,
+    sink: &mut Sink<'_, '_>,
 ) -> Result<()> {
-    let (mut xml, root) = Elements::open(input, decoded, longest)?;
+    let (mut xml, root) = Elements::open(name, reader, longest)?;
     let names = match root.name.as_str() {
         "DescriptorRecordSet" => Names {
             record: "DescriptorRecord",
@@ -156,33 +193,27 @@ pub fn read(
         other => return Err(wrong_root(&xml, &root, other)),
     };
     while let Some(found) = xml.child()? {
-        xml.tick()?;
+        sink.tick()?;
         if found.name != names.record {
             let expected = names.record;
             let what = format!("expected <{expected}>, found <{}>", found.name);
             return Err(xml.error_at(found.line, &what));
         }
         let line = found.line;
-        let Some(record) = Record::read(&mut xml, &found, &names, options, concepts.report)? else {
+        let Some(record) = Record::read(&mut xml, &found, &names, options, sink.report())? else {
             continue;
         };
         let id = record.id.clone();
         let place = || format!("{} {id}", xml.place(line));
-        let Some(concept) = record.into_concept(options, concepts.report) else {
-            concepts.report.skip(NO_PREFERRED, place);
-            continue;
-        };
-        match tidied(concept, concepts.report, place) {
-            Ok(concept) => concepts.push(concept, place)?,
-            Err(reason) => concepts
-                .report
-                .skip(&format!("record with {reason}"), place),
+        match record.into_concept(options, sink.report()) {
+            Some(concept) => sink.concept(concept, place)?,
+            None => sink.report().skip(NO_PREFERRED, place),
         }
     }
     xml.finish()
 }
 
-fn wrong_root(xml: &Elements<'_>, root: &Element, found: &str) -> Error {
+fn wrong_root(xml: &Elements, root: &Element, found: &str) -> Error {
     let advice = match found {
         "PharmacologicalActionSet" => {
             ", the pharmacological actions (pa*.xml), which name no concepts of their own"
@@ -244,7 +275,7 @@ struct Record {
 impl Record {
     /// Reads a record; `None` if its class is not wanted.
     fn read(
-        xml: &mut Elements<'_>,
+        xml: &mut Elements,
         element: &Element,
         names: &Names,
         options: &Options,
@@ -417,7 +448,7 @@ fn cross_reference(number: &str) -> Option<String> {
 }
 
 /// The descriptors of a `HeadingMappedToList`, without the asterisk of major headings.
-fn mapped_to(xml: &mut Elements<'_>) -> Result<Vec<String>> {
+fn mapped_to(xml: &mut Elements) -> Result<Vec<String>> {
     let mut ids = Vec::new();
     while let Some(heading) = xml.child()? {
         if heading.name != "HeadingMappedTo" {
@@ -438,7 +469,7 @@ fn mapped_to(xml: &mut Elements<'_>) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-fn mesh_concept(xml: &mut Elements<'_>, element: &Element) -> Result<MeshConcept> {
+fn mesh_concept(xml: &mut Elements, element: &Element) -> Result<MeshConcept> {
     let mut concept = MeshConcept {
         preferred: element.attribute("PreferredConceptYN") == Some("Y"),
         ..MeshConcept::default()

@@ -5,12 +5,20 @@
 //! `read(paths, &Options, &mut Sink<'_, '_>) -> Result<()>`. It is added to [`Terminology`] and, for
 //! the command line, to `cli/import/terminology_args.rs`.
 
+mod classes;
 pub mod external_sort;
+pub mod icd10cm;
+pub mod loinc;
+pub mod mesh;
 pub mod names;
+pub mod obograph;
+pub mod owl;
 pub mod redirects;
 pub mod release;
 pub mod rrf;
 pub mod umls;
+mod xml;
+mod xml_guard;
 
 use crate::io::counter::Counter;
 use crate::io::interrupt;
@@ -26,6 +34,16 @@ use std::path::{Path, PathBuf};
 pub enum Terminology {
     /// The UMLS Metathesaurus in Rich Release Format.
     Umls(umls::Options),
+    /// MeSH in XML.
+    Mesh(mesh::Options),
+    /// ICD-10-CM: order file and tabular list.
+    Icd10cm(icd10cm::Options),
+    /// LOINC.
+    Loinc(loinc::Options),
+    /// Ontologies in OWL.
+    Owl(owl::Options),
+    /// Ontologies as OBO Graphs.
+    Obograph(obograph::Options),
 }
 
 impl Terminology {
@@ -34,6 +52,11 @@ impl Terminology {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Umls(_) => "umls",
+            Self::Mesh(_) => "mesh",
+            Self::Icd10cm(_) => "icd10cm",
+            Self::Loinc(_) => "loinc",
+            Self::Owl(_) => "owl",
+            Self::Obograph(_) => "obograph",
         }
     }
 
@@ -43,6 +66,11 @@ impl Terminology {
     pub fn prefixes(&self) -> &'static [&'static str] {
         match self {
             Self::Umls(_) => umls::PREFIXES,
+            Self::Mesh(_) => mesh::PREFIXES,
+            Self::Icd10cm(_) => icd10cm::PREFIXES,
+            Self::Loinc(_) => loinc::PREFIXES,
+            Self::Owl(_) => owl::PREFIXES,
+            Self::Obograph(_) => obograph::PREFIXES,
         }
     }
 
@@ -53,6 +81,11 @@ impl Terminology {
     pub fn read(&self, paths: &[PathBuf], sink: &mut Sink<'_, '_>) -> Result<()> {
         match self {
             Self::Umls(options) => umls::read(paths, options, sink),
+            Self::Mesh(options) => mesh::read(paths, options, sink),
+            Self::Icd10cm(options) => icd10cm::read(paths, options, sink),
+            Self::Loinc(options) => loinc::read(paths, options, sink),
+            Self::Owl(options) => owl::read(paths, options, sink),
+            Self::Obograph(options) => obograph::read(paths, options, sink),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! A fast streaming reader of large XML files, with limits and with line numbers in errors.
 
-use super::xml_guard::{Guard, Seen};
+use super::release::ReleaseFile;
+use super::xml_guard::{Guard, Seen, declared_encoding};
+use crate::io::text_encoding::{TextEncoding, decode};
 use pel_shared::error::{Error, Result};
-use pel_shared::kb::import::Input;
 use pel_shared::kb::import::Longest;
 use quick_xml::Reader;
 use quick_xml::errors::Error as XmlError;
 use quick_xml::events::{BytesStart, Event};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Cursor, Read};
+use std::path::Path;
 use std::rc::Rc;
 
 /// An element whose start tag has been read.
@@ -38,37 +40,56 @@ enum Part {
 }
 
 /// The elements of one document.
-pub(super) struct Elements<'a> {
-    name: &'a str,
-    reader: Reader<Guard<&'a mut dyn BufRead>>,
-    tick: &'a mut dyn FnMut() -> Result<()>,
+pub(super) struct Elements {
+    name: String,
+    reader: Reader<Guard<Box<dyn BufRead>>>,
     seen: Rc<Seen>,
     buffer: Vec<u8>,
     depth: usize,
 }
 
-impl<'a> Elements<'a> {
-    /// Opens a document and returns its root element. `decoded` says that the user has named the
-    /// encoding.
+/// Opens a file of a release as XML: in UTF-8, in the encoding of its XML declaration, or in UTF-16
+/// with a byte order mark.
+///
+/// # Errors
+/// If it cannot be opened, or its encoding is not known.
+pub(super) fn open(file: &ReleaseFile) -> Result<Box<dyn BufRead>> {
+    let label = file.label();
+    let mut raw = file.open()?;
+    let mut head = Vec::new();
+    raw.by_ref()
+        .take(1 << 10)
+        .read_to_end(&mut head)
+        .map_err(|cause| read_error(&label, cause))?;
+    let encoding = match declared_encoding(&head) {
+        None => TextEncoding::default(),
+        Some(name) => name.parse().map_err(|_| {
+            Error::input(format!(
+                "{label}: line 1: expected a known encoding in the XML declaration, found {name:?}"
+            ))
+        })?,
+    };
+    let whole = Box::new(Cursor::new(head).chain(raw));
+    decode(Path::new(&label), whole, &encoding)
+}
+
+impl Elements {
+    /// Opens a document, for which `reader` gives UTF-8, and returns its root element.
     ///
     /// # Errors
     /// If it cannot be read, or is no XML.
     pub fn open(
-        input: Input<'a>,
-        decoded: bool,
+        name: &str,
+        reader: Box<dyn BufRead>,
         longest: Longest<'static>,
     ) -> Result<(Self, Element)> {
-        let Input {
-            name, reader, tick, ..
-        } = input;
         let (guard, seen) =
-            Guard::new(reader, decoded, longest).map_err(|cause| read_error(name, cause))?;
+            Guard::new(reader, longest).map_err(|cause| read_error(name, cause))?;
         let mut reader = Reader::from_reader(guard);
         reader.config_mut().expand_empty_elements = true;
         let mut elements = Self {
-            name,
+            name: name.to_owned(),
             reader,
-            tick,
             seen,
             buffer: Vec::new(),
             depth: 0,
@@ -161,14 +182,6 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Counts a record, and ends the reading after an interrupt.
-    ///
-    /// # Errors
-    /// After an interrupt.
-    pub fn tick(&mut self) -> Result<()> {
-        (self.tick)()
-    }
-
     /// The place of an element, for a report.
     pub fn place(&self, line: u64) -> String {
         format!("{}:{line}", self.name)
@@ -243,7 +256,7 @@ impl<'a> Elements<'a> {
             XmlError::Io(cause) => {
                 let cause = std::sync::Arc::try_unwrap(cause)
                     .unwrap_or_else(|shared| io::Error::other(shared.to_string()));
-                read_error(self.name, cause)
+                read_error(&self.name, cause)
             }
             other => self.error_at(line, &format!("expected well-formed XML: {other}")),
         }
@@ -277,16 +290,9 @@ fn element(tag: &BytesStart<'_>, line: u64) -> std::result::Result<Element, XmlE
 mod tests {
     use super::*;
 
-    fn with<T>(text: &str, read: impl FnOnce(Elements<'_>, Element) -> Result<T>) -> Result<T> {
-        let mut bytes = text.as_bytes();
-        let mut tick = || Ok(());
-        let input = Input {
-            name: "a.xml",
-            reader: &mut bytes,
-            tick: &mut tick,
-            longest: Longest::default(),
-        };
-        let (elements, root) = Elements::open(input, false, Longest::default())?;
+    fn with<T>(text: &str, read: impl FnOnce(Elements, Element) -> Result<T>) -> Result<T> {
+        let bytes = Box::new(Cursor::new(text.to_owned()));
+        let (elements, root) = Elements::open("a.xml", bytes, Longest::default())?;
         read(elements, root)
     }
 

@@ -29,6 +29,8 @@ const LINE_ENDS: usize = 1 << 16;
 pub(super) struct Seen {
     bytes: Cell<u64>,
     lines: Cell<u64>,
+    /// Whether all elements are closed.
+    complete: Cell<bool>,
     /// The positions of the last line ends.
     line_ends: RefCell<VecDeque<u64>>,
     refused: RefCell<Option<Error>>,
@@ -45,6 +47,11 @@ impl Seen {
         let ends = self.line_ends.borrow();
         let later = ends.len() - ends.partition_point(|end| *end < byte);
         self.line().saturating_sub(later as u64).max(1)
+    }
+
+    /// Whether all elements and other markup that were read are closed.
+    pub fn is_complete(&self) -> bool {
+        self.complete.get()
     }
 
     /// Why the guard has stopped, if it has.
@@ -107,28 +114,20 @@ struct Scanner {
 
 impl<R: BufRead> Guard<R> {
     /// Guards a reader of UTF-8. The XML declaration is replaced by spaces, because the text may
-    /// have been decoded from the encoding that it names. `decoded` says that the user has named
-    /// the encoding.
+    /// have been decoded from the encoding that it names.
     ///
     /// # Errors
-    /// If the beginning cannot be read, or it declares an encoding and the text was not decoded.
-    pub fn new(
-        mut reader: R,
-        decoded: bool,
-        longest: Longest<'static>,
-    ) -> io::Result<(Self, Rc<Seen>)> {
+    /// If the beginning cannot be read.
+    pub fn new(mut reader: R, longest: Longest<'static>) -> io::Result<(Self, Rc<Seen>)> {
         let mut head = Vec::new();
-        reader.by_ref().take(DECLARATION).read_to_end(&mut head)?;
+        reader
+            .by_ref()
+            .take(DECLARATION)
+            .read_to_end(&mut head)?;
         if head.starts_with("\u{feff}".as_bytes()) {
             head.drain(..3);
         }
-        let declared = blank_declaration(&mut head);
-        if let Some(declared) = declared.filter(|name| !decoded && !is_unicode(name)) {
-            return Err(io::Error::other(Error::input(format!(
-                "line 1: expected UTF-8, found an XML declaration of {declared}: use --encoding {}",
-                declared.to_lowercase()
-            ))));
-        }
+        blank_declaration(&mut head);
         let seen = Rc::<Seen>::default();
         let scanner = Scanner {
             seen: Rc::clone(&seen),
@@ -338,39 +337,43 @@ impl<R: BufRead> BufRead for Guard<R> {
         // The bytes are in the buffer, so nothing is read.
         let bytes = self.reader.fill_buf().unwrap_or_default();
         let bytes = bytes.get(..count.min(bytes.len())).unwrap_or_default();
-        if let Err(why) = self.scanner.scan(bytes) {
-            *self.scanner.seen.refused.borrow_mut() = Some(why);
+        let scanner = &mut self.scanner;
+        if let Err(why) = scanner.scan(bytes) {
+            *scanner.seen.refused.borrow_mut() = Some(why);
         }
+        let complete = scanner.depth == 0 && matches!(scanner.mode, Mode::Text);
+        scanner.seen.complete.set(complete);
         self.reader.consume(count);
     }
 }
 
-/// Replaces an XML declaration by spaces, and returns the encoding that it names.
-fn blank_declaration(head: &mut [u8]) -> Option<String> {
-    if !head.starts_with(b"<?xml") || !head.get(5).is_some_and(u8::is_ascii_whitespace) {
-        return None;
+/// The end of an XML declaration; `None` if there is none.
+fn declaration(head: &[u8]) -> Option<usize> {
+    let begins = head.starts_with(b"<?xml") && head.get(5).is_some_and(u8::is_ascii_whitespace);
+    let end = head.windows(2).position(|pair| pair == b"?>")?;
+    begins.then_some(end + 2)
+}
+
+fn blank_declaration(head: &mut [u8]) {
+    let end = declaration(head).unwrap_or(0);
+    for byte in head.iter_mut().take(end) {
+        if !byte.is_ascii_whitespace() {
+            *byte = b' ';
+        }
     }
-    let end = head.windows(2).position(|pair| pair == b"?>")? + 2;
-    let declaration = head.get_mut(..end)?;
-    let text = String::from_utf8_lossy(declaration).into_owned();
-    declaration
-        .iter_mut()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .for_each(|byte| *byte = b' ');
+}
+
+/// The encoding that an XML declaration names. `None` for Unicode, which a byte order mark or the
+/// bytes themselves show, and for ASCII.
+pub(super) fn declared_encoding(head: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(head.get(..declaration(head)?)?);
     let (_, value) = text.split_once("encoding")?;
     let value = value.trim_start().strip_prefix('=')?.trim_start();
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (name, _) = value.get(1..)?.split_once(quote)?;
-    Some(name.trim().to_owned())
-}
-
-/// Whether a text in this encoding reaches the guard as UTF-8: its byte order mark decides.
-fn is_unicode(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("utf-8")
-        || name.starts_with("utf8")
-        || name.starts_with("utf-16")
-        || name.ends_with("ascii")
+    let name = name.trim().to_ascii_lowercase();
+    let unicode = name.starts_with("utf") || name.ends_with("ascii");
+    (!unicode && !name.is_empty()).then_some(name)
 }
 
 /// The lengths of the entities that a document type declares, after expansion.
@@ -427,8 +430,7 @@ mod tests {
 
     /// Reads everything in small pieces: the bytes, or the refusal with its line.
     fn read(text: &[u8], piece: usize) -> std::result::Result<Vec<u8>, (u64, String)> {
-        let (mut guard, seen) =
-            Guard::new(text, false, SMALL).map_err(|error| (1, error.to_string()))?;
+        let (mut guard, seen) = Guard::new(text, SMALL).expect("memory");
         let mut all = Vec::new();
         let mut buffer = vec![0; piece];
         loop {
@@ -491,27 +493,38 @@ mod tests {
     }
 
     #[test]
-    fn declared_encoding_must_be_the_one_that_was_read() {
-        for (declared, refused) in [
-            ("UTF-8", false),
-            ("utf-16", false),
-            ("US-ASCII", false),
-            ("ISO-8859-1", true),
+    fn declared_encoding_is_found_unless_it_is_unicode() {
+        for (text, expected) in [
+            ("<?xml version='1.0' encoding='UTF-8'?><a/>", None),
+            ("<?xml version=\"1.0\" encoding = \"utf-16\"?><a/>", None),
+            ("<?xml version='1.0' encoding='US-ASCII'?><a/>", None),
+            ("<?xml version='1.0'?><a encoding='latin1'/>", None),
+            ("<?xml-stylesheet encoding='latin1'?><a/>", None),
+            ("<?xml version='1.0' encoding=\"ISO-8859-1\" ?><a/>", Some("iso-8859-1")),
         ] {
-            let text = format!("<?xml version='1.0' encoding='{declared}'?><a/>");
-            let read = read(text.as_bytes(), 10);
-            assert_eq!(read.is_err(), refused, "{declared}: {read:?}");
-            assert!(Guard::new(text.as_bytes(), true, SMALL).is_ok());
-            if let Err((_, why)) = read {
-                assert!(why.contains("use --encoding iso-8859-1"), "{why}");
-            }
+            assert_eq!(declared_encoding(text.as_bytes()).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn document_is_complete_when_all_elements_are_closed() {
+        for (text, complete) in [
+            ("<a><b/></a>\n", true),
+            ("<a><b/></a", false),
+            ("<a><b/>", false),
+            ("<a/><!-- c", false),
+            ("", true),
+        ] {
+            let (mut guard, seen) = Guard::new(text.as_bytes(), SMALL).expect("short");
+            guard.read_to_end(&mut Vec::new()).expect("ordinary");
+            assert_eq!(seen.is_complete() || text.is_empty(), complete, "{text}");
         }
     }
 
     #[test]
     fn line_of_a_byte_behind_the_guard_is_known() {
         let text = "<a>\n<b/>\n\n<c/>\n</a>\n";
-        let (mut guard, seen) = Guard::new(text.as_bytes(), false, SMALL).expect("short");
+        let (mut guard, seen) = Guard::new(text.as_bytes(), SMALL).expect("short");
         guard.read_to_end(&mut Vec::new()).expect("ordinary");
         for (byte, _) in text.char_indices() {
             let expected = 1 + text[..byte].matches('\n').count() as u64;
