@@ -12,6 +12,8 @@ mod mutations;
 mod native;
 pub mod seeds;
 mod tables;
+#[cfg(feature = "native")]
+mod terminologies;
 
 pub use artifacts::{
     bundle, config, container, dictionary, index, manifest, note, tokenizer, weights,
@@ -19,6 +21,8 @@ pub use artifacts::{
 #[cfg(feature = "native")]
 pub use native::{brat, candidates, compressed, corpus, http, pubtator, settings, spans};
 pub use tables::{concepts, delimited, obo};
+#[cfg(feature = "native")]
+pub use terminologies::{icd10cm, loinc, mesh, obograph, owl};
 
 /// The body of a target.
 pub type Body = fn(&[u8]);
@@ -42,12 +46,17 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 8] = [
+    let native: [(&str, Body); 13] = [
         ("brat", brat),
         ("candidates", candidates),
         ("compressed", compressed),
         ("corpus", corpus),
         ("http", http),
+        ("icd10cm", icd10cm),
+        ("loinc", loinc),
+        ("mesh", mesh),
+        ("obograph", obograph),
+        ("owl", owl),
         ("pubtator", pubtator),
         ("settings", settings),
         ("spans", spans),

@@ -3,7 +3,12 @@
 mod contexts;
 mod corpora;
 mod encodings;
+mod icd10cm;
+mod loinc;
+mod mesh;
+mod obograph;
 mod ontologies;
+mod owl;
 mod tables;
 mod tac;
 
