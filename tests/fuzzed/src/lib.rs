@@ -17,7 +17,10 @@ pub use artifacts::{
     bundle, config, container, dictionary, index, manifest, note, tokenizer, weights,
 };
 #[cfg(feature = "native")]
-pub use native::{brat, candidates, compressed, corpus, http, pubtator, settings, spans};
+pub use native::{
+    archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
+    sssom, umls,
+};
 pub use tables::{concepts, delimited, obo};
 
 /// The body of a target.
@@ -42,15 +45,20 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 8] = [
+    let native: [(&str, Body); 13] = [
+        ("archive", archive),
         ("brat", brat),
         ("candidates", candidates),
         ("compressed", compressed),
         ("corpus", corpus),
         ("http", http),
         ("pubtator", pubtator),
+        ("rxnorm", rxnorm),
         ("settings", settings),
+        ("snomed", snomed),
         ("spans", spans),
+        ("sssom", sssom),
+        ("umls", umls),
     ];
     shared.into_iter().chain(native).collect()
 }

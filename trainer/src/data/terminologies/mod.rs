@@ -6,10 +6,15 @@
 //! the command line, to `cli/import/terminology_args.rs`.
 
 pub mod external_sort;
+pub mod mapping;
 pub mod names;
+pub mod recognise;
 pub mod redirects;
 pub mod release;
+pub mod rf2;
 pub mod rrf;
+pub mod rxnorm;
+pub mod snomed;
 pub mod umls;
 
 use crate::io::counter::Counter;
@@ -26,6 +31,10 @@ use std::path::{Path, PathBuf};
 pub enum Terminology {
     /// The UMLS Metathesaurus in Rich Release Format.
     Umls(umls::Options),
+    /// SNOMED CT in Release Format 2.
+    Snomed(snomed::Options),
+    /// RxNorm in Rich Release Format.
+    Rxnorm(rxnorm::Options),
 }
 
 impl Terminology {
@@ -34,6 +43,8 @@ impl Terminology {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Umls(_) => "umls",
+            Self::Snomed(_) => "snomed",
+            Self::Rxnorm(_) => "rxnorm",
         }
     }
 
@@ -43,6 +54,18 @@ impl Terminology {
     pub fn prefixes(&self) -> &'static [&'static str] {
         match self {
             Self::Umls(_) => umls::PREFIXES,
+            Self::Snomed(_) => snomed::PREFIXES,
+            Self::Rxnorm(_) => rxnorm::PREFIXES,
+        }
+    }
+
+    /// The source of concepts for which neither the reader nor the user names one.
+    #[must_use]
+    pub fn source(&self) -> Option<&'static str> {
+        match self {
+            Self::Umls(_) => None,
+            Self::Snomed(_) => Some(snomed::SOURCE),
+            Self::Rxnorm(_) => Some(rxnorm::SOURCE),
         }
     }
 
@@ -53,6 +76,8 @@ impl Terminology {
     pub fn read(&self, paths: &[PathBuf], sink: &mut Sink<'_, '_>) -> Result<()> {
         match self {
             Self::Umls(options) => umls::read(paths, options, sink),
+            Self::Snomed(options) => snomed::read(paths, options, sink),
+            Self::Rxnorm(options) => rxnorm::read(paths, options, sink),
         }
     }
 }

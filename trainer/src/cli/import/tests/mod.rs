@@ -6,6 +6,7 @@ mod encodings;
 mod ontologies;
 mod tables;
 mod tac;
+mod terminologies;
 
 use super::{ImportArgs, import};
 use crate::cli::conversion;
