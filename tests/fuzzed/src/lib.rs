@@ -19,7 +19,10 @@ pub use artifacts::{
     bundle, config, container, dictionary, index, manifest, note, tokenizer, weights,
 };
 #[cfg(feature = "native")]
-pub use native::{brat, candidates, compressed, corpus, http, pubtator, settings, spans};
+pub use native::{
+    archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
+    sssom, umls,
+};
 pub use tables::{concepts, delimited, obo};
 #[cfg(feature = "native")]
 pub use terminologies::{icd10cm, loinc, mesh, obograph, owl};
@@ -46,7 +49,8 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 13] = [
+    let native: [(&str, Body); 18] = [
+        ("archive", archive),
         ("brat", brat),
         ("candidates", candidates),
         ("compressed", compressed),
@@ -58,8 +62,12 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("obograph", obograph),
         ("owl", owl),
         ("pubtator", pubtator),
+        ("rxnorm", rxnorm),
         ("settings", settings),
+        ("snomed", snomed),
         ("spans", spans),
+        ("sssom", sssom),
+        ("umls", umls),
     ];
     shared.into_iter().chain(native).collect()
 }

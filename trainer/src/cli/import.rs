@@ -3,33 +3,43 @@
 mod concept_args;
 mod corpus_args;
 mod terminology_args;
+mod vocabulary_args;
 #[cfg(test)]
 mod tests;
 
 use super::conversion;
 use crate::data::import::{self, Source};
+use crate::data::terminologies::recognise;
 use crate::io::outputs::{Inputs, Output};
 use clap::{Args, Subcommand};
 use concept_args::{CsvArgs, JsonlArgs, OboArgs};
 use corpus_args::{BlinkArgs, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
+use pel_shared::clean::escaped;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use std::path::{Path, PathBuf};
-use terminology_args::{Icd10cmArgs, LoincArgs, MeshArgs, ObographArgs, OwlArgs, UmlsArgs};
+use terminology_args::{RxnormArgs, SnomedArgs, UmlsArgs};
+use vocabulary_args::{Icd10cmArgs, LoincArgs, MeshArgs, ObographArgs, OwlArgs};
 
 /// Import concepts or annotated texts from other formats
 #[derive(Args, Clone, Debug)]
 #[command(
     long_about = "Import concepts or annotated texts from other formats.\n\n\
     Each format has its own command. All read plain, .gz, .bz2, .xz and .zst files, write to the folder given by --out, and \
-    report what was kept, changed and skipped, with reasons. After an error nothing is written."
+    report what was kept, changed and skipped, with reasons. After an error nothing is written.\n\n\
+    `pel import IN` without a format says what IN seems to be, and which command imports it.",
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
 )]
 #[command(after_help = "Example:\n  pel import obo doid.obo --out diseases\n  \
     pel index --kb diseases/kb.jsonl --encoder all-MiniLM-L6-v2 --out diseases.pel")]
 pub struct ImportArgs {
     /// The input format.
     #[command(subcommand)]
-    format: Format,
+    format: Option<Format>,
+    /// File, folder or ZIP archive to recognise
+    #[arg(value_name = "IN")]
+    path: Option<PathBuf>,
 }
 
 /// The input format with its options.
@@ -65,7 +75,7 @@ enum Format {
     /// commas and semicolons, cells may be quoted as in RFC 4180. Between tabs and bars quotes are
     /// ordinary characters, but quotes around a whole cell are removed. Writes kb.jsonl and
     /// import.json.
-    Csv(CsvArgs),
+    Csv(Box<CsvArgs>),
     /// The UMLS Metathesaurus in Rich Release Format
     ///
     /// Reads the folder META, or the ZIP archive as released: MRCONSO.RRF, and if present MRSTY,
@@ -77,6 +87,28 @@ enum Format {
     /// The Metathesaurus needs a licence of your own, which the National Library of Medicine gives
     /// free of charge; some of its sources set further conditions.
     Umls(UmlsArgs),
+    /// SNOMED CT in Release Format 2
+    ///
+    /// Reads the folder Snapshot of one or more editions and extensions, or the ZIP archives as
+    /// released. Rows with active = 1 count. The name of a concept is the synonym that the dialect
+    /// prefers, else the fully specified name. Its type is the semantic tag ("disorder"), which
+    /// the name does not keep. Inactive concepts go to redirects.tsv, with the successor that the
+    /// associations SAME AS and REPLACED BY name. Writes kb.jsonl, redirects.tsv and import.json.
+    ///
+    /// SNOMED CT needs a licence of your own, from SNOMED International or your country's release
+    /// centre.
+    Snomed(SnomedArgs),
+    /// RxNorm in Rich Release Format
+    ///
+    /// Reads the folder rrf, or the ZIP archive as released: RXNCONSO.RRF, and if present RXNSTY,
+    /// RXNCUI and RXNATOMARCHIVE. Names are those of RxNorm itself (SAB = RXNORM): the chosen term
+    /// types name concepts, and prescribable names, synonyms and tall-man forms are synonyms.
+    /// Other sources give cross-references. Retired RXCUIs go to redirects.tsv. Writes kb.jsonl,
+    /// redirects.tsv and import.json.
+    ///
+    /// The names of RxNorm itself may be used freely; the full release, with those of its sources,
+    /// needs a UMLS licence.
+    Rxnorm(RxnormArgs),
     /// MeSH in XML: descriptors and supplementary records
     ///
     /// Reads desc*.xml and supp*.xml. Each record becomes a concept with the terms of all its MeSH
@@ -154,10 +186,10 @@ enum Format {
     Tac(TacArgs),
 }
 
-impl ImportArgs {
+impl Format {
     /// What to import.
     fn source(&self) -> Result<Source> {
-        Ok(match &self.format {
+        Ok(match self {
             Format::Obo(args) => {
                 let (texts, defaults) = (args.common.texts(), args.fill.defaults());
                 Source::Obo {
@@ -183,6 +215,8 @@ impl ImportArgs {
                 }
             }
             Format::Umls(args) => args.common.source(args.terminology()),
+            Format::Snomed(args) => args.common.source(args.terminology()),
+            Format::Rxnorm(args) => args.common.source(args.terminology()),
             Format::Mesh(args) => args.common.source(args.terminology()),
             Format::Icd10cm(args) => args.common.source(args.terminology()),
             Format::Loinc(args) => args.common.source(args.terminology()),
@@ -207,13 +241,33 @@ impl ImportArgs {
         })
     }
 
+    /// The mapping that merges concepts.
+    fn map(&self) -> Option<&Path> {
+        let map = match self {
+            Format::Obo(args) => &args.map,
+            Format::Jsonl(args) => &args.map,
+            Format::Csv(args) => &args.map,
+            Format::Umls(args) => &args.common.map,
+            Format::Snomed(args) => &args.common.map,
+            Format::Rxnorm(args) => &args.common.map,
+            Format::Pubtator(_)
+            | Format::Zeshel(_)
+            | Format::Blink(_)
+            | Format::Wikilinks(_)
+            | Format::Tac(_) => return None,
+        };
+        map.map.as_deref()
+    }
+
     /// The output folder.
     fn out(&self) -> &Path {
-        match &self.format {
+        match self {
             Format::Obo(args) => &args.common.out,
             Format::Jsonl(args) => &args.common.out,
             Format::Csv(args) => &args.common.out,
             Format::Umls(args) => &args.common.out,
+            Format::Snomed(args) => &args.common.out,
+            Format::Rxnorm(args) => &args.common.out,
             Format::Mesh(args) => &args.common.out,
             Format::Icd10cm(args) => &args.common.out,
             Format::Loinc(args) => &args.common.out,
@@ -228,32 +282,61 @@ impl ImportArgs {
     }
 }
 
-/// Runs `pel import` and prints its report as a table, or as JSON.
+/// Runs `pel import` and prints its report, or what the input seems to be, as text or JSON.
 ///
 /// # Errors
-/// As [`import()`].
+/// As [`import()`], or if the input is not recognised.
 pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
-    conversion::print(&import(args)?, args.out(), json)
+    match (&args.format, &args.path) {
+        (Some(format), _) => conversion::print(&import(args)?, format.out(), json),
+        (None, Some(path)) => print_recognised(path, json),
+        (None, None) => Err(no_input()),
+    }
 }
 
-/// Runs `pel import` without printing.
+fn no_input() -> Error {
+    Error::usage("expected a format, or a path to recognise, found neither")
+}
+
+fn print_recognised(path: &Path, json: bool) -> Result<()> {
+    let found = recognise::recognise(path)?;
+    if json {
+        println!("{}", crate::io::json::pretty(&found)?);
+        return Ok(());
+    }
+    let path = escaped(&path.display().to_string()).into_owned();
+    let what = escaped(&found.what).into_owned();
+    match &found.command {
+        Some(command) => println!("{path} looks like {what}:\n  {}", escaped(command)),
+        None => println!("{path} looks like {what}"),
+    }
+    Ok(())
+}
+
+/// Runs `pel import FORMAT` without printing.
 ///
 /// # Errors
-/// If options contradict each other, or as [`import::import`].
+/// If options contradict each other or no format is given, or as [`import::import`].
 pub fn import(args: &ImportArgs) -> Result<Report> {
-    let source = args.source()?;
+    let format = args.format.as_ref().ok_or_else(no_input)?;
+    let source = format.source()?;
     let inputs = source.inputs();
     if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::input(
             "expected `-` (standard input) at most once, found it several times",
         ));
     }
-    check_outputs(&source, &inputs, args.out())?;
-    import::import(&source, args.out())
+    check_outputs(&source, &inputs, format.map(), format.out())?;
+    import::import(&source, format.map(), format.out())
 }
 
 /// Refuses an output folder that is an input or inside an input folder.
-fn check_outputs(source: &Source, inputs: &[PathBuf], out: &Path) -> Result<()> {
+fn check_outputs(
+    source: &Source,
+    inputs: &[PathBuf],
+    map: Option<&Path>,
+    out: &Path,
+) -> Result<()> {
     let (folders, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
         inputs.iter().partition(|input| input.is_dir());
     let lists = match source {
@@ -261,7 +344,13 @@ fn check_outputs(source: &Source, inputs: &[PathBuf], out: &Path) -> Result<()> 
         _ => Vec::new(),
     };
     Inputs::new()
-        .files(files.into_iter().map(PathBuf::as_path).chain(lists))
+        .files(
+            files
+                .into_iter()
+                .map(PathBuf::as_path)
+                .chain(lists)
+                .chain(map),
+        )
         .artifacts(folders.into_iter().map(PathBuf::as_path))
         .check([Output::Into(out)])
 }

@@ -55,6 +55,15 @@ impl Fill {
     }
 }
 
+/// The mapping that merges concepts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MapArgs {
+    /// Mapping in SSSOM (TSV): concepts that it maps by skos:exactMatch become one. The one that is
+    /// read first stays; the ids of the others go to its cross-references and to redirects.tsv
+    #[arg(long, value_name = "SSSOM")]
+    pub map: Option<PathBuf>,
+}
+
 /// The scope of an OBO synonym.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
@@ -123,6 +132,9 @@ pub struct OboArgs {
     /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
+    /// The mapping that merges concepts.
+    #[command(flatten)]
+    pub map: MapArgs,
     /// Which synonyms to import.
     #[command(flatten)]
     pub synonyms: SynonymArgs,
@@ -140,6 +152,9 @@ pub struct JsonlArgs {
     /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
+    /// The mapping that merges concepts.
+    #[command(flatten)]
+    pub map: MapArgs,
     /// Count and skip invalid lines instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
@@ -159,6 +174,9 @@ pub struct CsvArgs {
     /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
+    /// The mapping that merges concepts.
+    #[command(flatten)]
+    pub map: MapArgs,
     /// Character between columns, or "tab" [default: tab for .tsv and .tab files, else comma, or
     /// the delimiter that the header shows]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]

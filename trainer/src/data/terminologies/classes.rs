@@ -245,7 +245,13 @@ impl Classes {
                 continue;
             };
             let mut concept = self.concept(*node, class, choice, sink);
-            concept.types = roots.types(at, &about, sink.report());
+            // The user's type and source take precedence, as for OBO.
+            if sink.concepts.defaults.kind.is_none() {
+                concept.types = roots.types(at, &about, sink.report());
+            }
+            if sink.concepts.defaults.source.is_none() {
+                concept.sources.extend(self.source(&concept.id));
+            }
             let place = || self.place(*node, class, &concept.name);
             if concept.name.is_empty() {
                 sink.report().skip(&format!("class with {NO_NAME}"), place);
@@ -336,7 +342,6 @@ impl Classes {
             .chain(texts(&class.facts, 'A').map(|iri| curie(iri, &self.prefixes)));
         Concept {
             xrefs: xrefs.filter(|xref| *xref != id).collect(),
-            sources: self.source(&id).into_iter().collect(),
             id,
             name,
             synonyms,

@@ -395,7 +395,6 @@ impl Release {
             }
             let concept = Concept {
                 types: types_of(&concept.id, &types),
-                sources: vec![SOURCE.to_owned()],
                 ..concept
             };
             sink.concept(concept, || place.to_owned())

@@ -356,7 +356,6 @@ fn concept(row: &Named<'_>, id: &str, others: &Others, options: &Options) -> Con
         synonyms,
         types: types.map(str::to_owned).collect(),
         definition: (!definition.trim().is_empty()).then(|| definition.to_owned()),
-        sources: vec![SOURCE.to_owned()],
         ..Concept::default()
     }
 }

@@ -331,7 +331,6 @@ impl Record {
         let mut concept = Concept {
             id: self.id,
             name: self.name,
-            sources: vec![SOURCE.to_owned()],
             ..Concept::default()
         };
         match self.class {

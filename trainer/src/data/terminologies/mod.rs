@@ -9,13 +9,18 @@ mod classes;
 pub mod external_sort;
 pub mod icd10cm;
 pub mod loinc;
+pub mod mapping;
 pub mod mesh;
 pub mod names;
 pub mod obograph;
 pub mod owl;
+pub mod recognise;
 pub mod redirects;
 pub mod release;
+pub mod rf2;
 pub mod rrf;
+pub mod rxnorm;
+pub mod snomed;
 pub mod umls;
 mod xml;
 mod xml_guard;
@@ -34,6 +39,10 @@ use std::path::{Path, PathBuf};
 pub enum Terminology {
     /// The UMLS Metathesaurus in Rich Release Format.
     Umls(umls::Options),
+    /// SNOMED CT in Release Format 2.
+    Snomed(snomed::Options),
+    /// RxNorm in Rich Release Format.
+    Rxnorm(rxnorm::Options),
     /// MeSH in XML.
     Mesh(mesh::Options),
     /// ICD-10-CM: order file and tabular list.
@@ -52,6 +61,8 @@ impl Terminology {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Umls(_) => "umls",
+            Self::Snomed(_) => "snomed",
+            Self::Rxnorm(_) => "rxnorm",
             Self::Mesh(_) => "mesh",
             Self::Icd10cm(_) => "icd10cm",
             Self::Loinc(_) => "loinc",
@@ -66,11 +77,28 @@ impl Terminology {
     pub fn prefixes(&self) -> &'static [&'static str] {
         match self {
             Self::Umls(_) => umls::PREFIXES,
+            Self::Snomed(_) => snomed::PREFIXES,
+            Self::Rxnorm(_) => rxnorm::PREFIXES,
             Self::Mesh(_) => mesh::PREFIXES,
             Self::Icd10cm(_) => icd10cm::PREFIXES,
             Self::Loinc(_) => loinc::PREFIXES,
             Self::Owl(_) => owl::PREFIXES,
             Self::Obograph(_) => obograph::PREFIXES,
+        }
+    }
+
+    /// The source of concepts for which neither the reader nor the user names one.
+    #[must_use]
+    pub fn source(&self) -> Option<&'static str> {
+        match self {
+            Self::Umls(_) => None,
+            Self::Snomed(_) => Some(snomed::SOURCE),
+            Self::Rxnorm(_) => Some(rxnorm::SOURCE),
+            Self::Mesh(_) => Some(mesh::SOURCE),
+            Self::Icd10cm(_) => Some(icd10cm::SOURCE),
+            Self::Loinc(_) => Some(loinc::SOURCE),
+            // The prefix of the identifier.
+            Self::Owl(_) | Self::Obograph(_) => None,
         }
     }
 
@@ -81,6 +109,8 @@ impl Terminology {
     pub fn read(&self, paths: &[PathBuf], sink: &mut Sink<'_, '_>) -> Result<()> {
         match self {
             Self::Umls(options) => umls::read(paths, options, sink),
+            Self::Snomed(options) => snomed::read(paths, options, sink),
+            Self::Rxnorm(options) => rxnorm::read(paths, options, sink),
             Self::Mesh(options) => mesh::read(paths, options, sink),
             Self::Icd10cm(options) => icd10cm::read(paths, options, sink),
             Self::Loinc(options) => loinc::read(paths, options, sink),

@@ -325,7 +325,7 @@ fn concept_of(id: &str, atoms: &Group, types: &Group) -> Concept {
 /// The bytes of an atom's order of preference.
 const ORDER: usize = 6;
 
-fn push_new(list: &mut Vec<String>, text: &str) {
+pub(super) fn push_new(list: &mut Vec<String>, text: &str) {
     if !text.is_empty() && !list.iter().any(|own| own == text) {
         list.push(text.to_owned());
     }

@@ -11,6 +11,7 @@ mod ontologies;
 mod owl;
 mod tables;
 mod tac;
+mod terminologies;
 
 use super::{ImportArgs, import};
 use crate::cli::conversion;
