@@ -49,7 +49,9 @@ fn check(read: impl FnOnce(&mut Sink<'_, '_>) -> Result<()>) {
     let exists = |id: &str| kb.find(id).is_some();
     if let Ok(resolved) = redirects.resolve(exists, &mut report) {
         let mut written = Vec::new();
-        resolved.write(&mut written).expect("memory does not run out");
+        resolved
+            .write(&mut written)
+            .expect("memory does not run out");
         let written = String::from_utf8(written).expect("identifiers are texts");
         let mut lines = written.lines();
         assert_eq!(lines.next(), Some(HEADER));

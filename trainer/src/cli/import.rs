@@ -3,9 +3,9 @@
 mod concept_args;
 mod corpus_args;
 mod terminology_args;
-mod vocabulary_args;
 #[cfg(test)]
 mod tests;
+mod vocabulary_args;
 
 use super::conversion;
 use crate::data::import::{self, Source};
@@ -250,6 +250,11 @@ impl Format {
             Format::Umls(args) => &args.common.map,
             Format::Snomed(args) => &args.common.map,
             Format::Rxnorm(args) => &args.common.map,
+            Format::Mesh(args) => &args.common.map,
+            Format::Icd10cm(args) => &args.common.map,
+            Format::Loinc(args) => &args.common.map,
+            Format::Owl(args) => &args.common.map,
+            Format::Obograph(args) => &args.common.map,
             Format::Pubtator(_)
             | Format::Zeshel(_)
             | Format::Blink(_)

@@ -110,9 +110,7 @@ impl Format {
                 "an ontology in a syntax of OWL that PEL does not read: convert it (`robot convert --input a.ofn --output a.owl`), and use `pel import owl`"
             }
             Self::Turtle => "RDF as Turtle or N-Triples, which `pel import owl` reads",
-            Self::OboGraphs => {
-                "an ontology as OBO Graphs JSON, which `pel import obograph` reads"
-            }
+            Self::OboGraphs => "an ontology as OBO Graphs JSON, which `pel import obograph` reads",
             Self::Json => {
                 "a JSON document; `pel import jsonl` reads one object with id and name on each line"
             }

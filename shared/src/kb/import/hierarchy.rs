@@ -147,9 +147,13 @@ impl Roots {
         report: &mut Report,
     ) -> Vec<String> {
         let is = |flags: &[bool], at: usize| flags.get(at).copied().unwrap_or(false);
-        let named = self.of(at).iter().map(|root| *root as usize).filter(|root| {
-            !is(&self.generic, *root) && (*root != at || is(&self.with_children, *root))
-        });
+        let named = self
+            .of(at)
+            .iter()
+            .map(|root| *root as usize)
+            .filter(|root| {
+                !is(&self.generic, *root) && (*root != at || is(&self.with_children, *root))
+            });
         let mut names: Vec<String> = named.map(|root| in_words(&about(root).name)).collect();
         if names.is_empty() {
             names.extend(about(at).namespace.as_deref().map(in_words));
@@ -388,7 +392,10 @@ mod tests {
     fn roots_of(above: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let (set_of, sets) = roots_above(&relatives(above));
         let set = |number: u32| sets[number as usize].iter().map(|root| *root as usize);
-        set_of.into_iter().map(|number| set(number).collect()).collect()
+        set_of
+            .into_iter()
+            .map(|number| set(number).collect())
+            .collect()
     }
 
     /// The reference implementation: one depth-first search for each term.

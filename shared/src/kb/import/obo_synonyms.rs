@@ -75,9 +75,7 @@ impl SynonymChoice {
             kind.is_some_and(|kind| types.iter().any(|one| one.eq_ignore_ascii_case(kind)))
         };
         match kind {
-            Some(kind)
-                if within(&self.without_types) || withdrawn && !within(&self.with_types) =>
-            {
+            Some(kind) if within(&self.without_types) || withdrawn && !within(&self.with_types) => {
                 Some(format!("synonym of type {kind} left out"))
             }
             _ if !self.scopes.contains(&scope) => Some(scope.left_out().to_owned()),

@@ -48,9 +48,11 @@ impl From<RecordClass> for mesh::SupplementaryClass {
 
 /// Options of `pel import mesh`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  pel import mesh desc2026.xml supp2026.xml --out mesh\n  \
+#[command(
+    after_help = "Examples:\n  pel import mesh desc2026.xml supp2026.xml --out mesh\n  \
     pel import mesh desc2026.gz --terms narrower --without-tags LAB,TRD --out mesh\n  \
-    pel import mesh desc2026.xml supp2026.xml --classes disease,protocol --out mesh")]
+    pel import mesh desc2026.xml supp2026.xml --classes disease,protocol --out mesh"
+)]
 pub struct MeshArgs {
     /// Inputs and output.
     #[command(flatten)]
@@ -153,8 +155,10 @@ impl From<LoincNames> for loinc::Names {
 
 /// Options of `pel import loinc`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  pel import loinc Loinc_2.82.zip --out loinc\n  \
-    pel import loinc LoincTable/Loinc.csv LoincTable/MapTo.csv --names display,short,related --out loinc")]
+#[command(
+    after_help = "Examples:\n  pel import loinc Loinc_2.82.zip --out loinc\n  \
+    pel import loinc LoincTable/Loinc.csv LoincTable/MapTo.csv --names display,short,related --out loinc"
+)]
 pub struct LoincArgs {
     /// Inputs and output.
     #[command(flatten)]
@@ -201,12 +205,7 @@ pub struct OwlArgs {
     pub synonyms: SynonymArgs,
     /// Languages of labels, synonyms and definitions, the preferred one first, or "all". Texts
     /// without a language are always imported
-    #[arg(
-        long,
-        value_name = "TAGS",
-        value_delimiter = ',',
-        default_value = "en"
-    )]
+    #[arg(long, value_name = "TAGS", value_delimiter = ',', default_value = "en")]
     pub languages: Vec<String>,
     /// Further annotation properties whose values are exact synonyms
     #[arg(long, value_name = "IRIS", value_delimiter = ',')]
@@ -229,7 +228,9 @@ impl OwlArgs {
 
 /// Options of `pel import obograph`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  pel import obograph mondo.json --scopes exact,related --out mondo")]
+#[command(
+    after_help = "Example:\n  pel import obograph mondo.json --scopes exact,related --out mondo"
+)]
 pub struct ObographArgs {
     /// Inputs and output.
     #[command(flatten)]

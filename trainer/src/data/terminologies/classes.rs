@@ -1,10 +1,10 @@
 //! The classes of ontologies in OWL and OBO Graphs, whose statements come in any order.
 //!
 //! The types of a class depend on its ancestors, so all classes are held until the end. What is
-//! stated of a class is one text: a class takes some 120 bytes, its identifier twice, and its texts.
+//! stated of a class is one text: a class takes some 150 bytes besides its identifier and its texts.
 
-use super::redirects::Reason;
 use super::Sink;
+use super::redirects::Reason;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::NO_NAME;
@@ -207,10 +207,10 @@ impl Classes {
     /// # Errors
     /// The errors of [`Sink::concept`].
     pub fn finish(self, choice: &SynonymChoice, sink: &mut Sink<'_, '_>) -> Result<()> {
-        let (live, retired): (Vec<u32>, Vec<u32>) = self.declared.iter().partition(|node| {
-            self.class(**node)
-                .is_some_and(|class| !class.deprecated)
-        });
+        let (live, retired): (Vec<u32>, Vec<u32>) = self
+            .declared
+            .iter()
+            .partition(|node| self.class(**node).is_some_and(|class| !class.deprecated));
         for node in retired {
             self.retire(node, sink);
         }
@@ -264,7 +264,9 @@ impl Classes {
     }
 
     fn place(&self, node: u32, class: &Class, name: &str) -> String {
-        let file = class.file.and_then(|file| self.files.get(usize::from(file)));
+        let file = class
+            .file
+            .and_then(|file| self.files.get(usize::from(file)));
         let file = file.map_or("", String::as_str);
         format!("{file} {} {name}", self.iri(node))
     }
@@ -282,8 +284,9 @@ impl Classes {
         let Some(class) = self.class(node) else {
             return;
         };
-        sink.report()
-            .skip(OBSOLETE, || self.place(node, class, name(&class.facts).unwrap_or_default()));
+        sink.report().skip(OBSOLETE, || {
+            self.place(node, class, name(&class.facts).unwrap_or_default())
+        });
         let id = self.id(node);
         let mut successors = texts(&class.facts, 'R')
             .map(|text| curie(text, &self.prefixes))
@@ -430,7 +433,10 @@ fn curie(iri: &str, prefixes: &[(String, String)]) -> String {
             is_local(local).then_some((base.len(), prefix, local))
         })
         .max_by_key(|(length, ..)| *length)
-        .map_or_else(|| iri.to_owned(), |(_, prefix, local)| format!("{prefix}:{local}"))
+        .map_or_else(
+            || iri.to_owned(),
+            |(_, prefix, local)| format!("{prefix}:{local}"),
+        )
 }
 
 /// Whether a text is a name without a path.
@@ -449,19 +455,34 @@ mod tests {
             ("EFO".to_owned(), "http://www.ebi.ac.uk/efo/EFO_".to_owned()),
         ];
         for (iri, expected) in [
-            ("http://purl.obolibrary.org/obo/MONDO_0005148", "MONDO:0005148"),
-            ("https://purl.obolibrary.org/obo/MONDO_0005148", "MONDO:0005148"),
-            ("http://purl.obolibrary.org/obo/GO_REF_0000001", "GO_REF:0000001"),
+            (
+                "http://purl.obolibrary.org/obo/MONDO_0005148",
+                "MONDO:0005148",
+            ),
+            (
+                "https://purl.obolibrary.org/obo/MONDO_0005148",
+                "MONDO:0005148",
+            ),
+            (
+                "http://purl.obolibrary.org/obo/GO_REF_0000001",
+                "GO_REF:0000001",
+            ),
             (
                 "http://purl.obolibrary.org/obo/hp.owl#layperson",
                 "http://purl.obolibrary.org/obo/hp.owl#layperson",
             ),
-            ("http://purl.obolibrary.org/obo/_1", "http://purl.obolibrary.org/obo/_1"),
+            (
+                "http://purl.obolibrary.org/obo/_1",
+                "http://purl.obolibrary.org/obo/_1",
+            ),
             ("http://www.ebi.ac.uk/efo/EFO_0000270", "EFO:0000270"),
             ("http://www.ebi.ac.uk/efo/other", "efo:other"),
             ("http://www.ebi.ac.uk/efo/", "http://www.ebi.ac.uk/efo/"),
             ("http://identifiers.org/mesh/D003924", "MESH:D003924"),
-            ("http://linkedlifedata.com/resource/umls/id/C0011860", "UMLS:C0011860"),
+            (
+                "http://linkedlifedata.com/resource/umls/id/C0011860",
+                "UMLS:C0011860",
+            ),
             ("http://www.orpha.net/ORDO/Orphanet_558", "Orphanet:558"),
             ("MONDO:0005148", "MONDO:0005148"),
             ("http://example.org/a/b", "http://example.org/a/b"),
@@ -485,10 +506,7 @@ mod tests {
         }
         let facts = &classes.classes[0].facts;
         assert_eq!(name(facts), Some("fever"));
-        assert_eq!(
-            pairs(facts, 'S').collect::<Vec<_>>(),
-            [("EXACT", "a b c")]
-        );
+        assert_eq!(pairs(facts, 'S').collect::<Vec<_>>(), [("EXACT", "a b c")]);
         assert_eq!(texts(facts, 'X').collect::<Vec<_>>(), ["X:1"]);
         assert_eq!(texts(facts, 'R').next(), None);
     }

@@ -4,9 +4,9 @@
 //! sections and inclusion terms, but not the codes with a seventh character. Both together give
 //! concepts with types and synonyms.
 
+use super::Sink;
 use super::release::{self, ReleaseFile};
 use super::xml::{self, Elements};
-use super::Sink;
 use crate::io::files::{convert_read_error, record_limit};
 use crate::io::interrupt;
 use pel_shared::error::{Error, Result};
@@ -48,7 +48,11 @@ const CHAPTERS: [(&str, &str, &str); 22] = [
         "D89",
         "Diseases of the blood and blood-forming organs and certain disorders involving the immune mechanism",
     ),
-    ("E00", "E89", "Endocrine, nutritional and metabolic diseases"),
+    (
+        "E00",
+        "E89",
+        "Endocrine, nutritional and metabolic diseases",
+    ),
     (
         "F01",
         "F99",
@@ -60,11 +64,7 @@ const CHAPTERS: [(&str, &str, &str); 22] = [
     ("I00", "I99", "Diseases of the circulatory system"),
     ("J00", "J99", "Diseases of the respiratory system"),
     ("K00", "K95", "Diseases of the digestive system"),
-    (
-        "L00",
-        "L99",
-        "Diseases of the skin and subcutaneous tissue",
-    ),
+    ("L00", "L99", "Diseases of the skin and subcutaneous tissue"),
     (
         "M00",
         "M99",
@@ -156,7 +156,10 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
         read.map_err(|error| convert_read_error(Path::new(&label), error))?;
     }
     if release.codes.is_empty() && release.diagnoses.is_empty() {
-        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         return Err(Error::input(format!(
             "{}: expected icd10cm_order_*.txt or icd10cm_tabular_*.xml, found no code",
             names.join(", ")
@@ -533,4 +536,62 @@ fn order_line(line: &str) -> std::result::Result<(String, bool, String, String),
         return Err("expected the long description from column 78, found none".to_owned());
     }
     Ok((with_dot(code), billable, short, long))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn written_order_line_reads_back_equal(
+            code in "[A-Z][0-9][0-9A-Z][0-9A-Z]{0,4}",
+            billable in any::<bool>(),
+            short in "[a-zäé][ a-zäé]{0,59}",
+            long in "[a-zäé][ a-zäé]{0,200}",
+        ) {
+            let flag = u8::from(billable);
+            let line = format!("00007 {code:<7} {flag} {short:<60} {long}");
+            let (own, is_billable, own_short, own_long) = order_line(&line).expect("as released");
+            prop_assert_eq!(own.replace('.', ""), code);
+            prop_assert_eq!(is_billable, billable);
+            prop_assert_eq!(own_short, single_spaced(&short));
+            prop_assert_eq!(own_long, single_spaced(&long));
+        }
+
+        #[test]
+        fn any_line_is_read_or_refused_with_a_reason(line in "\\PC{0,120}") {
+            if let Err(why) = order_line(&line) {
+                prop_assert!(why.starts_with("expected "), "{}", why);
+            }
+        }
+    }
+
+    #[test]
+    fn title_loses_its_codes_only() {
+        for (title, expected) in [
+            ("Neoplasms (C00-D49)", "Neoplasms"),
+            (
+                "Other human herpesviruses (B10)",
+                "Other human herpesviruses",
+            ),
+            (
+                "Pregnancy, childbirth and the puerperium (O00-O9A)",
+                "Pregnancy, childbirth and the puerperium",
+            ),
+            ("Diseases (of the eye)", "Diseases (of the eye)"),
+            ("(A00)", ""),
+            ("", ""),
+        ] {
+            assert_eq!(without_range(title), expected);
+        }
+    }
+
+    #[test]
+    fn chapters_do_not_overlap() {
+        for pair in CHAPTERS.windows(2) {
+            assert!(pair[0].0 <= pair[0].1 && pair[0].1 < pair[1].0, "{pair:?}");
+        }
+    }
 }

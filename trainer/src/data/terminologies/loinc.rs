@@ -120,7 +120,9 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
     let files = release::files(paths)?;
     let mut others = Others::default();
     if let Some(file) = one_named(&files, "MapTo.csv")? {
-        with(file, |name, reader| others.read_map(name, reader, options, sink))?;
+        with(file, |name, reader| {
+            others.read_map(name, reader, options, sink)
+        })?;
     }
     if let Some(file) = one_named(&files, "ConsumerName.csv")? {
         with(file, |name, reader| {
@@ -142,7 +144,10 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
         (Some(table), _, _) => table,
         (None, Some(only), None) => only,
         _ => {
-            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let names: Vec<String> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
             return Err(Error::input(format!(
                 "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive of a release",
                 names.join(", ")
@@ -154,12 +159,11 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
     })
 }
 
-fn with(
-    file: &ReleaseFile,
-    read: impl FnOnce(&str, &mut dyn BufRead) -> Result<()>,
-) -> Result<()> {
+fn with(file: &ReleaseFile, read: impl FnOnce(&str, &mut dyn BufRead) -> Result<()>) -> Result<()> {
     let label = file.label();
-    let read = file.open_text().and_then(|mut text| read(&label, &mut text));
+    let read = file
+        .open_text()
+        .and_then(|mut text| read(&label, &mut text));
     read.map_err(|error| convert_read_error(Path::new(&label), error))
 }
 
@@ -220,7 +224,9 @@ fn table<'a, 'c>(
         }
         let cells = cells.and_then(|cells| match cells.len() {
             found if found == width => Ok(cells),
-            found => Err(format!("expected {width} cells as in the header, found {found}")),
+            found => Err(format!(
+                "expected {width} cells as in the header, found {found}"
+            )),
         });
         match cells {
             Ok(cells) => {
@@ -357,5 +363,54 @@ fn concept(row: &Named<'_>, id: &str, others: &Others, options: &Options) -> Con
         types: types.map(str::to_owned).collect(),
         definition: (!definition.trim().is_empty()).then(|| definition.to_owned()),
         ..Concept::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::terminologies::redirects::Redirects;
+    use crate::io::counter::Counter;
+    use pel_shared::kb::import::concepts::{Concepts, Defaults, single_spaced};
+    use pel_shared::kb::import::report::Report;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn written_rows_read_back_equal(
+            names in prop::collection::vec("[a-z][ -~\n]{0,20}", 1..8),
+            order in Just(vec!["LONG_COMMON_NAME", "extra", "STATUS", "LOINC_NUM"]).prop_shuffle(),
+        ) {
+            let mut table = csv::WriterBuilder::new()
+                .quote_style(csv::QuoteStyle::Always)
+                .from_writer(Vec::new());
+            table.write_record(&order).expect("memory");
+            for (at, name) in names.iter().enumerate() {
+                let id = format!("{at}-0");
+                let cell = |column: &&str| match *column {
+                    "LONG_COMMON_NAME" => name.clone(),
+                    "STATUS" => "ACTIVE".to_owned(),
+                    "LOINC_NUM" => id.clone(),
+                    _ => "\"x\",".to_owned(),
+                };
+                table.write_record(order.iter().map(cell)).expect("memory");
+            }
+            let text = table.into_inner().expect("memory");
+            let (mut read, mut report) = (Vec::<Concept>::new(), Report::default());
+            let mut take = |concept| {
+                read.push(concept);
+                Ok(())
+            };
+            let mut concepts = Concepts::new(&mut take, Defaults::default(), &mut report);
+            let mut redirects = Redirects::default();
+            let mut counter = Counter::new("rows");
+            let mut sink = Sink::new(&mut concepts, &mut redirects, &mut counter, Path::new(""));
+            let options = Options::default();
+            let mut bytes = &text[..];
+            read_table("a.csv", &mut bytes, &Others::default(), &options, &mut sink).expect("a table");
+            let found: Vec<String> = read.into_iter().map(|concept| concept.name).collect();
+            let expected: Vec<String> = names.iter().map(|name| single_spaced(name)).collect();
+            prop_assert_eq!(found, expected);
+        }
     }
 }

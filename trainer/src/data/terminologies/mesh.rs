@@ -158,7 +158,10 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
     if any {
         return Ok(());
     }
-    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     Err(Error::input(format!(
         "{}: expected files desc*.xml or supp*.xml of MeSH, found none",
         names.join(", ")

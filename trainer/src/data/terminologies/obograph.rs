@@ -156,7 +156,10 @@ struct Reading<'r, 'a, 'c> {
 
 impl Reading<'_, '_, '_> {
     /// Counts a node or edge.
-    fn step<E: serde::de::Error>(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> std::result::Result<(), E> {
+    fn step<E: serde::de::Error>(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> std::result::Result<(), E> {
         self.budget.renew(self.longest);
         let done = self.sink.tick().and_then(|()| step(self));
         done.map_err(|error| {

@@ -9,8 +9,8 @@ use super::{Sink, xml};
 use crate::io::files::{convert_read_error, record_limit};
 use oxrdf::{NamedOrBlankNode, Term, Triple};
 use oxrdfxml::{RdfXmlParseError, RdfXmlParser};
-use oxttl::TurtleParser;
 use oxttl::TurtleParseError;
+use oxttl::TurtleParser;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::import::Longest;
 use pel_shared::kb::import::formats::{Format, HEAD};
@@ -58,8 +58,9 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
     for file in release::files(paths)? {
         let label = file.label();
         classes.begin_file(&label);
-        let read = xml::open(&file)
-            .and_then(|reader| read_file(&label, reader, record_limit(), options, &mut classes, sink));
+        let read = xml::open(&file).and_then(|reader| {
+            read_file(&label, reader, record_limit(), options, &mut classes, sink)
+        });
         read.map_err(|error| convert_read_error(Path::new(&label), error))?;
     }
     classes.finish(&options.synonyms, sink)
@@ -162,7 +163,8 @@ fn rdf_xml(
     statements: &mut Statements<'_>,
     sink: &mut Sink<'_, '_>,
 ) -> Result<()> {
-    let (guard, seen) = Guard::new(reader, longest).map_err(|cause| xml::read_error(name, cause))?;
+    let (guard, seen) =
+        Guard::new(reader, longest).map_err(|cause| xml::read_error(name, cause))?;
     // Without the checks of each IRI, which real ontologies fail.
     let mut parser = RdfXmlParser::new().lenient().for_reader(guard);
     let mut first = true;
@@ -258,7 +260,10 @@ impl<R> Brackets<R> {
             Within::Opening { quotes: 2, .. } => self.outside(byte),
             Within::Opening { quote, .. } => {
                 let Within::Text {
-                    quote, long, quotes, ..
+                    quote,
+                    long,
+                    quotes,
+                    ..
                 } = text(quote, false)
                 else {
                     return;
@@ -402,7 +407,11 @@ impl Statements<'_> {
         let predicate = triple.predicate.as_str();
         match triple.subject {
             NamedOrBlankNode::BlankNode(node) => {
-                if self.axiom.as_ref().is_none_or(|axiom| axiom.id != node.as_str()) {
+                if self
+                    .axiom
+                    .as_ref()
+                    .is_none_or(|axiom| axiom.id != node.as_str())
+                {
                     self.close_axiom();
                     self.axiom = Some(Axiom {
                         id: node.as_str().to_owned(),
@@ -607,4 +616,51 @@ fn annotate(axiom: &mut Axiom, predicate: &str, object: Term) {
         return;
     };
     *field = Some(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn depth(text: &str) -> usize {
+        let mut brackets = Brackets {
+            reader: io::empty(),
+            depth: 0,
+            within: Within::Nothing,
+        };
+        text.bytes().for_each(|byte| brackets.step(byte));
+        brackets.depth
+    }
+
+    #[test]
+    fn brackets_in_texts_iris_and_comments_do_not_count() {
+        for (text, expected) in [
+            ("a:b a:c [ a:d ( a:e", 2),
+            ("[ ] ( )", 0),
+            ("# [ [\n[", 1),
+            ("<http://a/#[> [", 1),
+            (r#""[ \" [" ["#, 1),
+            (r#""" [ '' ["#, 2),
+            (r#""""[ " "" [ \""" [""" ["#, 1),
+            ("'[' '''[ ' [''' [", 1),
+        ] {
+            assert_eq!(depth(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn owl_xml_is_told_from_rdf_xml_by_its_root() {
+        for (head, expected) in [
+            ("<Ontology xmlns=\"http://www.w3.org/2002/07/owl#\">", true),
+            (
+                "<?xml version=\"1.0\"?>\n<!-- <a> -->\n<owl:Ontology>",
+                true,
+            ),
+            ("<!DOCTYPE Ontology [<!ENTITY a \"b\">]><Ontology>", true),
+            ("<?xml version=\"1.0\"?><rdf:RDF><owl:Ontology>", false),
+            ("", false),
+        ] {
+            assert_eq!(root_is_ontology(head.as_bytes()), expected, "{head}");
+        }
+    }
 }

@@ -83,8 +83,7 @@ impl Elements {
         reader: Box<dyn BufRead>,
         longest: Longest<'static>,
     ) -> Result<(Self, Element)> {
-        let (guard, seen) =
-            Guard::new(reader, longest).map_err(|cause| read_error(name, cause))?;
+        let (guard, seen) = Guard::new(reader, longest).map_err(|cause| read_error(name, cause))?;
         let mut reader = Reader::from_reader(guard);
         reader.config_mut().expand_empty_elements = true;
         let mut elements = Self {
@@ -112,7 +111,9 @@ impl Elements {
                 Some(Part::Text(text)) if text.trim().is_empty() => {}
                 Some(Part::Text(text)) => {
                     let text: String = text.trim().chars().take(40).collect();
-                    return Err(self.error(&format!("expected an element, found the text {text:?}")));
+                    return Err(
+                        self.error(&format!("expected an element, found the text {text:?}"))
+                    );
                 }
             }
         }
@@ -289,6 +290,8 @@ fn element(tag: &BytesStart<'_>, line: u64) -> std::result::Result<Element, XmlE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use quick_xml::escape::escape;
 
     fn with<T>(text: &str, read: impl FnOnce(Elements, Element) -> Result<T>) -> Result<T> {
         let bytes = Box::new(Cursor::new(text.to_owned()));
@@ -320,12 +323,27 @@ mod tests {
     fn error_of_malformed_xml_names_the_line() {
         for (text, message) in [
             ("", "a.xml: line 1: expected XML, found no element"),
-            ("plain", "a.xml: line 1: expected an element, found the text \"plain\""),
+            (
+                "plain",
+                "a.xml: line 1: expected an element, found the text \"plain\"",
+            ),
             ("<a>\n<b>\n</a>", "a.xml: line 3: expected well-formed XML"),
-            ("<a>\n<b>", "a.xml: line 2: expected well-formed XML: the file ends within"),
-            ("<a>\n<b>&nope;</b></a>", "a.xml: line 2: expected well-formed XML"),
-            ("<a>\n<b n=\"1\" n=\"2\"/></a>", "a.xml: line 2: expected well-formed XML"),
-            ("<a/>\n<a/>", "a.xml: line 2: expected the end of the file, found <a>"),
+            (
+                "<a>\n<b>",
+                "a.xml: line 2: expected well-formed XML: the file ends within",
+            ),
+            (
+                "<a>\n<b>&nope;</b></a>",
+                "a.xml: line 2: expected well-formed XML",
+            ),
+            (
+                "<a>\n<b n=\"1\" n=\"2\"/></a>",
+                "a.xml: line 2: expected well-formed XML",
+            ),
+            (
+                "<a/>\n<a/>",
+                "a.xml: line 2: expected the end of the file, found <a>",
+            ),
         ] {
             let error = with(text, |mut elements, _| {
                 while elements.child()?.is_some() {
@@ -335,6 +353,20 @@ mod tests {
             });
             let error = error.expect_err(text).to_string();
             assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_text_reads_back_equal(text in "[ -~äß€😷\n\t]{0,40}") {
+            let line = text.replace(['\n', '\t'], " ");
+            let whole = format!("<a n=\"{}\">{}</a>", escape(&line), escape(&text));
+            with(&whole, |mut elements, root| {
+                assert_eq!(root.attribute("n"), Some(&*line));
+                assert_eq!(elements.text()?, text);
+                elements.finish()
+            })
+            .expect("well-formed");
         }
     }
 }

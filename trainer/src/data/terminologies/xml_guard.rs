@@ -120,10 +120,7 @@ impl<R: BufRead> Guard<R> {
     /// If the beginning cannot be read.
     pub fn new(mut reader: R, longest: Longest<'static>) -> io::Result<(Self, Rc<Seen>)> {
         let mut head = Vec::new();
-        reader
-            .by_ref()
-            .take(DECLARATION)
-            .read_to_end(&mut head)?;
+        reader.by_ref().take(DECLARATION).read_to_end(&mut head)?;
         if head.starts_with("\u{feff}".as_bytes()) {
             head.drain(..3);
         }
@@ -471,7 +468,11 @@ mod tests {
             "&a;".repeat(3)
         );
         for (text, line, message) in [
-            (deep.as_str(), 1_001, "at most 1000 elements within each other"),
+            (
+                deep.as_str(),
+                1_001,
+                "at most 1000 elements within each other",
+            ),
             (&wide, 1, "in one tag"),
             (laughs, 1, "entities of at most 4096 bytes, found e of more"),
             (&quadratic, 3, "expanded entities in one text"),
@@ -480,9 +481,21 @@ mod tests {
                 2,
                 "expected no external entities, found x",
             ),
-            (&format!("<a>\n{}", "x".repeat(2_001)), 2, "in one text or comment, found more; raise it"),
-            (&format!("<a>\n<!--{}", "x".repeat(2_001)), 2, "in one text or comment"),
-            (&format!("<!DOCTYPE a [{}", " ".repeat(LONGEST_DOCTYPE)), 1, "in one text or comment"),
+            (
+                &format!("<a>\n{}", "x".repeat(2_001)),
+                2,
+                "in one text or comment, found more; raise it",
+            ),
+            (
+                &format!("<a>\n<!--{}", "x".repeat(2_001)),
+                2,
+                "in one text or comment",
+            ),
+            (
+                &format!("<!DOCTYPE a [{}", " ".repeat(LONGEST_DOCTYPE)),
+                1,
+                "in one text or comment",
+            ),
         ] {
             for piece in [1, 4096] {
                 let (found, why) = read(text.as_bytes(), piece).expect_err(message);
@@ -500,9 +513,16 @@ mod tests {
             ("<?xml version='1.0' encoding='US-ASCII'?><a/>", None),
             ("<?xml version='1.0'?><a encoding='latin1'/>", None),
             ("<?xml-stylesheet encoding='latin1'?><a/>", None),
-            ("<?xml version='1.0' encoding=\"ISO-8859-1\" ?><a/>", Some("iso-8859-1")),
+            (
+                "<?xml version='1.0' encoding=\"ISO-8859-1\" ?><a/>",
+                Some("iso-8859-1"),
+            ),
         ] {
-            assert_eq!(declared_encoding(text.as_bytes()).as_deref(), expected, "{text}");
+            assert_eq!(
+                declared_encoding(text.as_bytes()).as_deref(),
+                expected,
+                "{text}"
+            );
         }
     }
 

@@ -25,8 +25,20 @@ fn order() -> String {
             "Fracture of vault of skull, init for clos fx",
             "Fracture of vault of skull, initial encounter for closed fracture",
         ),
-        order_line(4, "H8101", 1, "Ménière's disease, r ear", "Ménière's disease, right ear"),
-        order_line(5, "C7A1", 0, "Malig poorly diff neuroendocrine tumors", "Malignant poorly differentiated neuroendocrine tumors"),
+        order_line(
+            4,
+            "H8101",
+            1,
+            "Ménière's disease, r ear",
+            "Ménière's disease, right ear",
+        ),
+        order_line(
+            5,
+            "C7A1",
+            0,
+            "Malig poorly diff neuroendocrine tumors",
+            "Malignant poorly differentiated neuroendocrine tumors",
+        ),
     ]
     .concat()
 }
@@ -110,7 +122,11 @@ fn order_file_gives_codes_with_a_dot_and_both_descriptions() {
         ]
     );
     assert_eq!(concepts[3].name, "Ménière's disease, right ear");
-    assert!(concepts.iter().all(|concept| concept.sources == ["ICD10CM"]));
+    assert!(
+        concepts
+            .iter()
+            .all(|concept| concept.sources == ["ICD10CM"])
+    );
     assert_eq!(report.skipped_in_all(), 0);
     let report = workspace
         .import("icd10cm @icd10cm_order_2026.txt --billable --without-short")
@@ -131,7 +147,9 @@ fn tabular_list_adds_inclusion_terms_and_types() {
     let ids: Vec<&str> = concepts.iter().map(|concept| &*concept.id).collect();
     assert_eq!(
         ids,
-        ["A00", "A00.0", "S02.0XXA", "H81.01", "C7A.1", "A00.9", "S02", "S02.0"]
+        [
+            "A00", "A00.0", "S02.0XXA", "H81.01", "C7A.1", "A00.9", "S02", "S02.0"
+        ]
     );
     assert_eq!(
         concepts[1].synonyms,
@@ -177,10 +195,22 @@ fn archive_is_searched_for_both_files() {
     zipped(
         &workspace.path("codes.zip"),
         &[
-            ("Code Descriptions/icd10cm-order-2026.txt", order().as_bytes()),
-            ("Code Descriptions/icd10cm-order-addenda-2026.txt", b"Add: 00002"),
-            ("Code Descriptions/icd10cm-codes-2026.txt", b"A000    Cholera"),
-            ("Table and Index/icd10cm-tabular-2026.xml", TABULAR.as_bytes()),
+            (
+                "Code Descriptions/icd10cm-order-2026.txt",
+                order().as_bytes(),
+            ),
+            (
+                "Code Descriptions/icd10cm-order-addenda-2026.txt",
+                b"Add: 00002",
+            ),
+            (
+                "Code Descriptions/icd10cm-codes-2026.txt",
+                b"A000    Cholera",
+            ),
+            (
+                "Table and Index/icd10cm-tabular-2026.xml",
+                TABULAR.as_bytes(),
+            ),
         ],
     );
     workspace.import("icd10cm @codes.zip").expect("readable");
@@ -191,24 +221,63 @@ fn archive_is_searched_for_both_files() {
 fn line_of_wrong_width_is_an_error_or_counted() {
     let good = order_line(1, "A00", 0, "Cholera", "Cholera");
     for (bad, message) in [
-        ("A000    Cholera due to Vibrio cholerae\n", "line 2: expected the order number, 5 digits"),
-        ("00002 A000    1 Cholera\n", "line 2: expected at least 78 columns"),
-        (&good.replace("00001", "0001 "), "line 2: expected the order number"),
-        (&good.replace(" 0 Chol", " 2 Chol"), "expected 0 or 1 (billable) in column 15, found \"2 \""),
-        (&good.replace("A00    ", "a00    "), "expected a code of 3 to 7 letters and digits"),
-        (&good.replace("A00 ", " A00"), "expected a code of 3 to 7 letters and digits"),
         (
-            &format!("{:<76}x{}\n", good.trim_end().trim_end_matches("Cholera").trim_end(), "Cholera"),
+            "A000    Cholera due to Vibrio cholerae\n",
+            "line 2: expected the order number, 5 digits",
+        ),
+        (
+            "00002 A000    1 Cholera\n",
+            "line 2: expected at least 78 columns",
+        ),
+        (
+            &good.replace("00001", "0001 "),
+            "line 2: expected the order number",
+        ),
+        (
+            &good.replace(" 0 Chol", " 2 Chol"),
+            "expected 0 or 1 (billable) in column 15, found \"2 \"",
+        ),
+        (
+            &good.replace("A00    ", "a00    "),
+            "expected a code of 3 to 7 letters and digits",
+        ),
+        (
+            &good.replace("A00 ", " A00"),
+            "expected a code of 3 to 7 letters and digits",
+        ),
+        (
+            &format!(
+                "{:<76}x{}\n",
+                good.trim_end().trim_end_matches("Cholera").trim_end(),
+                "Cholera"
+            ),
             "expected a space in column 77",
         ),
-        (&format!("{:<90}\n", &good[..70]), "expected the long description from column 78, found none"),
+        (
+            &format!("{:<90}\n", &good[..70]),
+            "expected the long description from column 78, found none",
+        ),
     ] {
-        let text = format!("{good}{bad}\r\n{}", order_line(3, "A000", 1, "C", "Cholera due to A"));
+        let text = format!(
+            "{good}{bad}\r\n{}",
+            order_line(3, "A000", 1, "C", "Cholera due to A")
+        );
         let workspace = Workspace::new(&[("order.txt", text.as_bytes())]);
         let error = workspace.refusal("icd10cm @order.txt").to_string();
-        assert!(error.contains("order.txt: line 2: ") && error.contains(message), "{error}");
-        let report = workspace.import("icd10cm @order.txt --skip-bad").expect("skipped");
-        assert_eq!((report.skipped(icd10cm::BAD_LINE), workspace.concepts().len()), (1, 2));
+        assert!(
+            error.contains("order.txt: line 2: ") && error.contains(message),
+            "{error}"
+        );
+        let report = workspace
+            .import("icd10cm @order.txt --skip-bad")
+            .expect("skipped");
+        assert_eq!(
+            (
+                report.skipped(icd10cm::BAD_LINE),
+                workspace.concepts().len()
+            ),
+            (1, 2)
+        );
     }
 }
 
@@ -220,7 +289,10 @@ fn columns_of_bytes_are_read_too() {
     let text = format!("{line}{padding}Sjögren syndrome, unspecified\n");
     let workspace = Workspace::new(&[("order.txt", text.as_bytes())]);
     workspace.import("icd10cm @order.txt").expect("readable");
-    assert_eq!(workspace.concepts()[0].name, "Sjögren syndrome, unspecified");
+    assert_eq!(
+        workspace.concepts()[0].name,
+        "Sjögren syndrome, unspecified"
+    );
     assert!(workspace.concepts()[0].synonyms.is_empty());
 }
 
@@ -229,10 +301,16 @@ fn other_files_are_refused() {
     let workspace = Workspace::new(&[
         ("index.xml", b"<ICD10CM.index/>"),
         ("empty.txt", b""),
-        ("twice.txt", format!("{}{}", order(), order_line(9, "A00", 0, "X", "X")).as_bytes()),
+        (
+            "twice.txt",
+            format!("{}{}", order(), order_line(9, "A00", 0, "X", "X")).as_bytes(),
+        ),
     ]);
     let error = workspace.refusal("icd10cm @index.xml").to_string();
-    assert!(error.contains("expected the tabular list of ICD-10-CM"), "{error}");
+    assert!(
+        error.contains("expected the tabular list of ICD-10-CM"),
+        "{error}"
+    );
     let error = workspace.refusal("icd10cm @empty.txt").to_string();
     assert!(error.contains("found no code"), "{error}");
     let report = workspace.import("icd10cm @twice.txt").expect("readable");

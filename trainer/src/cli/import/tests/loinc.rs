@@ -21,7 +21,10 @@ fn workspace() -> Workspace {
     Workspace::new(&[
         ("LoincTable/Loinc.csv", TABLE.as_bytes()),
         ("LoincTable/MapTo.csv", MAP.as_bytes()),
-        ("AccessoryFiles/ConsumerName/ConsumerName.csv", CONSUMER.as_bytes()),
+        (
+            "AccessoryFiles/ConsumerName/ConsumerName.csv",
+            CONSUMER.as_bytes(),
+        ),
     ])
 }
 
@@ -32,7 +35,9 @@ fn redirects(workspace: &Workspace) -> String {
 #[test]
 fn active_and_trial_codes_become_concepts_and_deprecated_ones_redirects() {
     let workspace = workspace();
-    let report = workspace.import("loinc @LoincTable @AccessoryFiles").expect("readable");
+    let report = workspace
+        .import("loinc @LoincTable @AccessoryFiles")
+        .expect("readable");
     let concepts = workspace.concepts();
     let ids: Vec<&str> = concepts.iter().map(|concept| &*concept.id).collect();
     assert_eq!(ids, ["2345-7", "8480-6"]);
@@ -100,22 +105,48 @@ fn broken_table_is_an_error_or_counted() {
     let header = TABLE.lines().next().expect("a header");
     let row = TABLE.lines().nth(1).expect("a row");
     for (bad, message) in [
-        (row.replacen("\"Glucose\",", "", 1), "expected 14 cells as in the header, found 13"),
-        (row.replace("ACTIVE", "Active?"), "expected the status ACTIVE, TRIAL, DISCOURAGED or DEPRECATED, found \"Active?\""),
-        (row.replace("\"CHEM\"", "\"CH\"EM\""), "expected the end of the cell after its closing quote"),
+        (
+            row.replacen("\"Glucose\",", "", 1),
+            "expected 14 cells as in the header, found 13",
+        ),
+        (
+            row.replace("ACTIVE", "Active?"),
+            "expected the status ACTIVE, TRIAL, DISCOURAGED or DEPRECATED, found \"Active?\"",
+        ),
+        (
+            row.replace("\"CHEM\"", "\"CH\"EM\""),
+            "expected the end of the cell after its closing quote",
+        ),
     ] {
         let other = row.replace("2345-7", "2346-5");
         let text = format!("{header}\n{bad}\n{other}\n");
         let workspace = Workspace::new(&[("Loinc.csv", text.as_bytes())]);
         let error = workspace.refusal("loinc @Loinc.csv").to_string();
-        assert!(error.contains("Loinc.csv: line 2: ") && error.contains(message), "{error}");
-        let report = workspace.import("loinc @Loinc.csv --skip-bad").expect("skipped");
-        assert_eq!((report.skipped_in_all(), workspace.concepts().len()), (1, 1));
+        assert!(
+            error.contains("Loinc.csv: line 2: ") && error.contains(message),
+            "{error}"
+        );
+        let report = workspace
+            .import("loinc @Loinc.csv --skip-bad")
+            .expect("skipped");
+        assert_eq!(
+            (report.skipped_in_all(), workspace.concepts().len()),
+            (1, 1)
+        );
     }
     for (text, message) in [
-        (String::new(), "expected a header with the column LOINC_NUM, found an empty file"),
-        (header.replace("STATUS", "STATE"), "expected a header with the column STATUS, found LOINC_NUM"),
-        (format!("{header}\n{}", &row[..60]), "expected a closing quote for this row, found the end of the file"),
+        (
+            String::new(),
+            "expected a header with the column LOINC_NUM, found an empty file",
+        ),
+        (
+            header.replace("STATUS", "STATE"),
+            "expected a header with the column STATUS, found LOINC_NUM",
+        ),
+        (
+            format!("{header}\n{}", &row[..60]),
+            "expected a closing quote for this row, found the end of the file",
+        ),
     ] {
         let workspace = Workspace::new(&[("Loinc.csv", text.as_bytes())]);
         let error = workspace.refusal("loinc @Loinc.csv").to_string();

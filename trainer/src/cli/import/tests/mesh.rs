@@ -165,7 +165,10 @@ fn records_become_concepts_with_the_terms_of_all_their_concepts() {
     assert_eq!(report.skipped(mesh::NO_PREFERRED), 1);
     assert_eq!(
         report.examples[mesh::NO_PREFERRED],
-        [format!("{}:28 C538231", workspace.path("supp2026.xml").display())]
+        [format!(
+            "{}:28 C538231",
+            workspace.path("supp2026.xml").display()
+        )]
     );
 }
 
@@ -179,7 +182,10 @@ fn options_choose_terms_and_classes() {
     let (preferred, report) = synonyms("mesh @desc2026.xml --terms preferred --without-tags lab");
     assert_eq!(preferred, "YF");
     assert_eq!(
-        [report.noted[mesh::OTHER_CONCEPT], report.noted[mesh::TAGGED]],
+        [
+            report.noted[mesh::OTHER_CONCEPT],
+            report.noted[mesh::TAGGED]
+        ],
         [2, 1]
     );
     let (narrower, _) = synonyms("mesh @desc2026.xml --terms narrower --permuted");
@@ -253,8 +259,14 @@ fn truncated_file_and_entity_bomb_are_refused() {
         <!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;\">]>\n\
         <DescriptorRecordSet>&d;</DescriptorRecordSet>";
     for (text, message) in [
-        (half, "line 11: expected well-formed XML: the file ends within an element"),
-        (bomb, "expected entities of at most 4096 bytes, found d of more"),
+        (
+            half,
+            "line 11: expected well-formed XML: the file ends within an element",
+        ),
+        (
+            bomb,
+            "expected entities of at most 4096 bytes, found d of more",
+        ),
         (
             "<DescriptorRecordSet>\n<DescriptorRecord><DescriptorUI>&x;</DescriptorUI></DescriptorRecord></DescriptorRecordSet>",
             "line 2: expected well-formed XML",
@@ -269,7 +281,10 @@ fn truncated_file_and_entity_bomb_are_refused() {
 #[test]
 fn declared_encoding_is_read() {
     let mut text = DESCRIPTORS
-        .replace("<?xml version=\"1.0\"?>", "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>")
+        .replace(
+            "<?xml version=\"1.0\"?>",
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>",
+        )
         .replace("Viral Fever", "Fi#vre")
         .into_bytes();
     text.iter_mut()
@@ -277,5 +292,9 @@ fn declared_encoding_is_read() {
         .for_each(|byte| *byte = 0xe8);
     let workspace = Workspace::new(&[("desc.xml", &text)]);
     workspace.import("mesh @desc.xml").expect("readable");
-    assert!(workspace.concepts()[0].synonyms.contains(&"Fièvre".to_owned()));
+    assert!(
+        workspace.concepts()[0]
+            .synonyms
+            .contains(&"Fièvre".to_owned())
+    );
 }

@@ -53,7 +53,14 @@ fn nodes_become_concepts_and_deprecated_ones_redirects() {
     let concepts = workspace.concepts();
     let all: Vec<String> = concepts
         .iter()
-        .map(|concept| format!("{} {} {}", concept.id, concept.name, concept.types.join("+")))
+        .map(|concept| {
+            format!(
+                "{} {} {}",
+                concept.id,
+                concept.name,
+                concept.types.join("+")
+            )
+        })
         .collect();
     assert_eq!(all, ["X:1 disease disease", "X:2 fever disease"]);
     let fever = &concepts[1];
@@ -92,17 +99,35 @@ fn options_choose_synonyms() {
 #[test]
 fn other_and_broken_documents_are_refused() {
     for (text, message) in [
-        ("{\"id\": \"1\", \"name\": \"a\"}", "found JSON without `graphs`"),
+        (
+            "{\"id\": \"1\", \"name\": \"a\"}",
+            "found JSON without `graphs`",
+        ),
         ("{\"graphs\": []}", "with classes, found none"),
-        ("[1]", "expected an OBO Graphs document: invalid type: sequence"),
-        ("{\"graphs\": [{\"nodes\": [\n{\"id\": 7}]}]}", "invalid type: integer `7`, expected a string at line 2 column"),
+        (
+            "[1]",
+            "expected an OBO Graphs document: invalid type: sequence",
+        ),
+        (
+            "{\"graphs\": [{\"nodes\": [\n{\"id\": 7}]}]}",
+            "invalid type: integer `7`, expected a string at line 2 column",
+        ),
         (&GRAPH[..600], "EOF while parsing"),
         (&format!("{GRAPH}x"), "trailing characters"),
-        (&format!("{{\"graphs\": {}", "[".repeat(100_000)), "invalid type: sequence, expected a graph"),
-        (&format!("{{\"other\": {}", "[".repeat(100_000)), "EOF while parsing"),
+        (
+            &format!("{{\"graphs\": {}", "[".repeat(100_000)),
+            "invalid type: sequence, expected a graph",
+        ),
+        (
+            &format!("{{\"other\": {}", "[".repeat(100_000)),
+            "EOF while parsing",
+        ),
     ] {
         let workspace = Workspace::new(&[("x.json", text.as_bytes())]);
         let error = workspace.refusal("obograph @x.json").to_string();
-        assert!(error.contains("x.json: ") && error.contains(message), "{message}: {error}");
+        assert!(
+            error.contains("x.json: ") && error.contains(message),
+            "{message}: {error}"
+        );
     }
 }

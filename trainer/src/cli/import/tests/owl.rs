@@ -105,7 +105,12 @@ fn classes_become_concepts_and_deprecated_ones_redirects() {
     let concepts = workspace.concepts();
     assert_eq!(
         types(&concepts),
-        ["X:1 disease", "X:2 disease", "ex:T8 disease", "urn:other:5 "]
+        [
+            "X:1 disease",
+            "X:2 disease",
+            "ex:T8 disease",
+            "urn:other:5 "
+        ]
     );
     let fever = &concepts[1];
     assert_eq!(fever.name, "fever");
@@ -121,7 +126,10 @@ fn classes_become_concepts_and_deprecated_ones_redirects() {
         "id\treplaced_by\treason\nX:3\tX:2\treplaced\nX:4\t\tretired\nX:9\tX:2\tmerged\n"
     );
     assert_eq!(
-        [report.skipped(OBSOLETE), report.skipped("class with no name")],
+        [
+            report.skipped(OBSOLETE),
+            report.skipped("class with no name")
+        ],
         [2, 1]
     );
     let noted = [
@@ -147,7 +155,14 @@ fn options_choose_languages_scopes_and_properties() {
     assert_eq!(fever.name, "fièvre");
     assert_eq!(
         fever.synonyms,
-        ["fever", "pyrexia", "feever", "raised temperature", "febrile state", "the heat"]
+        [
+            "fever",
+            "pyrexia",
+            "feever",
+            "raised temperature",
+            "febrile state",
+            "the heat"
+        ]
     );
     assert_eq!(fever.definition.as_deref(), Some("Raised temperature."));
 }
@@ -155,7 +170,9 @@ fn options_choose_languages_scopes_and_properties() {
 #[test]
 fn turtle_and_skos_are_read() {
     let workspace = Workspace::new(&[("x.ttl", TURTLE.as_bytes())]);
-    workspace.import("owl @x.ttl --languages en,de").expect("readable");
+    workspace
+        .import("owl @x.ttl --languages en,de")
+        .expect("readable");
     let concepts = workspace.concepts();
     assert_eq!(
         types(&concepts),
@@ -193,30 +210,48 @@ fn other_syntaxes_and_broken_documents_are_refused() {
             "<?xml version=\"1.0\"?>\n<Ontology xmlns=\"http://www.w3.org/2002/07/owl#\"/>",
             "found OWL/XML: convert it (`robot convert",
         ),
-        ("Prefix(:=<http://a/>)\nOntology(<http://a>)", "found OWL in functional or Manchester syntax"),
-        ("format-version: 1.2\n\n[Term]\nid: X:1\n", "found an ontology in OBO, which `pel import obo` reads"),
+        (
+            "Prefix(:=<http://a/>)\nOntology(<http://a>)",
+            "found OWL in functional or Manchester syntax",
+        ),
+        (
+            "format-version: 1.2\n\n[Term]\nid: X:1\n",
+            "found an ontology in OBO, which `pel import obo` reads",
+        ),
         ("words", "found something else"),
         (&text()[..text().len() - 60], "expected well-formed"),
-        (&text().replace("<rdfs:label>chill", "<rdfs:label>chi<ll"), "line 6"),
+        (
+            &text().replace("<rdfs:label>chill", "<rdfs:label>chi<ll"),
+            "line 6",
+        ),
         (&laughs, "expected entities of at most 4096 bytes, found l3"),
         (&format!("{HEAD}</rdf:RDF>"), "found no class in it"),
-        ("@prefix a: <http://a/> .\na:b a:c \"unclosed .", "line 2: expected well-formed Turtle"),
+        (
+            "@prefix a: <http://a/> .\na:b a:c \"unclosed .",
+            "line 2: expected well-formed Turtle",
+        ),
     ];
     for (text, message) in cases {
         let workspace = Workspace::new(&[("x.owl", text.as_bytes())]);
         let error = workspace.refusal("owl @x.owl").to_string();
-        assert!(error.contains("x.owl") && error.contains(message), "{message}: {error}");
+        assert!(
+            error.contains("x.owl") && error.contains(message),
+            "{message}: {error}"
+        );
     }
 }
 
 #[test]
 fn deep_nesting_is_refused() {
-    let deep = format!(
-        "{HEAD}{}",
-        "<owl:Class><rdfs:subClassOf>".repeat(600)
+    let deep = format!("{HEAD}{}", "<owl:Class><rdfs:subClassOf>".repeat(600));
+    let brackets = format!(
+        "@prefix a: <http://a/> .\na:b a:c {}",
+        "[ a:c ".repeat(2_000)
     );
-    let brackets = format!("@prefix a: <http://a/> .\na:b a:c {}", "[ a:c ".repeat(2_000));
-    for (text, message) in [(deep, "elements within each other"), (brackets, "brackets within each other")] {
+    for (text, message) in [
+        (deep, "elements within each other"),
+        (brackets, "brackets within each other"),
+    ] {
         let workspace = Workspace::new(&[("x.owl", text.as_bytes())]);
         let error = workspace.refusal("owl @x.owl").to_string();
         assert!(error.contains(message), "{error}");

@@ -293,7 +293,10 @@ fn error_names_the_command_for_another_format() {
     for (line, message) in [
         ("csv @a.obo", "which `pel import obo` reads"),
         ("jsonl @a.obo", "which `pel import obo` reads"),
-        ("obo @a.owl", "an ontology in OWL, which `pel import owl` reads"),
+        (
+            "obo @a.owl",
+            "an ontology in OWL, which `pel import owl` reads",
+        ),
         ("jsonl @a.owl", "`pel import owl`"),
         ("obo @a.json", "OBO Graphs JSON"),
         ("obo @a.jsonl", "which `pel import jsonl` reads"),
