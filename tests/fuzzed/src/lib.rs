@@ -12,13 +12,20 @@ mod mutations;
 mod native;
 pub mod seeds;
 mod tables;
+#[cfg(feature = "native")]
+mod terminologies;
 
 pub use artifacts::{
     bundle, config, container, dictionary, index, manifest, note, tokenizer, weights,
 };
 #[cfg(feature = "native")]
-pub use native::{brat, candidates, compressed, corpus, http, pubtator, settings, spans};
+pub use native::{
+    archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
+    sssom, umls,
+};
 pub use tables::{concepts, delimited, obo, redirects};
+#[cfg(feature = "native")]
+pub use terminologies::{icd10cm, loinc, mesh, obograph, owl};
 
 /// The body of a target.
 pub type Body = fn(&[u8]);
@@ -43,15 +50,25 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 8] = [
+    let native: [(&str, Body); 18] = [
+        ("archive", archive),
         ("brat", brat),
         ("candidates", candidates),
         ("compressed", compressed),
         ("corpus", corpus),
         ("http", http),
+        ("icd10cm", icd10cm),
+        ("loinc", loinc),
+        ("mesh", mesh),
+        ("obograph", obograph),
+        ("owl", owl),
         ("pubtator", pubtator),
+        ("rxnorm", rxnorm),
         ("settings", settings),
+        ("snomed", snomed),
         ("spans", spans),
+        ("sssom", sssom),
+        ("umls", umls),
     ];
     shared.into_iter().chain(native).collect()
 }

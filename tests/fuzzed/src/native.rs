@@ -8,18 +8,25 @@ use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use pel_shared::kb::KnowledgeBase;
+use pel_shared::kb::import::concepts::CONCEPTS;
+use pel_shared::kb::import::report::Report;
 use pel_trainer::cli::import::{ImportArgs, import};
 use pel_trainer::data::candidate_lists::CandidateLists;
+use pel_trainer::data::concept_table;
 use pel_trainer::data::corpus::Corpus;
 use pel_trainer::data::import::pubtator as reader;
 use pel_trainer::data::spans as given;
+use pel_trainer::data::terminologies::recognise;
+use pel_trainer::io::archive as archive_reader;
 use pel_trainer::io::files;
+use pel_trainer::io::limits::Bound;
 use pel_trainer::io::text_encoding::TextEncoding;
 use pel_trainer::serve::answer::answer;
 use pel_trainer::serve::site::Site;
 use pel_trainer::train::config::Config;
 use std::convert::Infallible;
 use std::io;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -79,6 +86,133 @@ pub fn pubtator(data: &[u8]) {
         assert_eq!(corpus.mentions.len(), report.kept("mentions (all)"));
     }
     let _ = std::fs::remove_dir_all(&out);
+}
+
+/// Imports a release into a concept table, which must read back as one; its redirects lead to
+/// concepts.
+fn import_release(format: &str, files: &[(&str, &[u8])], options: &[&str]) {
+    let (release, out) = FOLDER.with(|folder| {
+        let folder = folder.path();
+        (folder.join("release"), folder.join("terminology"))
+    });
+    for (name, bytes) in files {
+        let path = release.join(name);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        std::fs::write(path, bytes).expect("there is room for a temporary file");
+    }
+    let words = ["import", format, "--out"].map(Path::new);
+    let options = options.iter().map(Path::new);
+    let import_args = Import::parse_from(
+        words
+            .into_iter()
+            .chain([out.as_path(), release.as_path()])
+            .chain(options),
+    );
+    if let Ok(report) = import(&import_args.args) {
+        check_import(&out, &report);
+    }
+    for folder in [release, out] {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+fn check_import(out: &Path, report: &Report) {
+    let read = concept_table::read(&out.join("kb.jsonl"))
+        .unwrap_or_else(|error| panic!("what was written is refused: {error}"));
+    assert_eq!(read.kb.len(), report.kept(CONCEPTS));
+    let Ok(redirects) = std::fs::read_to_string(out.join("redirects.tsv")) else {
+        return;
+    };
+    let rows: Vec<&str> = redirects.lines().skip(1).collect();
+    assert!(rows.is_sorted(), "{redirects}");
+    for row in rows {
+        let fields: Vec<&str> = row.split('\t').collect();
+        let [id, successor, reason] = fields[..] else {
+            panic!("a redirect of 3 fields: {row:?}")
+        };
+        assert!(!reason.is_empty() && read.kb.find(id).is_none(), "{row:?}");
+        assert!(
+            successor.is_empty() || read.kb.find(successor).is_some(),
+            "{row:?}"
+        );
+    }
+}
+
+/// Names, types and retired identifiers of the Metathesaurus, with zero bytes between.
+pub fn umls(data: &[u8]) {
+    let (names, rest) = two(data);
+    let (types, retired) = two(rest);
+    let files = [
+        ("MRCONSO.RRF", names),
+        ("MRSTY.RRF", types),
+        ("MRCUI.RRF", retired),
+    ];
+    import_release("umls", &files, &["--languages", "all"]);
+    import_release("umls", &files, &["--skip-bad", "--obsolete"]);
+}
+
+/// Names and retired identifiers of RxNorm, with a zero byte between.
+pub fn rxnorm(data: &[u8]) {
+    let (names, retired) = two(data);
+    let files = [("RXNCONSO.RRF", names), ("RXNCUI.RRF", retired)];
+    import_release("rxnorm", &files, &["--skip-bad"]);
+}
+
+/// Concepts, descriptions, dialects and associations of SNOMED CT, with zero bytes between.
+pub fn snomed(data: &[u8]) {
+    let (concepts, rest) = two(data);
+    let (names, rest) = two(rest);
+    let (dialects, associations) = two(rest);
+    let files = [
+        ("sct2_Concept_Snapshot_INT_20260101.txt", concepts),
+        ("sct2_Description_Snapshot-en_INT_20260101.txt", names),
+        (
+            "der2_cRefset_LanguageSnapshot-en_INT_20260101.txt",
+            dialects,
+        ),
+        (
+            "der2_cRefset_AssociationSnapshot_INT_20260101.txt",
+            associations,
+        ),
+    ];
+    import_release("snomed", &files, &["--languages", "all"]);
+    import_release("snomed", &files, &["--skip-bad", "--inactive"]);
+}
+
+/// A mapping that merges the concepts of a table.
+pub fn sssom(data: &[u8]) {
+    let map = file("map.sssom.tsv", data);
+    let table = "{\"id\":\"A:1\",\"name\":\"fever\"}\n{\"id\":\"B:1\",\"name\":\"pyrexia\"}\n\
+        {\"id\":\"C0000001\",\"name\":\"febris\"}\n{\"id\":\"7\",\"name\":\"cough\",\"sources\":[\"S\"]}\n";
+    let table = file("table.jsonl", table.as_bytes());
+    let out = FOLDER.with(|folder| folder.path().join("mapped"));
+    let paths = [
+        out.as_path(),
+        table.as_path(),
+        Path::new("--map"),
+        map.as_path(),
+    ];
+    let words = ["import", "jsonl", "--out"].map(Path::new);
+    let import_args = Import::parse_from(words.into_iter().chain(paths));
+    if let Ok(report) = import(&import_args.args) {
+        check_import(&out, &report);
+    }
+    let _ = std::fs::remove_dir_all(&out);
+}
+
+/// A ZIP archive: its members end, and it is recognised or refused.
+pub fn archive(data: &[u8]) {
+    let path = file("release.zip", data);
+    if let Ok(members) = archive_reader::members(&path) {
+        for member in members.iter().take(8) {
+            if let Ok(reader) = member.open(Bound::Stream) {
+                // A bomb ends where the archive says that it does.
+                let mut reader = reader.take(1 << 20);
+                let _ = io::copy(&mut reader, &mut io::sink());
+            }
+        }
+    }
+    let _ = recognise::recognise(&path);
 }
 
 fn read_spans(name: &str, data: &[u8]) {

@@ -129,6 +129,6 @@ macro_rules! replays {
 }
 
 replays! {
-    brat bundle candidates compressed concepts config container corpus delimited dictionary http index manifest note obo pubtator
-    redirects settings spans tokenizer weights
+    archive brat bundle candidates compressed concepts config container corpus delimited dictionary http icd10cm index loinc manifest
+    mesh note obo obograph owl pubtator redirects rxnorm settings snomed spans sssom tokenizer umls weights
 }

@@ -2,32 +2,44 @@
 
 mod concept_args;
 mod corpus_args;
+mod terminology_args;
 #[cfg(test)]
 mod tests;
+mod vocabulary_args;
 
 use super::conversion;
 use crate::data::import::{self, Source};
+use crate::data::terminologies::recognise;
 use crate::io::outputs::{Inputs, Output};
 use clap::{Args, Subcommand};
 use concept_args::{CsvArgs, JsonlArgs, OboArgs};
 use corpus_args::{BlinkArgs, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
+use pel_shared::clean::escaped;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use std::path::{Path, PathBuf};
+use terminology_args::{RxnormArgs, SnomedArgs, UmlsArgs};
+use vocabulary_args::{Icd10cmArgs, LoincArgs, MeshArgs, ObographArgs, OwlArgs};
 
 /// Import concepts or annotated texts from other formats
 #[derive(Args, Clone, Debug)]
 #[command(
     long_about = "Import concepts or annotated texts from other formats.\n\n\
     Each format has its own command. All read plain, .gz, .bz2, .xz and .zst files, write to the folder given by --out, and \
-    report what was kept, changed and skipped, with reasons. After an error nothing is written."
+    report what was kept, changed and skipped, with reasons. After an error nothing is written.\n\n\
+    `pel import IN` without a format says what IN seems to be, and which command imports it.",
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
 )]
 #[command(after_help = "Example:\n  pel import obo doid.obo --out diseases\n  \
     pel index --kb diseases/kb.jsonl --encoder all-MiniLM-L6-v2 --out diseases.pel")]
 pub struct ImportArgs {
     /// The input format.
     #[command(subcommand)]
-    format: Format,
+    format: Option<Format>,
+    /// File, folder or ZIP archive to recognise
+    #[arg(value_name = "IN")]
+    path: Option<PathBuf>,
 }
 
 /// The input format with its options.
@@ -63,7 +75,80 @@ enum Format {
     /// commas and semicolons, cells may be quoted as in RFC 4180. Between tabs and bars quotes are
     /// ordinary characters, but quotes around a whole cell are removed. Writes kb.jsonl and
     /// import.json.
-    Csv(CsvArgs),
+    Csv(Box<CsvArgs>),
+    /// The UMLS Metathesaurus in Rich Release Format
+    ///
+    /// Reads the folder META, or the ZIP archive as released: MRCONSO.RRF, and if present MRSTY,
+    /// MRDEF, MRRANK, MRCUI and MRFILES. The name of a concept is the atom with the highest rank
+    /// in MRRANK, then the one with TS = P, STT = PF and ISPREF = Y. Its types are the semantic
+    /// types, its cross-references the sources' codes. Retired CUIs go to redirects.tsv. Writes
+    /// kb.jsonl, redirects.tsv and import.json.
+    ///
+    /// The Metathesaurus needs a licence of your own, which the National Library of Medicine gives
+    /// free of charge; some of its sources set further conditions.
+    Umls(UmlsArgs),
+    /// SNOMED CT in Release Format 2
+    ///
+    /// Reads the folder Snapshot of one or more editions and extensions, or the ZIP archives as
+    /// released. Rows with active = 1 count. The name of a concept is the synonym that the dialect
+    /// prefers, else the fully specified name. Its type is the semantic tag ("disorder"), which
+    /// the name does not keep. Inactive concepts go to redirects.tsv, with the successor that the
+    /// associations SAME AS and REPLACED BY name. Writes kb.jsonl, redirects.tsv and import.json.
+    ///
+    /// SNOMED CT needs a licence of your own, from SNOMED International or your country's release
+    /// centre.
+    Snomed(SnomedArgs),
+    /// RxNorm in Rich Release Format
+    ///
+    /// Reads the folder rrf, or the ZIP archive as released: RXNCONSO.RRF, and if present RXNSTY,
+    /// RXNCUI and RXNATOMARCHIVE. Names are those of RxNorm itself (SAB = RXNORM): the chosen term
+    /// types name concepts, and prescribable names, synonyms and tall-man forms are synonyms.
+    /// Other sources give cross-references. Retired RXCUIs go to redirects.tsv. Writes kb.jsonl,
+    /// redirects.tsv and import.json.
+    ///
+    /// The names of RxNorm itself may be used freely; the full release, with those of its sources,
+    /// needs a UMLS licence.
+    Rxnorm(RxnormArgs),
+    /// MeSH in XML: descriptors and supplementary records
+    ///
+    /// Reads desc*.xml and supp*.xml. Each record becomes a concept with the terms of all its MeSH
+    /// concepts as names; --terms takes fewer. Permuted terms, such as "Fever, Yellow", are
+    /// skipped. The types are the categories of the tree numbers (C: Diseases), or the class of a
+    /// supplementary record. Cross-references are registry numbers (CAS, UNII, EC) and the
+    /// headings that a supplementary record is mapped to. Writes kb.jsonl and import.json.
+    Mesh(MeshArgs),
+    /// ICD-10-CM: order file and tabular list
+    ///
+    /// Reads icd10cm_order_*.txt, icd10cm_tabular_*.xml, or both as one. The order file has all
+    /// codes with a long description, the name, and a short one, a synonym. The tabular list adds
+    /// inclusion terms as synonyms, and chapter and section as types; it lacks the codes with a
+    /// seventh character. Codes are written with a dot. Writes kb.jsonl and import.json.
+    #[command(name = "icd10cm")]
+    Icd10cm(Icd10cmArgs),
+    /// LOINC
+    ///
+    /// Reads the table Loinc.csv, or the folder or ZIP archive of a release, with MapTo.csv and
+    /// ConsumerName.csv if present. The name is LONG_COMMON_NAME. Active and trial codes are
+    /// imported. Deprecated codes go to redirects.tsv, with the successor of MapTo.csv if there is
+    /// one. The types are the kind of class (Laboratory, Clinical ...) and the class. Writes
+    /// kb.jsonl, redirects.tsv and import.json.
+    ///
+    /// LOINC is used under its own licence, which asks for a notice in what is built from it.
+    Loinc(LoincArgs),
+    /// An ontology in OWL as RDF/XML or Turtle, or a vocabulary in SKOS
+    ///
+    /// Each named class that is not deprecated becomes a concept: label, synonyms of oboInOwl and
+    /// SKOS, definition, cross-references. Deprecated classes go to redirects.tsv, with the class
+    /// that replaces them. Identifiers are compact (MONDO:0005148); IRIs without a known prefix
+    /// stay whole. Types are as in `pel import obo`. Writes kb.jsonl, redirects.tsv and
+    /// import.json.
+    Owl(OwlArgs),
+    /// An ontology as OBO Graphs in JSON
+    ///
+    /// Reads nodes, is_a edges and sets of equivalent nodes, which become cross-references. What
+    /// becomes of a class is as in `pel import owl`. Writes kb.jsonl, redirects.tsv and
+    /// import.json.
+    Obograph(ObographArgs),
     /// Annotated texts in PubTator format: MedMentions, BC5CDR, NCBI Disease ...
     ///
     /// Writes documents.jsonl, one mention file per split, and import.json. The text of every
@@ -101,16 +186,16 @@ enum Format {
     Tac(TacArgs),
 }
 
-impl ImportArgs {
+impl Format {
     /// What to import.
     fn source(&self) -> Result<Source> {
-        Ok(match &self.format {
+        Ok(match self {
             Format::Obo(args) => {
                 let (texts, defaults) = (args.common.texts(), args.fill.defaults());
                 Source::Obo {
                     texts,
                     defaults,
-                    synonyms: args.choice(),
+                    synonyms: args.synonyms.choice(),
                 }
             }
             Format::Jsonl(args) => {
@@ -129,6 +214,14 @@ impl ImportArgs {
                     layout: Box::new(args.layout()),
                 }
             }
+            Format::Umls(args) => args.common.source(args.terminology()),
+            Format::Snomed(args) => args.common.source(args.terminology()),
+            Format::Rxnorm(args) => args.common.source(args.terminology()),
+            Format::Mesh(args) => args.common.source(args.terminology()),
+            Format::Icd10cm(args) => args.common.source(args.terminology()),
+            Format::Loinc(args) => args.common.source(args.terminology()),
+            Format::Owl(args) => args.common.source(args.terminology()),
+            Format::Obograph(args) => args.common.source(args.terminology()),
             Format::Pubtator(args) => Source::Pubtator {
                 texts: args.common.texts(),
                 lists: args.lists(),
@@ -148,12 +241,43 @@ impl ImportArgs {
         })
     }
 
+    /// The mapping that merges concepts.
+    fn map(&self) -> Option<&Path> {
+        let map = match self {
+            Format::Obo(args) => &args.map,
+            Format::Jsonl(args) => &args.map,
+            Format::Csv(args) => &args.map,
+            Format::Umls(args) => &args.common.map,
+            Format::Snomed(args) => &args.common.map,
+            Format::Rxnorm(args) => &args.common.map,
+            Format::Mesh(args) => &args.common.map,
+            Format::Icd10cm(args) => &args.common.map,
+            Format::Loinc(args) => &args.common.map,
+            Format::Owl(args) => &args.common.map,
+            Format::Obograph(args) => &args.common.map,
+            Format::Pubtator(_)
+            | Format::Zeshel(_)
+            | Format::Blink(_)
+            | Format::Wikilinks(_)
+            | Format::Tac(_) => return None,
+        };
+        map.map.as_deref()
+    }
+
     /// The output folder.
     fn out(&self) -> &Path {
-        match &self.format {
+        match self {
             Format::Obo(args) => &args.common.out,
             Format::Jsonl(args) => &args.common.out,
             Format::Csv(args) => &args.common.out,
+            Format::Umls(args) => &args.common.out,
+            Format::Snomed(args) => &args.common.out,
+            Format::Rxnorm(args) => &args.common.out,
+            Format::Mesh(args) => &args.common.out,
+            Format::Icd10cm(args) => &args.common.out,
+            Format::Loinc(args) => &args.common.out,
+            Format::Owl(args) => &args.common.out,
+            Format::Obograph(args) => &args.common.out,
             Format::Pubtator(args) => &args.common.out,
             Format::Zeshel(args) => &args.out,
             Format::Blink(args) => &args.out,
@@ -163,32 +287,61 @@ impl ImportArgs {
     }
 }
 
-/// Runs `pel import` and prints its report as a table, or as JSON.
+/// Runs `pel import` and prints its report, or what the input seems to be, as text or JSON.
 ///
 /// # Errors
-/// As [`import()`].
+/// As [`import()`], or if the input is not recognised.
 pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
-    conversion::print(&import(args)?, args.out(), json)
+    match (&args.format, &args.path) {
+        (Some(format), _) => conversion::print(&import(args)?, format.out(), json),
+        (None, Some(path)) => print_recognised(path, json),
+        (None, None) => Err(no_input()),
+    }
 }
 
-/// Runs `pel import` without printing.
+fn no_input() -> Error {
+    Error::usage("expected a format, or a path to recognise, found neither")
+}
+
+fn print_recognised(path: &Path, json: bool) -> Result<()> {
+    let found = recognise::recognise(path)?;
+    if json {
+        println!("{}", crate::io::json::pretty(&found)?);
+        return Ok(());
+    }
+    let path = escaped(&path.display().to_string()).into_owned();
+    let what = escaped(&found.what).into_owned();
+    match &found.command {
+        Some(command) => println!("{path} looks like {what}:\n  {}", escaped(command)),
+        None => println!("{path} looks like {what}"),
+    }
+    Ok(())
+}
+
+/// Runs `pel import FORMAT` without printing.
 ///
 /// # Errors
-/// If options contradict each other, or as [`import::import`].
+/// If options contradict each other or no format is given, or as [`import::import`].
 pub fn import(args: &ImportArgs) -> Result<Report> {
-    let source = args.source()?;
+    let format = args.format.as_ref().ok_or_else(no_input)?;
+    let source = format.source()?;
     let inputs = source.inputs();
     if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::input(
             "expected `-` (standard input) at most once, found it several times",
         ));
     }
-    check_outputs(&source, &inputs, args.out())?;
-    import::import(&source, args.out())
+    check_outputs(&source, &inputs, format.map(), format.out())?;
+    import::import(&source, format.map(), format.out())
 }
 
 /// Refuses an output folder that is an input or inside an input folder.
-fn check_outputs(source: &Source, inputs: &[PathBuf], out: &Path) -> Result<()> {
+fn check_outputs(
+    source: &Source,
+    inputs: &[PathBuf],
+    map: Option<&Path>,
+    out: &Path,
+) -> Result<()> {
     let (folders, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
         inputs.iter().partition(|input| input.is_dir());
     let lists = match source {
@@ -196,7 +349,13 @@ fn check_outputs(source: &Source, inputs: &[PathBuf], out: &Path) -> Result<()> 
         _ => Vec::new(),
     };
     Inputs::new()
-        .files(files.into_iter().map(PathBuf::as_path).chain(lists))
+        .files(
+            files
+                .into_iter()
+                .map(PathBuf::as_path)
+                .chain(lists)
+                .chain(map),
+        )
         .artifacts(folders.into_iter().map(PathBuf::as_path))
         .check([Output::Into(out)])
 }

@@ -13,3 +13,4 @@ pub mod redirects;
 pub mod resplit;
 pub mod spans;
 pub mod split;
+pub mod terminologies;

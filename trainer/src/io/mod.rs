@@ -3,6 +3,7 @@
 #[macro_use]
 pub mod terminal;
 
+pub mod archive;
 pub mod bundles;
 pub mod corpus_files;
 pub mod counter;
@@ -21,5 +22,7 @@ pub mod resume;
 pub mod sentence_transformers;
 pub mod signals;
 pub mod tensors;
+#[cfg(test)]
+pub mod testing;
 pub mod text_encoding;
 pub mod text_tables;

@@ -31,10 +31,42 @@ pub struct Defaults {
 /// Receives a concept.
 pub type Take<'a> = dyn FnMut(Concept) -> Result<()> + 'a;
 
+/// Identifiers by the first 128 bits of their BLAKE3 hash. A terminology has millions, and a hash
+/// takes a third of the memory of a text. Two identifiers with the same bits are not found by
+/// chance or by effort.
+#[derive(Clone, Debug, Default)]
+pub struct Ids(HashSet<u128>);
+
+impl Ids {
+    fn hash(id: &str) -> u128 {
+        let hash = blake3::hash(id.as_bytes());
+        let (first, _) = hash.as_bytes().split_at(16);
+        first
+            .iter()
+            .fold(0, |bits, byte| bits << 8 | u128::from(*byte))
+    }
+
+    /// Adds an identifier; `false` if it is there.
+    pub fn insert(&mut self, id: &str) -> bool {
+        self.0.insert(Self::hash(id))
+    }
+
+    /// Removes an identifier.
+    pub fn remove(&mut self, id: &str) {
+        self.0.remove(&Self::hash(id));
+    }
+
+    /// Whether an identifier is there.
+    #[must_use]
+    pub fn contains(&self, id: &str) -> bool {
+        self.0.contains(&Self::hash(id))
+    }
+}
+
 /// Checks, completes and counts concepts, and passes them to a receiver.
 pub struct Concepts<'a> {
     take: &'a mut Take<'a>,
-    seen: HashSet<String>,
+    seen: Ids,
     /// The values for concepts without their own.
     pub defaults: Defaults,
     /// The report.
@@ -46,7 +78,7 @@ impl<'a> Concepts<'a> {
     pub fn new(take: &'a mut Take<'a>, defaults: Defaults, report: &'a mut Report) -> Self {
         Self {
             take,
-            seen: HashSet::new(),
+            seen: Ids::default(),
             defaults,
             report,
         }
@@ -58,7 +90,7 @@ impl<'a> Concepts<'a> {
     /// # Errors
     /// The errors of the receiver.
     pub fn push(&mut self, mut concept: Concept, place: impl FnOnce() -> String) -> Result<()> {
-        if self.seen.contains(&concept.id) {
+        if !self.seen.insert(&concept.id) {
             self.report
                 .skip(DUPLICATE, || format!("{} at {}", concept.id, place()));
             return Ok(());
@@ -77,8 +109,19 @@ impl<'a> Concepts<'a> {
         self.report.keep("synonyms", concept.synonyms.len());
         self.report
             .keep("definitions", usize::from(concept.definition.is_some()));
-        self.seen.insert(concept.id.clone());
         (self.take)(concept)
+    }
+
+    /// Whether a concept with this identifier has been passed on.
+    #[must_use]
+    pub fn contains(&self, id: &str) -> bool {
+        self.seen.contains(id)
+    }
+
+    /// The identifiers of the concepts that have been passed on.
+    #[must_use]
+    pub fn into_ids(self) -> Ids {
+        self.seen
     }
 }
 

@@ -105,20 +105,17 @@ impl Format {
         match self {
             Self::Obo => "an ontology in OBO, which `pel import obo` reads",
             Self::JsonLines => "concepts as JSON lines, which `pel import jsonl` reads",
-            Self::OwlXml | Self::OwlText => {
-                "an ontology in OWL, which PEL does not read: take its release in OBO, or convert it (`robot convert --input a.owl --output a.obo`), and use `pel import obo`"
+            Self::OwlXml => "an ontology in OWL, which `pel import owl` reads as RDF/XML",
+            Self::OwlText => {
+                "an ontology in a syntax of OWL that PEL does not read: convert it (`robot convert --input a.ofn --output a.owl`), and use `pel import owl`"
             }
-            Self::Turtle => {
-                "RDF as Turtle or N-Triples, which PEL does not read: take the ontology's release in OBO, or convert it (`robot convert --input a.ttl --output a.obo`), and use `pel import obo`"
-            }
-            Self::OboGraphs => {
-                "an ontology as OBO Graphs JSON, which PEL does not read: take its release in OBO, or convert it (`robot convert --input a.json --output a.obo`), and use `pel import obo`"
-            }
+            Self::Turtle => "RDF as Turtle or N-Triples, which `pel import owl` reads",
+            Self::OboGraphs => "an ontology as OBO Graphs JSON, which `pel import obograph` reads",
             Self::Json => {
                 "a JSON document; `pel import jsonl` reads one object with id and name on each line"
             }
             Self::Pubtator => "texts in PubTator format, which `pel import pubtator` reads",
-            Self::Xml => "XML, which PEL reads only as `pel import tac` needs it",
+            Self::Xml => "XML, which PEL reads only as MeSH, ICD-10-CM or for `pel import tac`",
             Self::Html => "a web page, perhaps from a failed download",
         }
     }

@@ -172,19 +172,40 @@ pub fn for_each_line_within(
     tick: &mut dyn FnMut() -> Result<()>,
     mut each: impl FnMut(usize, &str) -> Result<()>,
 ) -> Result<()> {
+    for_each_line_of_bytes(name, reader, longest, tick, |number, bytes| {
+        each(number, line_text(bytes)?)
+    })
+}
+
+/// As [`for_each_line_within`], for lines that need not be UTF-8.
+///
+/// # Errors
+/// As [`for_each_line_within`].
+pub fn for_each_line_of_bytes(
+    name: &str,
+    reader: &mut dyn BufRead,
+    longest: Longest<'_>,
+    tick: &mut dyn FnMut() -> Result<()>,
+    mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+) -> Result<()> {
     tick()?;
     let mut lines = Lines::new(name, reader, longest)?;
     let mut buffer = Vec::new();
     while lines.next(&mut buffer)? {
         let number = lines.number();
-        let line = std::str::from_utf8(&buffer).map_err(|error| {
-            let found = not_utf8(&buffer, error.valid_up_to(), "of the line");
-            Error::input(format!("{name}: line {number}: {found}"))
-        })?;
-        each(number, line).context(|| format!("{name}: line {number}"))?;
+        each(number, &buffer).context(|| format!("{name}: line {number}"))?;
         tick()?;
     }
     Ok(())
+}
+
+/// A line as text.
+///
+/// # Errors
+/// If it is not UTF-8. The error names the first wrong byte.
+pub fn line_text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes)
+        .map_err(|error| Error::input(not_utf8(bytes, error.valid_up_to(), "of the line")))
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl ConceptTable {
 
 /// Merges a record into a concept; its name becomes a synonym. Returns whether it has a different
 /// definition. [`tidied`](super::concepts::tidied) removes duplicates later.
-pub(super) fn join(concept: &mut Concept, other: Concept) -> bool {
+pub fn join(concept: &mut Concept, other: Concept) -> bool {
     if other.name != concept.name && !other.name.is_empty() {
         if concept.name.is_empty() {
             concept.name = other.name;

@@ -4,6 +4,7 @@ pub mod columns;
 pub mod concepts;
 pub mod delimited;
 pub mod formats;
+pub mod hierarchy;
 pub mod jsonl;
 mod lines;
 pub mod merging;
@@ -11,12 +12,11 @@ pub mod obo;
 mod obo_synonyms;
 mod obo_syntax;
 mod obo_term;
-mod obo_types;
 pub mod records;
 pub mod report;
 pub mod rows;
 
-pub use lines::{Longest, for_each_line, for_each_line_within};
+pub use lines::{Longest, for_each_line, for_each_line_of_bytes, for_each_line_within, line_text};
 
 use crate::error::{Error, Result};
 use std::io::BufRead;

@@ -1,12 +1,12 @@
 //! OBO 1.2 and 1.4 ontologies: each `[Term]` stanza is a concept.
 
 use super::concepts::{Concepts, once_each, tidied};
+use super::hierarchy::{About, Relatives, Roots};
 use super::merging::{JOINED, OTHER_DEFINITION, join};
-pub use super::obo_synonyms::{Scope, SynonymChoice};
+pub use super::obo_synonyms::{Scope, SynonymChoice, last_part, withdraws};
 use super::obo_syntax::{plain, tag_and_value};
 use super::obo_term::{Header, Reading, Term};
 pub use super::obo_term::{MENDED_QUOTES, NOT_QUOTED, ODD_OBSOLETE};
-use super::obo_types::types_of;
 use super::report::Report;
 use super::{Input, Longest};
 use crate::error::{Error, Result};
@@ -79,6 +79,34 @@ fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
         concepts.push(concept, || place)?;
     }
     Ok(())
+}
+
+/// The types of each term.
+fn types_of(terms: &[Term], report: &mut Report) -> Vec<Vec<String>> {
+    let mut by_id = HashMap::new();
+    for (at, term) in terms.iter().enumerate() {
+        by_id.entry(term.concept.id.as_str()).or_insert(at as u32);
+    }
+    let mut parents = Relatives::default();
+    for term in terms {
+        // Obsolete parents and parents in other ontologies are ignored.
+        let known = term.parents.iter();
+        parents.push(known.filter_map(|id| by_id.get(id.as_str()).copied()));
+    }
+    let about = |at: usize| {
+        let Some(term) = terms.get(at) else {
+            return About::default();
+        };
+        About {
+            id: (&term.concept.id).into(),
+            name: (&term.concept.name).into(),
+            source: term.source.as_ref().map(Into::into),
+            namespace: term.namespace.as_ref().map(Into::into),
+        }
+    };
+    let roots = Roots::find(parents, &about);
+    let types = |at| roots.types(at, &about, report);
+    (0..terms.len()).map(types).collect()
 }
 
 /// Merges terms with the same identifier and drops obsolete ones. Ontologies repeat terms of

@@ -66,6 +66,22 @@ impl SynonymChoice {
             without_types: BTreeSet::new(),
         }
     }
+
+    /// Why a synonym of a scope and type is left out; `None` if it is a name. `withdrawn` says that
+    /// its type marks it as withdrawn or wrong.
+    #[must_use]
+    pub fn refuses(&self, scope: Scope, kind: Option<&str>, withdrawn: bool) -> Option<String> {
+        let within = |types: &BTreeSet<String>| {
+            kind.is_some_and(|kind| types.iter().any(|one| one.eq_ignore_ascii_case(kind)))
+        };
+        match kind {
+            Some(kind) if within(&self.without_types) || withdrawn && !within(&self.with_types) => {
+                Some(format!("synonym of type {kind} left out"))
+            }
+            _ if !self.scopes.contains(&scope) => Some(scope.left_out().to_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// Starts of words in a type's name or description that mark a synonym as withdrawn or wrong.
@@ -129,15 +145,17 @@ impl SynonymTypes {
     }
 }
 
-/// The name of a type without a URL or prefix: `OMO_0003006` of
+/// The name of a synonym type without a URL or prefix: `OMO_0003006` of
 /// `http://purl.obolibrary.org/obo/OMO_0003006`.
-fn last_part(id: &str) -> String {
+#[must_use]
+pub fn last_part(id: &str) -> String {
     let id = identifier(id);
     id.rsplit(['/', '#']).next().unwrap_or(&id).to_owned()
 }
 
-/// Whether a type's name or description marks its synonyms as withdrawn or wrong.
-fn withdraws(text: &str) -> bool {
+/// Whether a synonym type's name or description marks its synonyms as withdrawn or wrong.
+#[must_use]
+pub fn withdraws(text: &str) -> bool {
     let omo = text.to_uppercase();
     let number = omo
         .strip_prefix("OMO:")
@@ -204,21 +222,7 @@ impl Synonym {
 
     /// Why the synonym is left out by a choice; `None` if it is a name.
     pub fn refused(&self, choice: &SynonymChoice) -> Option<String> {
-        let within = |types: &BTreeSet<String>| {
-            self.kind
-                .as_ref()
-                .is_some_and(|kind| types.iter().any(|one| one.eq_ignore_ascii_case(kind)))
-        };
-        match &self.kind {
-            Some(kind)
-                if within(&choice.without_types)
-                    || self.withdrawn && !within(&choice.with_types) =>
-            {
-                Some(format!("synonym of type {kind} left out"))
-            }
-            _ if !choice.scopes.contains(&self.scope) => Some(self.scope.left_out().to_owned()),
-            _ => None,
-        }
+        choice.refuses(self.scope, self.kind.as_deref(), self.withdrawn)
     }
 }
 

@@ -5,7 +5,8 @@
 //! and rows have a limit.
 
 use super::lines::{Lines, Longest};
-use crate::error::{Error, Result};
+use super::{Input, not_utf8};
+use crate::error::{Context, Error, Result};
 use std::io::BufRead;
 
 /// The default limit of a row in bytes.
@@ -227,6 +228,43 @@ impl<'a> Rows<'a> {
             row.lines += 1;
         }
     }
+}
+
+/// Calls `each` with the line number and the cells of every row, and the input's `tick` before it.
+/// Empty lines are ignored. Instead of the cells, `each` is given the reason why a row is invalid if
+/// the following rows can still be read.
+///
+/// # Errors
+/// If the text cannot be read, a row exceeds `longest` bytes, or a quote is not closed or is closed
+/// on a later line inside a cell. The errors of `tick`, and of `each` with name and line.
+pub fn for_each_row(
+    input: Input<'_>,
+    (delimiter, quoting): (u8, Quoting),
+    longest: usize,
+    mut each: impl FnMut(usize, std::result::Result<Vec<&str>, String>) -> Result<()>,
+) -> Result<()> {
+    let Input {
+        name, reader, tick, ..
+    } = input;
+    let mut rows = Rows::new(name, reader, longest)?;
+    rows.set(delimiter, quoting);
+    let mut row = Row::default();
+    while rows.next(&mut row)? {
+        tick()?;
+        let line = row.line;
+        let cells = match row.fault.take() {
+            // The line is added below.
+            Some(fault) => Err(fault
+                .strip_prefix(&format!("line {line}: "))
+                .unwrap_or(&fault)
+                .to_owned()),
+            None => row
+                .texts()
+                .map_err(|(column, bytes, at)| not_utf8(bytes, at, &format!("of column {column}"))),
+        };
+        each(line, cells).context(|| format!("{name}: line {line}"))?;
+    }
+    Ok(())
 }
 
 /// Parses one line of a row with CSV quoting. The error is the column of a misplaced quote.

@@ -55,6 +55,15 @@ impl Fill {
     }
 }
 
+/// The mapping that merges concepts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MapArgs {
+    /// Mapping in SSSOM (TSV): concepts that it maps by skos:exactMatch become one. The one that is
+    /// read first stays; the ids of the others go to its cross-references and to redirects.tsv
+    #[arg(long, value_name = "SSSOM")]
+    pub map: Option<PathBuf>,
+}
+
 /// The scope of an OBO synonym.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
@@ -79,18 +88,9 @@ impl From<Scope> for obo::Scope {
     }
 }
 
-/// Options of `pel import obo`.
+/// Which synonyms of an ontology to import.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  pel import obo doid.obo --out diseases\n  \
-    pel import obo symp.obo --type \"Sign or Symptom\" --scopes exact,related --out symptoms\n  \
-    pel import obo doid.obo symp.obo --out both")]
-pub struct OboArgs {
-    /// Inputs and output.
-    #[command(flatten)]
-    pub common: Common,
-    /// Values for missing fields.
-    #[command(flatten)]
-    pub fill: Fill,
+pub struct SynonymArgs {
     /// Scopes of synonyms to import, separated by commas. Scopes other than exact cause more wrong
     /// links
     #[arg(
@@ -110,7 +110,7 @@ pub struct OboArgs {
     pub without_synonym_types: Vec<String>,
 }
 
-impl OboArgs {
+impl SynonymArgs {
     pub(super) fn choice(&self) -> obo::SynonymChoice {
         obo::SynonymChoice {
             scopes: self.scopes.iter().map(|scope| (*scope).into()).collect(),
@@ -118,6 +118,26 @@ impl OboArgs {
             without_types: self.without_synonym_types.iter().cloned().collect(),
         }
     }
+}
+
+/// Options of `pel import obo`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  pel import obo doid.obo --out diseases\n  \
+    pel import obo symp.obo --type \"Sign or Symptom\" --scopes exact,related --out symptoms\n  \
+    pel import obo doid.obo symp.obo --out both")]
+pub struct OboArgs {
+    /// Inputs and output.
+    #[command(flatten)]
+    pub common: Common,
+    /// Values for missing fields.
+    #[command(flatten)]
+    pub fill: Fill,
+    /// The mapping that merges concepts.
+    #[command(flatten)]
+    pub map: MapArgs,
+    /// Which synonyms to import.
+    #[command(flatten)]
+    pub synonyms: SynonymArgs,
 }
 
 /// Options of `pel import jsonl`.
@@ -132,6 +152,9 @@ pub struct JsonlArgs {
     /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
+    /// The mapping that merges concepts.
+    #[command(flatten)]
+    pub map: MapArgs,
     /// Count and skip invalid lines instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
@@ -151,6 +174,9 @@ pub struct CsvArgs {
     /// Values for missing fields.
     #[command(flatten)]
     pub fill: Fill,
+    /// The mapping that merges concepts.
+    #[command(flatten)]
+    pub map: MapArgs,
     /// Character between columns, or "tab" [default: tab for .tsv and .tab files, else comma, or
     /// the delimiter that the header shows]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]

@@ -10,8 +10,12 @@ pub mod tac_files;
 pub mod xml;
 pub mod zeshel;
 
+use crate::data::terminologies::mapping::{ExactMatches, Merger};
+use crate::data::terminologies::redirects::{self, Redirects};
+use crate::data::terminologies::{Sink, Terminology};
 use crate::io::counter::Counter;
 use crate::io::files::{convert_read_error, record_limit};
+use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::outputs::{OutputFolder, write_line};
 use crate::io::text_encoding::{TextEncoding, open_text, read_error};
@@ -35,6 +39,8 @@ use std::path::{Path, PathBuf};
 struct Record<'a> {
     format: &'a str,
     inputs: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    map: Option<String>,
     #[serde(flatten)]
     report: &'a Report,
 }
@@ -77,6 +83,15 @@ pub enum Source {
         defaults: Defaults,
         /// Meaning of the columns, and how to separate cells.
         layout: Box<Layout>,
+    },
+    /// A terminology in its released layout.
+    Terminology {
+        /// Folders, ZIP archives or files of the release.
+        paths: Vec<PathBuf>,
+        /// The terminology with the options of its reader.
+        terminology: Terminology,
+        /// Values for missing fields.
+        defaults: Defaults,
     },
     /// An annotated corpus in PubTator format.
     Pubtator {
@@ -122,6 +137,7 @@ impl Source {
             | Self::Jsonl { texts, .. }
             | Self::Csv { texts, .. }
             | Self::Pubtator { texts, .. } => texts.paths.clone(),
+            Self::Terminology { paths, .. } => paths.clone(),
             Self::Zeshel { folder } => vec![folder.clone()],
             Self::Blink { entities, mentions } => [entities.clone(), paths(mentions)].concat(),
             Self::Wikilinks { mentions } => paths(mentions),
@@ -130,19 +146,38 @@ impl Source {
     }
 }
 
-/// Imports into the folder `out`. Its files appear together or not at all.
+impl Source {
+    /// The prefixes of identifiers that have none of their own.
+    fn prefixes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Terminology { terminology, .. } => terminology.prefixes(),
+            _ => &[],
+        }
+    }
+}
+
+/// Imports into the folder `out`. Its files appear together or not at all. Concepts that match
+/// exactly in `map`, a mapping in SSSOM, become one.
 ///
 /// # Errors
 /// If an input cannot be read or is invalid, no record is left, or the output cannot be written.
-pub fn import(source: &Source, out: &Path) -> Result<Report> {
+pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report> {
     let inputs = source.inputs();
     let mut report = Report::default();
+    let merger = match map {
+        None => None,
+        Some(map) => {
+            let matches = ExactMatches::read(map, &mut report)?;
+            Some(Merger::new(matches, source.prefixes()))
+        }
+    };
     // Fails before a folder is created.
     let splits = match source {
         Source::Pubtator { lists, .. } => Splits::read(lists.all())?,
         _ => Splits::default(),
     };
-    let mut output = OutputFolder::new(out, "import.json", inputs.iter().map(PathBuf::as_path))?;
+    let read = inputs.iter().map(PathBuf::as_path).chain(map);
+    let mut output = OutputFolder::new(out, "import.json", read)?;
     let mut counter = Counter::new("lines");
     let (format, kind) = match source {
         Source::Obo {
@@ -151,13 +186,19 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
             synonyms,
         } => {
             let texts = Texts::of(texts, Some(Form::Obo));
-            write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
-                let mut ontology = Ontology::default();
-                texts.each(&mut counter, |input| {
-                    ontology.read(input, synonyms, concepts.report)
-                })?;
-                ontology.finish(concepts)
-            })?;
+            write_concepts(
+                &mut output,
+                &mut report,
+                merger,
+                defaults.clone(),
+                |concepts, _| {
+                    let mut ontology = Ontology::default();
+                    texts.each(&mut counter, |input| {
+                        ontology.read(input, synonyms, concepts.report)
+                    })?;
+                    ontology.finish(concepts)
+                },
+            )?;
             ("obo", CONCEPTS)
         }
         Source::Jsonl {
@@ -166,13 +207,19 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
             skip_bad,
         } => {
             let texts = Texts::of(texts, Some(Form::JsonLines));
-            write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
-                let mut table = ConceptTable::default();
-                texts.each(&mut counter, |input| {
-                    jsonl::read(input, *skip_bad, &mut table, concepts.report)
-                })?;
-                table.finish(concepts)
-            })?;
+            write_concepts(
+                &mut output,
+                &mut report,
+                merger,
+                defaults.clone(),
+                |concepts, _| {
+                    let mut table = ConceptTable::default();
+                    texts.each(&mut counter, |input| {
+                        jsonl::read(input, *skip_bad, &mut table, concepts.report)
+                    })?;
+                    table.finish(concepts)
+                },
+            )?;
             ("jsonl", CONCEPTS)
         }
         Source::Csv {
@@ -181,14 +228,46 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
             layout,
         } => {
             let texts = Texts::of(texts, None);
-            write_concepts(&mut output, &mut report, defaults.clone(), |concepts| {
-                let mut table = ConceptTable::default();
-                texts.each(&mut counter, |input| {
-                    delimited::read(input, layout, &mut table, concepts.report)
-                })?;
-                table.finish(concepts)
-            })?;
+            write_concepts(
+                &mut output,
+                &mut report,
+                merger,
+                defaults.clone(),
+                |concepts, _| {
+                    let mut table = ConceptTable::default();
+                    texts.each(&mut counter, |input| {
+                        delimited::read(input, layout, &mut table, concepts.report)
+                    })?;
+                    table.finish(concepts)
+                },
+            )?;
             ("csv", CONCEPTS)
+        }
+        Source::Terminology {
+            paths,
+            terminology,
+            defaults,
+        } => {
+            let scratch = output.scratch()?;
+            // The readers check for an interrupt and remove their temporary files.
+            let _ending = interrupt::defer_exit();
+            write_concepts(
+                &mut output,
+                &mut report,
+                merger,
+                Defaults {
+                    source: defaults
+                        .source
+                        .clone()
+                        .or(terminology.source().map(str::to_owned)),
+                    ..defaults.clone()
+                },
+                |concepts, redirects| {
+                    let mut sink = Sink::new(concepts, redirects, &mut counter, &scratch);
+                    terminology.read(paths, &mut sink)
+                },
+            )?;
+            (terminology.word(), CONCEPTS)
         }
         Source::Pubtator { texts, prefix, .. } => {
             let encoding = &texts.encoding;
@@ -234,21 +313,45 @@ pub fn import(source: &Source, out: &Path) -> Result<Report> {
     output.commit(&Record {
         format,
         inputs: names(&inputs),
+        map: map.map(name),
         report: &report,
     })?;
     Ok(report)
 }
 
+/// Writes `kb.jsonl`, and `redirects.tsv` if there are retired identifiers.
 fn write_concepts(
     output: &mut OutputFolder,
     report: &mut Report,
+    mut merger: Option<Merger>,
     defaults: Defaults,
-    read: impl FnOnce(&mut Concepts<'_>) -> Result<()>,
+    read: impl FnOnce(&mut Concepts<'_>, &mut Redirects) -> Result<()>,
 ) -> Result<()> {
-    output.write("kb.jsonl", |out| {
-        let mut take = |concept: Concept| write_line(out, &concept);
-        read(&mut Concepts::new(&mut take, defaults, report))
-    })
+    let mut redirects = Redirects::default();
+    // Those of an earlier import belong to other concepts.
+    output.remove_earlier(redirects::FILE);
+    let resolved = output.write("kb.jsonl", |out| {
+        let mut take = |concept: Concept| {
+            let now = match &mut merger {
+                Some(merger) => merger.take(concept),
+                None => Some(concept),
+            };
+            now.map_or(Ok(()), |concept| write_line(out, &concept))
+        };
+        let mut concepts = Concepts::new(&mut take, defaults, report);
+        read(&mut concepts, &mut redirects)?;
+        let mut ids = concepts.into_ids();
+        if let Some(merger) = merger {
+            merger.finish(&mut ids, &mut redirects, report, |concept| {
+                write_line(out, &concept)
+            })?;
+        }
+        redirects.resolve(|id| ids.contains(id), report)
+    })?;
+    if !resolved.is_empty() {
+        output.write(redirects::FILE, |out| resolved.write(out))?;
+    }
+    Ok(())
 }
 
 /// Opens text files in order.
@@ -277,7 +380,7 @@ impl<'a> Texts<'a> {
             let (name, mut reader) = (name(path), self.open(path)?);
             let mut tick = || {
                 counter.step();
-                crate::io::interrupt::check()
+                interrupt::check()
             };
             let read = read(Input {
                 name: &name,

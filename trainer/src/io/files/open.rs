@@ -24,12 +24,20 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
 /// # Errors
 /// If the file cannot be opened or its first bytes cannot be read.
 pub fn open_within(path: &Path, bound: Bound) -> Result<Box<dyn BufRead>> {
-    let reader = Bounded::new(Interruptible(unpacked(path)?), bound);
+    open_reader(path, raw(path)?, bound)
+}
+
+/// As [`open_within`], for bytes that are open already. `path` is their name in messages.
+///
+/// # Errors
+/// If the first bytes cannot be read.
+pub fn open_reader(path: &Path, raw: Box<dyn Read>, bound: Bound) -> Result<Box<dyn BufRead>> {
+    let reader = Bounded::new(Interruptible(unpacked(path, raw)?), bound);
     Ok(Box::new(BufReader::with_capacity(1 << 16, reader)))
 }
 
-fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
-    let raw: Box<dyn Read> = if path.as_os_str() == "-" {
+fn raw(path: &Path) -> Result<Box<dyn Read>> {
+    Ok(if path.as_os_str() == "-" {
         Box::new(StandardInput::new())
     } else {
         let file = File::open(path).map_err(|cause| io_error("opening", path, cause))?;
@@ -40,11 +48,13 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>> {
             )));
         }
         Box::new(file)
-    };
+    })
+}
+
+fn unpacked(path: &Path, mut raw: Box<dyn Read>) -> Result<Box<dyn Read>> {
     // niffler refuses input shorter than the longest magic number. Such input is too short to be
     // compressed.
     let mut head = Vec::new();
-    let mut raw = raw;
     raw.by_ref()
         .take(10)
         .read_to_end(&mut head)

@@ -27,6 +27,8 @@ pub struct OutputFolder {
     earlier: BTreeSet<String>,
     /// Paths that the command reads and must not overwrite.
     inputs: Vec<PathBuf>,
+    /// Files of earlier runs to remove.
+    removed: Vec<&'static str>,
     /// Set if this run created the target.
     made: Option<CreatedFolder>,
 }
@@ -65,23 +67,36 @@ impl OutputFolder {
             record,
             earlier,
             inputs,
+            removed: Vec::new(),
             made,
         };
         output.pending = Some(pending?);
         Ok(output)
     }
 
+    /// A folder for temporary files, removed when this value is committed or dropped, or by the
+    /// next process after a kill.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn scratch(&self) -> Result<PathBuf> {
+        match &self.pending {
+            Some(pending) => pending.scratch(),
+            None => Err(Error::io("making a temporary folder: the output is closed")),
+        }
+    }
+
     /// Writes an output file; `name` may contain folders. It reaches its place at
-    /// [`OutputFolder::commit`].
+    /// [`OutputFolder::commit`]. Returns what `write` returns.
     ///
     /// # Errors
     /// If it would replace an input or a file of no earlier run, or `write` or the file system
     /// fails.
-    pub fn write(
+    pub fn write<T>(
         &mut self,
         name: &str,
-        write: impl FnOnce(&mut dyn Write) -> Result<()>,
-    ) -> Result<()> {
+        write: impl FnOnce(&mut dyn Write) -> Result<T>,
+    ) -> Result<T> {
         let to = self.target.join(name);
         // A file of an earlier run is not an input, even inside a folder that is read.
         let ours = self.earlier.contains(name);
@@ -98,13 +113,20 @@ impl OutputFolder {
                 "{to}: expected a new folder, or one whose {record} lists this file; choose another --out"
             )));
         }
-        let pending = self
-            .pending
-            .as_ref()
-            .ok_or_else(|| Error::io(format!("writing {name}: the output is closed")))?;
-        write_atomic(&pending.place(name), write)?;
+        let closed = || Error::io(format!("writing {name}: the output is closed"));
+        let pending = self.pending.as_ref().ok_or_else(closed)?;
+        let mut value = None;
+        write_atomic(&pending.place(name), |out| {
+            value = Some(write(out)?);
+            Ok(())
+        })?;
         self.names.push(name.to_owned());
-        Ok(())
+        value.ok_or_else(closed)
+    }
+
+    /// Removes a file of an earlier run at [`OutputFolder::commit`], unless it is written anew.
+    pub fn remove_earlier(&mut self, name: &'static str) {
+        self.removed.push(name);
     }
 
     /// Writes the record, `content` with the names of all files, and moves the files into place.
@@ -124,7 +146,8 @@ impl OutputFolder {
             .chain([record])
             .collect();
         let is_stale = |file: &str| {
-            !names.contains(file) && names.iter().any(|name| file_stem(name) == file_stem(file))
+            let same_stem = || names.iter().any(|name| file_stem(name) == file_stem(file));
+            !names.contains(file) && (self.removed.contains(&file) || same_stem())
         };
         let (stale, others): (Vec<String>, Vec<String>) = self
             .earlier
@@ -221,7 +244,7 @@ mod tests {
             .expect("written");
         assert!(
             output
-                .write("b.jsonl", |_| Err(Error::input("line 3")))
+                .write::<()>("b.jsonl", |_| Err(Error::input("line 3")))
                 .is_err()
         );
         drop(output);

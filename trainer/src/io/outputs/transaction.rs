@@ -3,6 +3,7 @@
 //! ```text
 //! OUT/.pel-output-XXXXXX/lock        locked while a process writes
 //! OUT/.pel-output-XXXXXX/files/      the files until they are moved into OUT
+//! OUT/.pel-output-XXXXXX/scratch/    temporary files of the command
 //! OUT/.pel-output-XXXXXX/plan.json   the files to move and to remove; written once all files are complete
 //! ```
 //!
@@ -22,6 +23,7 @@ const PREFIX: &str = ".pel-output-";
 const LOCK: &str = "lock";
 const FILES: &str = "files";
 const PLAN: &str = "plan.json";
+const SCRATCH: &str = "scratch";
 
 /// The changes to make once all files are complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +83,17 @@ impl Pending {
     /// Where to write a file of the output.
     pub fn place(&self, name: &str) -> PathBuf {
         self.folder.join(FILES).join(name)
+    }
+
+    /// A folder for temporary files, removed with the hidden folder.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn scratch(&self) -> Result<PathBuf> {
+        let scratch = self.folder.join(SCRATCH);
+        fs::create_dir_all(&scratch)
+            .map_err(|cause| io_error("making the folder", &scratch, cause))?;
+        Ok(scratch)
     }
 
     /// Removes the hidden folder.

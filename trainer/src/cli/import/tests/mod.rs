@@ -3,9 +3,15 @@
 mod contexts;
 mod corpora;
 mod encodings;
+mod icd10cm;
+mod loinc;
+mod mesh;
+mod obograph;
 mod ontologies;
+mod owl;
 mod tables;
 mod tac;
+mod terminologies;
 
 use super::{ImportArgs, import};
 use crate::cli::conversion;

@@ -293,8 +293,11 @@ fn error_names_the_command_for_another_format() {
     for (line, message) in [
         ("csv @a.obo", "which `pel import obo` reads"),
         ("jsonl @a.obo", "which `pel import obo` reads"),
-        ("obo @a.owl", "an ontology in OWL, which PEL does not read"),
-        ("jsonl @a.owl", "robot convert"),
+        (
+            "obo @a.owl",
+            "an ontology in OWL, which `pel import owl` reads",
+        ),
+        ("jsonl @a.owl", "`pel import owl`"),
         ("obo @a.json", "OBO Graphs JSON"),
         ("obo @a.jsonl", "which `pel import jsonl` reads"),
         ("csv @a.jsonl", "which `pel import jsonl` reads"),
