@@ -74,6 +74,8 @@ pub struct TokenizedBundle {
     token_vectors: Option<TokenStoreInfo>,
     /// The weight of the template in the rows.
     mixed: f32,
+    /// As [`IndexInfo::distinct`].
+    distinct: Option<f32>,
 }
 
 /// A bundle that was built.
@@ -279,6 +281,7 @@ impl BundleBuilder {
             rows,
             token_vectors: None,
             mixed: 0.0,
+            distinct: None,
         })
     }
 
@@ -444,7 +447,7 @@ impl TokenizedBundle {
         } = mixed_rows(vectors, &self.rows.concepts, dim, mix, distinct);
         *vectors = mixed;
         self.rows.concepts = concepts;
-        self.mixed = mix;
+        (self.mixed, self.distinct) = (mix, distinct);
         Ok(similar)
     }
 
@@ -482,6 +485,7 @@ impl TokenizedBundle {
             hnsw: self.options.hnsw,
             cells: self.options.cells,
             mixed: self.mixed,
+            distinct: self.distinct,
         };
         let bytes = Bytes::from(Index::build(vectors, &self.rows.concepts, &info)?);
         Ok((info, bytes))

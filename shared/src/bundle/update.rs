@@ -5,7 +5,8 @@ use super::{Bundle, KbInfo, Manifest, Parts, Queries, names};
 use crate::container::Check;
 use crate::error::{Context, Error, Result};
 use crate::index::{
-    GraphUpdate, Precision, RowSource, TokenStore, TokenStoreBuilder, UpdatedIndex,
+    GraphUpdate, IndexInfo, Precision, RowSource, TokenStore, TokenStoreBuilder, UpdatedIndex,
+    mixed_rows,
 };
 use crate::kb::redirects::Redirect;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
@@ -135,8 +136,7 @@ impl<'a> BundleUpdate<'a> {
     /// proportional to the change.
     ///
     /// # Errors
-    /// If a concept cannot be tokenized or is damaged, no concept has a row, or the index has cells
-    /// or mixed rows.
+    /// If a concept cannot be tokenized or is damaged, or no concept has a row.
     ///
     /// # Panics
     /// If there is not one origin for each concept.
@@ -148,12 +148,6 @@ impl<'a> BundleUpdate<'a> {
         mut tick: impl FnMut() -> Result<()>,
     ) -> Result<Self> {
         assert_eq!(kb.len(), origins.len(), "one origin for each concept");
-        let info = old.index.info();
-        if info.cells.is_some() || info.mixed > 0.0 {
-            return Err(Error::input(
-                "expected a bundle without cells and mixed rows, found one with them; make a new one with `pel index`",
-            ));
-        }
         let mut known = KnownRows {
             old,
             rows: HashMap::new(),
@@ -163,9 +157,12 @@ impl<'a> BundleUpdate<'a> {
             ConceptOrigin::Changed(old) => Some(*old),
             ConceptOrigin::Same(_) | ConceptOrigin::New => None,
         });
-        // Merged concepts bring their names to others.
-        for concept in changed.chain(retired.iter().copied()) {
-            known.read(concept)?;
+        let mixed = old.index.info().mixed > 0.0;
+        if !mixed {
+            // Merged concepts bring their names to others.
+            for concept in changed.chain(retired.iter().copied()) {
+                known.read(concept)?;
+            }
         }
         let (mut concepts, mut sources, mut without_rows) = (Vec::new(), Vec::new(), Vec::new());
         let (mut sequences, mut numbers) = (Vec::new(), HashMap::new());
@@ -179,7 +176,8 @@ impl<'a> BundleUpdate<'a> {
                     .view
                     .rows(&old.tokens, concept)
                     .context(|| format!("the concept {}", concept.id))?;
-                if rows.iter().any(|row| !known.rows.contains_key(row)) {
+                // A mixed row depends on all texts of its concept.
+                if !mixed && rows.iter().any(|row| !known.rows.contains_key(row)) {
                     known.read_named(concept.names())?;
                 }
                 for row in rows {
@@ -271,7 +269,42 @@ impl<'a> BundleUpdate<'a> {
     /// As [`Index::updated`](crate::index::Index::updated).
     pub fn index(&self, encoded: &Queries, graph: GraphUpdate) -> Result<UpdatedIndex> {
         let old = &self.old.index;
-        old.updated(&encoded.pooled, &self.sources, &self.concepts, graph)
+        if old.info().mixed == 0.0 {
+            return old.updated(&encoded.pooled, &self.sources, &self.concepts, graph);
+        }
+        let (mut vectors, mut sources) = (Vec::new(), Vec::new());
+        let mut concepts = Vec::new();
+        let IndexInfo {
+            dim,
+            mixed,
+            distinct,
+            ..
+        } = *old.info();
+        let mut start = 0;
+        for own in self.concepts.chunk_by(|a, b| a == b) {
+            let rows = &self.sources[start..start + own.len()];
+            start += own.len();
+            let new: Vec<f32> = rows
+                .iter()
+                .filter_map(|row| match *row {
+                    RowSource::New(at) => Some(&encoded.pooled[at * dim..(at + 1) * dim]),
+                    RowSource::Old(_) => None,
+                })
+                .flatten()
+                .copied()
+                .collect();
+            if new.is_empty() {
+                sources.extend_from_slice(rows);
+                concepts.extend_from_slice(own);
+                continue;
+            }
+            let rows = mixed_rows(&new, own, dim, mixed, distinct);
+            let first = vectors.len() / dim;
+            sources.extend((first..first + rows.concepts.len()).map(RowSource::New));
+            concepts.extend(rows.concepts);
+            vectors.extend(rows.vectors);
+        }
+        old.updated(&vectors, &sources, &concepts, graph)
     }
 
     /// Writes the other files of the updated bundle. Files of the encoder are copied.

@@ -86,6 +86,9 @@ pub struct IndexInfo {
     /// have rows of their own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mixed: f32,
+    /// The cosine similarity with another row of its concept from which on a mixed row is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct: Option<f32>,
 }
 
 /// Whether the field can be left out, so that older builds can read the file.
@@ -104,6 +107,7 @@ impl IndexInfo {
             hnsw: None,
             cells: None,
             mixed: 0.0,
+            distinct: None,
         }
     }
 
@@ -238,20 +242,12 @@ impl Index {
         let order = CellOrder::of(vectors, info.dim, options.cells)?;
         let differences = order.differences(vectors);
         let bodies = vectors::sections(differences, info.precision);
-        let concepts: Vec<u32> = order.given().map(|row| rows[row].0).collect();
-        let cells = order.sections();
-        let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
-        sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
-        sections.extend(
-            cells::SECTIONS
-                .into_iter()
-                .zip(cells.iter().map(Vec::as_slice)),
-        );
-        container::write(FORMAT_CELLS, info, &sections)
+        in_cells(&order, &bodies, rows, info)
     }
 
     /// An index with rows of this one, bit for bit, and new rows. Equal rows in equal order give
-    /// the bytes of [`Index::build`], unless there is a graph that is repaired.
+    /// the bytes of [`Index::build`], unless there is a graph that is repaired. Cells stay as they
+    /// are, and new rows go to the nearest.
     ///
     /// # Shapes
     /// new `[new rows, dim]`, sources `[rows]`, concepts `[rows]`: the concept of each row,
@@ -267,11 +263,6 @@ impl Index {
         graph: GraphUpdate,
     ) -> Result<UpdatedIndex> {
         let dim = self.info.dim;
-        if self.info.cells.is_some() {
-            return Err(Error::input(
-                "expected an index without cells to update, found one with them",
-            ));
-        }
         check_finite("the vectors of an index", new)?;
         let is_row = |source: &RowSource| match *source {
             RowSource::Old(row) => row < self.info.rows,
@@ -290,6 +281,18 @@ impl Index {
             rows: sources.len(),
             ..self.info.clone()
         };
+        if let Some(cells) = &self.cells {
+            let (order, sources, differences) = cells.updated(new, sources);
+            let bodies = self
+                .vectors
+                .gathered(&differences, &sources, dim, info.precision);
+            let bytes = in_cells(&order, &bodies, concepts, &info)?;
+            return Ok(UpdatedIndex {
+                info,
+                bytes: bytes.into(),
+                graph: None,
+            });
+        }
         let bodies = self.vectors.gathered(new, sources, dim, info.precision);
         let mut done = None;
         let bytes = assembled(&bodies, concepts, &info, |vectors, options| {
@@ -613,6 +616,25 @@ impl Index {
 enum IndexQuery {
     Rows(Query),
     Cells(CellQuery),
+}
+
+/// The bytes of an index with cells.
+fn in_cells(
+    order: &CellOrder,
+    bodies: &[(&'static str, Vec<u8>)],
+    rows: &[ConceptId],
+    info: &IndexInfo,
+) -> Result<Vec<u8>> {
+    let concepts: Vec<u32> = order.given().map(|row| rows[row].0).collect();
+    let cells = order.sections();
+    let mut sections: Vec<(&str, &[u8])> = vec![("concepts", bytemuck::cast_slice(&concepts))];
+    sections.extend(bodies.iter().map(|(name, body)| (*name, body.as_slice())));
+    sections.extend(
+        cells::SECTIONS
+            .into_iter()
+            .zip(cells.iter().map(Vec::as_slice)),
+    );
+    container::write(FORMAT_CELLS, info, &sections)
 }
 
 /// The names and bodies of sections.

@@ -60,9 +60,11 @@ impl Centroids {
         centroids
     }
 
+    /// Centroids in given directions.
+    ///
     /// # Shapes
     /// values `[cells, dim]`
-    fn new(mut values: Vec<f32>, dim: usize) -> Self {
+    pub fn new(mut values: Vec<f32>, dim: usize) -> Self {
         values.chunks_exact_mut(dim).for_each(normalise);
         let cells = values.len() / dim;
         let mut panels = vec![0.0; gemm::packed_len(dim, cells)];

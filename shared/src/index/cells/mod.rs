@@ -11,6 +11,7 @@ mod kmeans;
 #[cfg(test)]
 mod tests;
 
+use super::RowSource;
 use super::top::{BestRows, best_per_concept};
 use super::vectors::{Queries, Query, Vectors};
 use crate::error::{Error, Result};
@@ -77,36 +78,50 @@ impl CellOrder {
     /// # Errors
     /// If there are more than 2^32 - 1 rows.
     pub fn of(vectors: &[f32], dim: usize, cells: usize) -> Result<Self> {
-        let rows = u32::try_from(vectors.len() / dim).map_err(|_| {
-            Error::artifact("the index: expected fewer than 2^32 rows for cells, found more")
-        })?;
+        if u32::try_from(vectors.len() / dim).is_err() {
+            return Err(Error::artifact(
+                "the index: expected fewer than 2^32 rows for cells, found more",
+            ));
+        }
         let centroids = Centroids::train(vectors, dim, cells);
         let cell_of = centroids.assign(vectors);
         let cells = centroids.values().len() / dim;
-        let mut given: Vec<u32> = (0..rows).collect();
-        // Within a cell the rows stay in the order given.
-        given.sort_by_key(|row| cell_of[*row as usize]);
-        let (mut starts, mut sums) = (vec![0u32; cells + 1], vec![0.0f64; cells * dim]);
+        let (mut counts, mut sums) = (vec![0.0f64; cells], vec![0.0f64; cells * dim]);
         for (cell, vector) in cell_of.iter().zip(vectors.chunks_exact(dim)) {
-            starts[*cell as usize + 1] += 1;
+            counts[*cell as usize] += 1.0;
             let sum = &mut sums[*cell as usize * dim..][..dim];
             for (sum, value) in sum.iter_mut().zip(vector) {
                 *sum += f64::from(*value);
             }
         }
-        for (sum, count) in sums.chunks_exact_mut(dim).zip(&starts[1..]) {
-            let count = f64::from((*count).max(1));
-            sum.iter_mut().for_each(|sum| *sum /= count);
+        for (sum, count) in sums.chunks_exact_mut(dim).zip(counts) {
+            sum.iter_mut().for_each(|sum| *sum /= count.max(1.0));
         }
-        for cell in 0..cells {
-            starts[cell + 1] += starts[cell];
+        let means = sums.into_iter().map(|sum| sum as f32).collect();
+        Ok(Self::new(means, dim, &cell_of))
+    }
+
+    /// Orders rows by their cells.
+    ///
+    /// # Shapes
+    /// means `[cells, dim]`, cell_of `[rows]`
+    fn new(means: Vec<f32>, dim: usize, cell_of: &[u32]) -> Self {
+        let mut given: Vec<u32> = (0..cell_of.len() as u32).collect();
+        // Within a cell the rows stay in the order given.
+        given.sort_by_key(|row| cell_of[*row as usize]);
+        let mut starts = vec![0u32; means.len() / dim + 1];
+        cell_of
+            .iter()
+            .for_each(|cell| starts[*cell as usize + 1] += 1);
+        for cell in 1..starts.len() {
+            starts[cell] += starts[cell - 1];
         }
-        Ok(Self {
+        Self {
             dim,
-            means: sums.into_iter().map(|sum| sum as f32).collect(),
+            means,
             starts,
             given,
-        })
+        }
     }
 
     /// The given row of each stored row.
@@ -119,21 +134,15 @@ impl CellOrder {
     /// # Shapes
     /// vectors `[rows, dim]`, as they were given -> `[dim]` for each row
     pub fn differences<'a>(&'a self, vectors: &'a [f32]) -> impl Iterator<Item = Vec<f32>> + 'a {
-        let cells = self
-            .means
-            .chunks_exact(self.dim)
-            .zip(self.starts.windows(2));
-        cells.flat_map(move |(mean, bounds)| {
-            let rows = &self.given[bounds[0] as usize..bounds[1] as usize];
-            rows.iter().map(move |given| {
-                let vector = &vectors[*given as usize * self.dim..][..self.dim];
-                vector
-                    .iter()
-                    .zip(mean)
-                    .map(|(value, mean)| value - mean)
-                    .collect()
+        let cells = self.means.chunks_exact(self.dim);
+        cells
+            .zip(self.starts.windows(2))
+            .flat_map(move |(mean, bounds)| {
+                let rows = &self.given[bounds[0] as usize..bounds[1] as usize];
+                rows.iter().map(move |given| {
+                    difference(&vectors[*given as usize * self.dim..][..self.dim], mean)
+                })
             })
-        })
     }
 
     /// The sections of the cells, in the order of [`SECTIONS`].
@@ -149,6 +158,14 @@ impl CellOrder {
             bytemuck::cast_slice(&by_concept).to_vec(),
         ]
     }
+}
+
+fn difference(vector: &[f32], mean: &[f32]) -> Vec<f32> {
+    vector
+        .iter()
+        .zip(mean)
+        .map(|(value, mean)| value - mean)
+        .collect()
 }
 
 /// The rows of an index with cells.
@@ -246,6 +263,40 @@ impl Cells {
     fn range(&self, cell: u32) -> Range<usize> {
         let starts = self.starts.get();
         starts[cell as usize] as usize..starts[cell as usize + 1] as usize
+    }
+
+    /// Orders the rows of an updated index. Rows of this one stay in their cells, and new ones go
+    /// to the nearest. The cells and their means stay. Also returns the sources of the stored rows,
+    /// with rows of this index by their places, and the differences of the new rows.
+    ///
+    /// # Shapes
+    /// new `[new rows, dim]`, sources `[rows]` -> sources `[rows]`, differences `[new rows, dim]`
+    pub fn updated(
+        &self,
+        new: &[f32],
+        sources: &[RowSource],
+    ) -> (CellOrder, Vec<RowSource>, Vec<f32>) {
+        let means = self.means.get();
+        let assigned = Centroids::new(means.to_vec(), self.dim).assign(new);
+        let place = |row: usize| self.by_concept()[row] as usize;
+        let cell_of: Vec<u32> = sources
+            .iter()
+            .map(|source| match *source {
+                RowSource::Old(row) => self.cell(place(row)) as u32,
+                RowSource::New(row) => assigned[row],
+            })
+            .collect();
+        let order = CellOrder::new(means.to_vec(), self.dim, &cell_of);
+        let stored = order.given().map(|given| match sources[given] {
+            RowSource::Old(row) => RowSource::Old(place(row)),
+            new => new,
+        });
+        let stored = stored.collect();
+        let vectors = new.chunks_exact(self.dim).zip(&assigned);
+        let differences = vectors.flat_map(|(vector, cell)| {
+            difference(vector, &means[*cell as usize * self.dim..][..self.dim])
+        });
+        (order, stored, differences.collect())
     }
 
     /// Prepares a query.

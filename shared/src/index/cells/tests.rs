@@ -1,7 +1,9 @@
 //! Tests of an index with cells: against the exact search, and damaged files.
 
 use crate::container::{self, Check, Container};
-use crate::index::{CellOptions, FORMAT_CELLS, Index, IndexInfo, Precision};
+use crate::index::{
+    CellOptions, FORMAT_CELLS, GraphUpdate, Index, IndexInfo, Precision, RowSource,
+};
 use crate::kb::ConceptId;
 use crate::kernels;
 use crate::score::{Candidate, Similarity};
@@ -235,4 +237,41 @@ proptest! {
         prop_assert_eq!(&together, &alone);
         prop_assert_eq!(together, kernels::on_one_thread(|| index.search(&queries, k)));
     }
+}
+
+#[test]
+fn updated_index_keeps_rows_and_adds_new_ones_to_their_cells() {
+    let rows = 300;
+    let vectors = clustered(rows, 3);
+    let (cells, _) = pair(rows, Precision::Int8, 12, 12);
+    // The rows of the first ten concepts go, two new concepts come at the end.
+    let new = clustered(4, 8);
+    let sources: Vec<RowSource> = (30..rows)
+        .map(RowSource::Old)
+        .chain((0..4).map(RowSource::New))
+        .collect();
+    let kept: Vec<ConceptId> = (0..270).map(|row| ConceptId(row / 3)).collect();
+    let ids = [kept, [90, 90, 91, 91].map(ConceptId).to_vec()].concat();
+    let updated = cells
+        .updated(&new, &sources, &ids, GraphUpdate::Repair)
+        .expect("sizes agree");
+    assert_eq!((updated.info.rows, updated.graph), (274, None));
+    let index = Index::from_bytes(&updated.bytes, Check::Checksums).expect("whole");
+    assert_eq!(index.concepts().collect::<Vec<_>>(), ids);
+    for (row, source) in sources.iter().enumerate() {
+        match source {
+            RowSource::Old(old) => assert_eq!(index.vector(row), cells.vector(*old)),
+            RowSource::New(at) => {
+                let given = &new[at * DIM..][..DIM];
+                let stored = index.vector(row);
+                assert!(stored.iter().zip(given).all(|(a, b)| (a - b).abs() < 0.02));
+            }
+        }
+    }
+    // Against an exact search over the same floats.
+    let floats = [&vectors[30 * DIM..], &new[..]].concat();
+    let exact = read(Index::build(&floats, &ids, &info(274, Precision::F32, None)).expect("sizes"));
+    let queries = clustered(40, 9);
+    let recall = shared(&index.search(&queries, 10), &exact.search(&queries, 10));
+    assert!(recall > 0.97, "{recall} (seeds 3, 8 and 9)");
 }
