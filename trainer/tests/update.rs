@@ -74,7 +74,7 @@ fn links(place: &Workspace, bundle: &str) -> String {
 }
 
 /// The options of `pel index` with those that `pel update` needs for the same vectors.
-const SETTINGS: [(&str, &str); 7] = [
+const SETTINGS: [(&str, &str); 8] = [
     ("", ""),
     (" --precision f32", ""),
     (
@@ -85,6 +85,7 @@ const SETTINGS: [(&str, &str); 7] = [
         " --view both --mix 0.25 --spelling 0.2 --nil-threshold 0.3",
         "",
     ),
+    (" --view both --mix 0.25 --mixed-rows --distinct 0.99", ""),
     (" --view template --template types --synonyms", ""),
     (" --scorer sum-of-max --view both", ""),
     (

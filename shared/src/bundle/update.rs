@@ -322,7 +322,12 @@ impl<'a> BundleUpdate<'a> {
         licence_text: Option<String>,
         redirects: &[Redirect],
     ) -> Result<UpdatedBundle> {
-        let rows = self.rows();
+        let before = self.rows();
+        // Mixed rows are fewer than the texts that they hold.
+        let rows = UpdatedRows {
+            encoded: index.info.rows.saturating_sub(before.reused),
+            ..before
+        };
         let Self {
             old,
             kb,
