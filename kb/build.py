@@ -132,19 +132,20 @@ def pool_of_vocabularies(data, counts):
     return pool + added, owner
 
 
-def attach_sources(pool, data, english, counts):
+def attach_sources(pool, owner, data, english, counts):
     """Adds the drugs, findings, laboratory tests and medical actions to the pool."""
-    attach(pool, drugs.concepts(data["unii"], data["products"], data["drugbank"], english),
+    attach(pool, owner, drugs.concepts(data["unii"], data["products"], data["drugbank"], english),
            counts, "drugs")
     medicines = {id(concept) for concept in pool if "UNII" in concept["sources"]}
     words = clinical_words(pool)
-    gps = list(findings.concepts(data["gps"], english.is_word, words.__contains__))
-    attach(pool, gps, counts, "findings")
+    gps = list(findings.concepts(data["gps"], english.is_everyday,
+                                 lambda word: word in words or english.is_clinical(word)))
+    attach(pool, owner, gps, counts, "findings")
     measured = {key(name) for concept in gps if concept["kind"] == "Measurement"
                 for name in concept["names"]}
-    attach(pool, laboratory.concepts(data["cdisc"], substances(pool, medicines), measured),
+    attach(pool, owner, laboratory.concepts(data["cdisc"], substances(pool, medicines), measured),
            counts, "laboratory tests")
-    attach(pool, actions.concepts(readers.read_obo(data["maxo"])), counts, "medical actions")
+    attach(pool, owner, actions.concepts(readers.read_obo(data["maxo"])), counts, "medical actions")
 
 
 def clinical_words(pool):
@@ -178,11 +179,12 @@ def table_of(pool, owner, senses, data, english, counts):
     other_sense = everyday.words_of_other_sense(pool, data["mentions"], data["documents"])
     other_sense |= everyday.quality_words(pool)
     organisms = everyday.organisms_of(data["kb"])
-    # A synonym is dropped if it is the label of another concept.
-    labels = collections.defaultdict(set)
-    old = set()
+    # A synonym is dropped if it is the label of another concept. The names of the vocabularies of
+    # diseases and anatomy do not give way to labels of the sources that were added to them.
+    labels, new_labels, old = collections.defaultdict(set), collections.defaultdict(set), set()
     for concept in pool:
-        labels[concept["names"][0].lower()].add(concept["id"])
+        low = concept["names"][0].lower()
+        (new_labels if concept.get("new") else labels)[low].add(concept["id"])
         old.update(name.lower() for name in concept["names"])
     table = []
     for concept in pool:
@@ -205,10 +207,11 @@ def table_of(pool, owner, senses, data, english, counts):
                 return "words that texts use in another sense"
             if not ours and at > 0 and concept["kind"] == "Disease" and low in organisms:
                 return "the organism, not the disease"
-            if at > 0 and not shared and labels[low] - {concept["id"]}:
+            others = labels[low] | (new_labels[low] if added else set())
+            if at > 0 and not shared and others - {concept["id"]}:
                 return "another concept's label"
             if added and at > 0 and low not in old and concept["kind"] != "Drug or chemical" and (
-                    english.is_word(low) or re.fullmatch(r"[A-Z]{1,4}s?", name)):
+                    english.is_everyday(low) or re.fullmatch(r"[A-Z]{1,4}s?", name)):
                 return "everyday words and codes of further sources"
             return ""
 
@@ -238,7 +241,9 @@ def table_of(pool, owner, senses, data, english, counts):
             "xrefs": sorted(set(concept["xrefs"])), "sources": sorted(set(concept["sources"])),
         })
     table.sort(key=lambda concept: (not concept["id"].startswith("C"), concept["id"]))
-    assert len({concept["id"] for concept in table}) == len(table)
+    twice = [id for id, n in collections.Counter(c["id"] for c in table).items() if n > 1]
+    if twice:
+        raise ValueError(f"expected one concept for each identifier, found several: {twice[:5]}")
     assert all(set(concept["sources"]) <= OPEN for concept in table)
     return table
 
@@ -296,15 +301,15 @@ def build(options, paths):
     data = {}
     for name, path in paths.items():
         data[name] = READ.get(name, bytes)(readers.released(name, path, options.any_release))
-    texts = [document["text"] for document in data["documents"] if document["casing"] == "original"]
-    texts += [note["text"] for note in data["notes"]]
+    abstracts = [document["text"] for document in data["documents"] if document["casing"] == "original"]
+    notes = [note["text"] for note in data["notes"]]
     given = everyday.unpacked((LEXICON / "given.txt").read_text(encoding="utf-8").splitlines())
-    english = everyday.English(data["english"], data["webster"], given, texts)
+    english = everyday.English(data["english"], data["webster"], given, abstracts, notes)
 
     counts = collections.Counter()
     pool, owner = pool_of_vocabularies(data, counts)
-    attach_sources(pool, data, english, counts)
-    senses = short_forms.apply(pool, Names(pool), short_forms.rows())
+    attach_sources(pool, owner, data, english, counts)
+    senses = short_forms.apply(pool, Names(pool, owner), short_forms.rows())
     pool = [concept for concept in pool if not concept["gone"] and concept["chosen"]]
     table = table_of(pool, owner, senses, data, english, counts)
     options.out.write_bytes(packed(table))

@@ -12,6 +12,8 @@ from names import shares_a_word, words_of
 
 # Such a word occurs about once in a million words of books.
 EVERYDAY_COUNT = 200_000
+# A word this much more frequent in notes than in books is a clinical one.
+CLINICAL_SHARE, LEAST_IN_NOTES = 15, 3
 # A brand among these words stays if texts write it with a capital this often.
 LEAST_CAPITALS, CAPITALS_SHARE = 2, 0.9
 
@@ -34,17 +36,30 @@ def unpacked(lines):
 class English:
     """What everyday English and texts know of a word."""
 
-    def __init__(self, counts, webster, given_names, texts):
+    def __init__(self, counts, webster, given_names, abstracts, notes):
         self.counts, self.given_names = counts, given_names
         self.webster = {word.lower() for word in webster}
         self.capital, self.small = collections.Counter(), collections.Counter()
-        for text in texts:
+        self.in_notes = collections.Counter(
+            word for text in notes for word in re.findall(r"[a-z]+", text.lower()))
+        self.words_of_notes, self.words_of_books = sum(self.in_notes.values()), sum(counts.values())
+        for text in (*abstracts, *notes):
             for word in re.findall(r"[A-Za-z]{4,}", text):
                 (self.capital if word[:1].isupper() else self.small)[word.lower()] += 1
 
     def is_word(self, word):
         """Whether everyday English has the word, as `today`, `water`."""
         return self.counts.get(word, 0) >= EVERYDAY_COUNT
+
+    def is_clinical(self, word):
+        """Whether notes have the word far more often than books: `numbness`, not `education`."""
+        count = self.in_notes[word]
+        in_books = self.counts.get(word, 0) / self.words_of_books
+        return count >= LEAST_IN_NOTES and count / self.words_of_notes >= CLINICAL_SHARE * in_books
+
+    def is_everyday(self, word):
+        """Whether a word alone is everyday English and not a clinical word."""
+        return self.is_word(word) and not self.is_clinical(word)
 
     def is_old_word(self, word):
         """Whether the word, or the one it is a plural of, was English in 1934."""

@@ -23,6 +23,12 @@ PHRASE = re.compile(r"[/:;&()\[\]\"]| - |\b(and|or|and/or|with|without|due to|ca
                     r"other|specified|using|related|associated|during|after|resulting|involving|"
                     r"ICD|International|subtype|NOS|stage|grade|status|current|previous|victim|"
                     r"care plan|service|department|staff|client|person|people)\b", re.I)
+# Nursing and social records have phrases that notes do not have in these words.
+SOCIAL = re.compile(r"\b(languages?|house|housing|home|friends?|relatives?|retirement|schools?|jobs?|shopping|financ\w+|"
+                    r"marital|marriage|siblings?|parents?|spouse|partners?|religio\w+|employ\w*|unemploy\w*|work|military|"
+                    r"prison|police|neighbo\w+|transport\w*|leisure|money|income|legal|law|milestones?|telephone|email|"
+                    r"address|surname|oncoming|premises|personality trait|culture shock|spiritual\w*|wills?|caregiver|"
+                    r"community|society|social|self-care|domestic|behaviou?rs?|activit(y|ies)|skills?|learning)\b", re.I)
 OPENINGS = {
     "Sign or symptom": r"able|ability|unable|inability|cannot|can|does|do|did|has|had|is|are|was|needs?|requires?|"
                        r"wants?|seen|under|on|in|to|normal|finding|findings|observation|knowledge|level|at|high risk|risk|"
@@ -67,7 +73,7 @@ HEADS = re.compile(
     r"culture|burn|wound|rash|discharge|effusion|deformity|weakness|numbness|itching|discomfort|"
     r"cramp|rupture|perforation|prolapse|atrophy|tear|removal|aspiration|block|arthroscopy|examination|"
     r"insufficiency|thrombosis|hemorrhage|atherosclerosis|aneurysm|calcification|dysfunction|carcinoma|"
-    r"instability|arthritis|angioplasty|catheterization|irrigation|drainage|scan|injection|cancer)) of "
+    r"instability|arthritis|neoplasm|tumor|calculus|foreign body|closure|reconstruction|endoscopy|implantation|angioplasty|catheterization|irrigation|drainage|scan|injection|cancer)) (?:of|in|from) "
     r"((?!.*\b(of|by|in|to|for|from)\b)[\w' -]+)$", re.I)
 CANCER = re.compile(r"^(?:malignant (?:neoplasm|tumor)|cancer) of (.+)$", re.I)
 IMAGING = [
@@ -84,7 +90,7 @@ IMAGING = [
 ]
 BODY = re.compile(r"^(?:entire |structure of (?:the )?)+| (?:region )?structure$", re.I)
 # What is left of a name that the classification built around a heading.
-STUB = re.compile(r"^\w+(al|ar|ic|ial|ous) of | structure ", re.I)
+STUB = re.compile(r"^\w+(al|ar|ic|ial|ous) of | structure |\b(?!canal|ear|malar|pedicle)\w+(al|ar|ic|ary|ous|ine)$", re.I)
 
 
 def tidied(name, kind):
@@ -116,7 +122,9 @@ def variants(name):
 
 def is_phrase(name, kind):
     """Whether a name is no clinical idea of its own, or too long for a note."""
-    if PHRASE.search(name) or kind == "Anatomy" and STUB.search(name) or len(name.split()) > MOST_WORDS or len(name) < 3:
+    if PHRASE.search(name) or kind not in ("Disease", "Anatomy") and SOCIAL.search(name):
+        return True
+    if kind == "Anatomy" and STUB.search(name) or len(name.split()) > MOST_WORDS or len(name) < 3:
         return True
     opening, closing = OPENING.get(kind), CLOSING.get(kind)
     return bool(opening and opening.search(name) or closing and closing.search(name))
@@ -153,5 +161,7 @@ def concepts(value_set, is_everyday, is_clinical):
             "id": f"SNOMED:{entry['code']}", "names": [name, *variants(name)], "kind": kind,
             "types": [tag], "type_ids": [], "definition": None,
             "xrefs": [f"SNOMED:{entry['code']}"], "sources": ["SNOMEDGPS"],
+            # MeSH has disorders among biological functions.
+            "over": "Biological process" if tag == "disorder" else None,
             "only_identifier": tag not in KINDS or plain or alone or is_phrase(name, kind),
         }

@@ -26,7 +26,7 @@ CODES = re.compile(r"^[A-Z0-9]{1,3}$|^[A-Z]{2,6}\d+$|^[A-Z0-9]{2,5}-[A-Z0-9]$")
 
 def plain(name):
     """A term in capitals as it is written: BRACHYTHERAPY, INTRACAVITARY -> intracavitary brachytherapy."""
-    if not name.isupper() or len(name) < 6:
+    if not name.isupper() or not re.search("[ ,]", name) or re.search(r"\d", name):
         return name
     parts = name.split(", ")
     name = f"{parts[1]} {parts[0]}" if len(parts) == 2 else name

@@ -110,10 +110,12 @@ def are_alike(kind, other):
 
 
 class Names:
-    """Concepts by their labels and by all their names."""
+    """Concepts by their labels and by all their names. `owner` has the concept of each name of
+    clinical.tsv, in lower case."""
 
-    def __init__(self, pool):
+    def __init__(self, pool, owner):
         self.labels, self.names = collections.defaultdict(list), collections.defaultdict(list)
+        self.owner = owner
         for concept in pool:
             if not concept["gone"]:
                 self.add(concept)
@@ -124,30 +126,33 @@ class Names:
         for name in dict.fromkeys(map(key, names)):
             self.names[name].append(concept)
 
-    def home(self, names, kind):
-        """The concept of such a kind that these names are of: one with one of them as its label,
-        else the only one with the first of them as a name; `None` if there is none."""
-        def fitting(found):
-            fits = [c for c in found if not c["gone"] and (c["kind"] is None or are_alike(kind, c["kind"]))]
+    def home(self, names, kind, over=None):
+        """The concept of such a kind that these names are of: the one that clinical.tsv says, one
+        with one of the names as its label, or the best one of which the first is a synonym; `None`
+        if there is none. A concept of the kind `over` counts by its label."""
+        def fitting(found, over=None):
+            fits = [c for c in found if not c["gone"]
+                    and (c["kind"] in (None, over) or are_alike(kind, c["kind"]))]
             return sorted(fits, key=lambda c: (not c["chosen"], c["kind"] != kind, rank(c)))
 
+        owner = self.owner.get(names[0].lower())
+        found = fitting([owner] if owner else [])
         for name in map(key, names):
-            found = fitting(self.labels[name])
-            if found:
-                return found[0]
-        found = [c for c in fitting(self.names[key(names[0])]) if c["chosen"]]
-        return found[0] if len(found) == 1 else None
+            found = found or fitting(self.labels[name], over)
+        found = found or [c for c in fitting(self.names[key(names[0])]) if c["chosen"]]
+        return found[0] if found else None
 
 
-def attach(pool, concepts, counts, what):
+def attach(pool, owner, concepts, counts, what):
     """Adds the concepts of a further source: to the concept that has their name, else to the pool.
 
     A concept with `only_identifier` gives its identifier to the concept of its name, and nothing
     else. Names of a source go to `added`, so that they do not displace those before them.
     """
-    known = Names(pool)
+    known = Names(pool, owner)
     for concept in concepts:
-        home = known.home(concept["names"], concept["kind"])
+        over = concept.get("over")
+        home = known.home(concept["names"], concept["kind"], over)
         if home is not None:
             counts[f"{what}: joined to a concept"] += 1
             home["xrefs"] += concept["xrefs"]
@@ -158,7 +163,7 @@ def attach(pool, concepts, counts, what):
             home["sources"] += concept["sources"]
             home["types"] += concept["types"]
             home["type_ids"] += concept["type_ids"]
-            home["kind"] = home["kind"] or concept["kind"]
+            home["kind"] = concept["kind"] if home["kind"] in (None, over) else home["kind"]
             home["definition"] = home["definition"] or concept["definition"]
             home["chosen"] = True
             home.setdefault("added", []).extend(concept["names"])
@@ -169,7 +174,7 @@ def attach(pool, concepts, counts, what):
         else:
             counts[f"{what}: new concept"] += 1
             made = dict(concept, names=concept["names"][:1], added=concept["names"][1:], chosen=True,
-                        gone=False, types=list(concept["types"]), type_ids=list(concept["type_ids"]),
+                        gone=False, new=True, types=list(concept["types"]), type_ids=list(concept["type_ids"]),
                         xrefs=list(concept["xrefs"]), sources=list(concept["sources"]))
             made["shared"] = set(concept.get("shared", ()))
             pool.append(made)

@@ -41,6 +41,9 @@ def apply(pool, known, table):
             concept = known.home([sense], group)
         if concept is None:
             slug = re.sub(r"[^a-z0-9]+", "-", sense.lower()).strip("-")
+            if f"PEL:{slug}" in by_id:
+                raise ValueError(f"abbreviations.tsv:{row['line']}: expected the group "
+                                 f"{by_id[f'PEL:{slug}']['kind']} of {sense!r}, found {group}")
             concept = {"id": f"PEL:{slug}", "names": [sense], "added": [], "kind": group, "gone": False,
                        "types": [], "type_ids": [], "definition": None, "xrefs": [], "sources": ["PEL"]}
             pool.append(concept)
