@@ -179,13 +179,17 @@ def table_of(pool, owner, senses, data, english, counts):
     other_sense = everyday.words_of_other_sense(pool, data["mentions"], data["documents"])
     other_sense |= everyday.quality_words(pool)
     organisms = everyday.organisms_of(data["kb"])
+    # The program finds an acronym that is one of these words in capitals alone.
+    bound = {line.strip() for name in ("ordinary.txt", "stopped.txt")
+             for line in (LEXICON.parent / name).read_text(encoding="utf-8").splitlines()}
     # A synonym is dropped if it is the label of another concept. The names of the vocabularies of
     # diseases and anatomy do not give way to labels of the sources that were added to them.
     labels, new_labels, old = collections.defaultdict(set), collections.defaultdict(set), set()
     for concept in pool:
         low = concept["names"][0].lower()
         (new_labels if concept.get("new") else labels)[low].add(concept["id"])
-        old.update(name.lower() for name in concept["names"])
+        if not concept.get("new"):
+            old.update(name.lower() for name in concept["names"])
     table = []
     for concept in pool:
         def own(name, at, added):
@@ -201,6 +205,9 @@ def table_of(pool, owner, senses, data, english, counts):
                 return "ours elsewhere"
             if (low in everyday.EVERYDAY or low in words) and not ours and not shared:
                 return "everyday words"
+            if not ours and low not in senses and low not in bound and re.fullmatch("[A-Z]{3,5}", name) \
+                    and english.is_word(low) and english.is_old_word(low) and not english.is_clinical(low):
+                return "acronyms that are English words"
             if not ours and is_small_acronym(name, others):
                 return "acronyms in small letters"
             if not ours and at > 0 and (concept["id"], low) in other_sense:
@@ -208,9 +215,9 @@ def table_of(pool, owner, senses, data, english, counts):
             if not ours and at > 0 and concept["kind"] == "Disease" and low in organisms:
                 return "the organism, not the disease"
             others = labels[low] | (new_labels[low] if added else set())
-            if at > 0 and not shared and others - {concept["id"]}:
+            if at > 0 and not ours and not shared and others - {concept["id"]}:
                 return "another concept's label"
-            if added and at > 0 and low not in old and concept["kind"] != "Drug or chemical" and (
+            if (added or concept.get("new")) and low not in old and concept["kind"] != "Drug or chemical" and (
                     english.is_everyday(low) or re.fullmatch(r"[A-Z]{1,4}s?", name)):
                 return "everyday words and codes of further sources"
             return ""

@@ -87,7 +87,7 @@ def spelt(name):
 
 def is_name(name):
     """Whether a name can be written in a note: no structural formula, code or strength."""
-    bare = DIGITS.sub("xx", name)
+    bare = DIGITS.sub("xxxx", name)
     return (not IMPURE.search(name) and 3 < len(bare) <= 60 and not re.search(r"[\d(),\[\]{}.+:;@\"*%]", bare)
             and len(bare.split()) <= 6 and bool(re.search(r"[A-Za-z]{3}", bare)))
 

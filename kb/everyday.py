@@ -157,14 +157,14 @@ EVERYDAY = set("""
     direction discharge disease diseases disorder disorders distal distance domain double drive drug drugs dry
     duration education end ends event events exposure expressed expression extracellular factor factors family
     fear feature feedback female fiber field finding firm fixed flat focus follow food form frequency fresh
-    function gas giant group growth hard height high history home hospital hot hour hours house image images
+    function gas giant group growth hard height high history home hospital hot hour hours house illness image images
     impact increase increased inferior infiltration inner invasive ion ions irregular language large lateral lead
     learning lectures left length level levels light limited line lines localization long loss low low-grade lower
     male man maps mass medial medication medications medicine memory men met metabolic metabolism method methods
     middle mild minute mobile model moderate month months mortality motility movement negative new none normal
     number nurse old onset open oral order organ other outer pale part pathway pathways patient patients pattern
     people perception peripheral person physician place plan play point pore position positive posterior presence
-    present process prognosis progression proximal quality quantity rate ratio read recurrence refractory region
+    present problem process prognosis progression proximal quality quantity rate ratio read recurrence refractory region
     regression regular relapse replication report research response rest result results review right risk role
     roles round salt scale scales school sensitive sensitivity set severe sex shape shell sign signaling signature
     signs single size small smoke smooth soft sound speed stable stage state states stem strength stress structure

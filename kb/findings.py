@@ -107,10 +107,9 @@ def tidied(name, kind):
 def variants(name):
     """Other forms of a name in which its words are written in notes."""
     found = []
-    head = HEADS.match(name)
-    if head:
+    head, cancer = HEADS.match(name), CANCER.match(name)
+    if head and not cancer:
         found.append(f"{head.group(2)} {head.group(1).lower()}")
-    cancer = CANCER.match(name)
     if cancer:
         found += [f"{cancer.group(1)} cancer", f"cancer of {cancer.group(1)}"]
     for pattern, forms in IMAGING:
@@ -156,7 +155,8 @@ def concepts(value_set, is_everyday, is_clinical):
             kind = "Measurement"
         plain = tag not in ("disorder", "body structure", "physical object") and not any(
             is_clinical(word) for word in re.findall(r"[a-z]{3,}", name.lower()))
-        alone = len(name.split()) == 1 and kind != "Disease" and is_everyday(name.lower())
+        alone = len(name.split()) == 1 and kind != "Disease" and (
+            kind == "Measurement" or is_everyday(name.lower()))
         yield {
             "id": f"SNOMED:{entry['code']}", "names": [name, *variants(name)], "kind": kind,
             "types": [tag], "type_ids": [], "definition": None,

@@ -54,6 +54,8 @@ COMPATIBLE = {
     ("Sign or symptom", "Disease"), ("Sign or symptom", "Biological process"), ("Disease", "Biological process"),
     ("Procedure", "Biological process"), ("Anatomy", "Cell"), ("Device", "Procedure"), ("Procedure", "Device"),
     ("Drug or chemical", "Biological process"), ("Procedure", "Sign or symptom"),
+    # MeSH has malformations and scars among body structures.
+    ("Disease", "Anatomy"), ("Sign or symptom", "Anatomy"),
 }
 
 
