@@ -120,19 +120,15 @@ def variants(name):
 
 
 def is_phrase(name, kind):
-    """Whether a name is no clinical idea of its own, or too long for a note."""
+    """Whether a name is no clinical idea of its own, or no form of it is short enough for a note."""
     if PHRASE.search(name) or kind not in ("Disease", "Anatomy") and SOCIAL.search(name):
         return True
-    if kind == "Anatomy" and STUB.search(name) or len(name.split()) > MOST_WORDS or len(name) < 3:
+    if kind == "Anatomy" and STUB.search(name) or len(name) < 3:
+        return True
+    if min(len(form.split()) for form in (name, *variants(name))) > MOST_WORDS:
         return True
     opening, closing = OPENING.get(kind), CLOSING.get(kind)
     return bool(opening and opening.search(name) or closing and closing.search(name))
-
-
-def plain_case(name):
-    """A name without the capital of a sentence, unless the first word is a name or short form."""
-    first = name.split()[0]
-    return name if not first[:1].isupper() or not first[1:].islower() else name[0].lower() + name[1:]
 
 
 def concepts(value_set, is_everyday, is_clinical):
