@@ -1,0 +1,79 @@
+"""Identifiers of the concepts of all releases of the table, and where the retired ones went."""
+
+import lzma
+import pathlib
+import re
+
+HERE = pathlib.Path(__file__).resolve().parent
+RELEASED = HERE / "identifiers.txt.xz"
+REDIRECTS = HERE / "redirects.tsv"
+HEADER = "id\treplaced_by\treason"
+
+
+def read_released(path=RELEASED):
+    """The identifiers that a release had, sorted."""
+    return lzma.decompress(path.read_bytes()).decode().split()
+
+
+def write_released(ids, path=RELEASED):
+    path.write_bytes(lzma.compress("\n".join([*sorted(ids), ""]).encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def read_redirects(path=REDIRECTS):
+    """id -> (replaced_by, reason)."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if lines[:1] != [HEADER]:
+        raise ValueError(f"{path}:1: expected the header {HEADER!r}, found {lines[:1]}")
+    found = {}
+    for at, line in enumerate(lines[1:], 2):
+        columns = line.split("\t")
+        if len(columns) != 3 or columns[0] in found:
+            raise ValueError(f"{path}:{at}: expected 3 columns and a new identifier, found {line!r}")
+        found[columns[0]] = (columns[1], columns[2])
+    return found
+
+
+def write_redirects(redirects, path=REDIRECTS):
+    lines = [f"{id}\t{to}\t{reason}" for id, (to, reason) in sorted(redirects.items())]
+    path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8", newline="\n")
+
+
+def redirects_of(released, table, former_names):
+    """id -> (successor, reason) for the released identifiers that the table has no concept of.
+
+    The successor has the identifier among its cross-references (`merged`), or the former concept's
+    name (`renamed`). Without one the successor is empty (`retired`).
+    """
+    ids = {concept["id"] for concept in table}
+    by_xref, by_name = {}, {}
+    for concept in table:
+        for xref in concept["xrefs"]:
+            by_xref.setdefault(re.sub(r"^UMLS:(?=C\d{7}$)", "", xref), concept["id"])
+    for at in (True, False):
+        for concept in table:
+            for name in [concept["name"]] if at else concept["synonyms"]:
+                by_name.setdefault(name.lower(), concept["id"])
+    found = {}
+    for id in sorted(set(released) - ids):
+        name = former_names.get(id, "").lower()
+        if by_xref.get(id):
+            found[id] = (by_xref[id], "merged")
+        elif by_name.get(name):
+            found[id] = (by_name[name], "renamed")
+        else:
+            found[id] = ("", "retired")
+    return found
+
+
+def faults(released, redirects, table):
+    """What is wrong with redirects, one sentence each."""
+    ids = {concept["id"] for concept in table}
+    for id in sorted(set(released) - ids - set(redirects)):
+        yield f"{id} of an earlier release is neither in the table nor redirected"
+    for id, (to, reason) in sorted(redirects.items()):
+        if id in ids:
+            yield f"{id} is redirected but in the table"
+        if to and to not in ids:
+            yield f"{id} is redirected to {to}, which is not in the table"
+        if not reason:
+            yield f"{id} is redirected without a reason"
