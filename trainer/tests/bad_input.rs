@@ -127,7 +127,7 @@ fn bundle_file_of_another_version_is_refused() {
     assert_eq!(done.code, Some(4));
     assert!(
         done.err
-            .contains("the index has format version 77, this build reads 4"),
+            .contains("the index has format version 77, this build reads 5"),
         "{}",
         done.err
     );

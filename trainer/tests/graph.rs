@@ -110,7 +110,7 @@ fn graph_below_the_recall_floor_is_refused() {
         (
             "index --kb @many.jsonl --encoder @bundle --out @o --recall-floor 0.9",
             2,
-            "--hnsw",
+            "--hnsw|--cells",
         ),
         (
             "index --kb @many.jsonl --encoder @bundle --out @o --hnsw --recall-floor 2",

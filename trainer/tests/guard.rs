@@ -223,6 +223,21 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         "--out",
         &["@lb"],
     ),
+    (
+        "index --device cpu --kb @kb.jsonl --encoder @encoder --redirects @list.txt --out @new",
+        "--export-vectors",
+        &["@kb.jsonl", "@list.txt"],
+    ),
+    (
+        "update @bundle --device cpu --kb @kb.jsonl --redirects @list.txt",
+        "--out",
+        &["@bundle", "@bundle/b.pel", "@kb.jsonl", "@list.txt"],
+    ),
+    (
+        "update @b.pel --device cpu --kb @kb.jsonl",
+        "--out",
+        &["@b.pel"],
+    ),
     ("export @bundle", "--out", &["@bundle", "@bundle/model"]),
     ("export @b.pel", "--out", &["@b.pel"]),
     (
@@ -340,7 +355,7 @@ const TABLE: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Commands that write no file.
-const WITHOUT: [&str; 5] = ["inspect", "explain", "serve", "devices", "help"];
+const WITHOUT: [&str; 6] = ["inspect", "explain", "diff", "serve", "devices", "help"];
 
 #[test]
 fn no_command_overwrites_its_input() {

@@ -13,7 +13,7 @@ use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
 use crate::io::text_encoding::EncodingArgs;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use pel_shared::bundle::{EncoderInfo, KbInfo, names};
 use pel_shared::error::{Context, Result};
 use pel_shared::index::{HnswOptions, Precision};
@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// Encode every concept of a knowledge base and write a bundle for `pel link`
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("approximate").args(["hnsw", "cells"])))]
 #[command(
     after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
     After an interruption the same command resumes."
@@ -113,7 +114,7 @@ pub struct IndexArgs {
     ef_search: Option<u32>,
     /// Build cells for approximate search (IVF), for knowledge bases of a million names and more. N
     /// is their number [default: four times the square root of the number of vectors]
-    #[arg(long, value_name = "N", num_args = 0..=1, conflicts_with = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", num_args = 0..=1, value_parser = clap::value_parser!(u32).range(1..))]
     cells: Option<Option<u32>>,
     /// Cells: the number that a search reads [default: 32, doubled until --recall-floor is reached]
     #[arg(long, value_name = "N", requires = "cells", value_parser = clap::value_parser!(u32).range(1..))]
@@ -128,7 +129,7 @@ pub struct IndexArgs {
     distinct: Option<f64>,
     /// HNSW and cells: the least recall@64 against exact search, 0 to 1; below it nothing is
     /// written
-    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, requires = "approximate", value_parser = share)]
     recall_floor: f64,
     /// HNSW: the size of the candidate list while nodes are inserted
     #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
