@@ -222,7 +222,7 @@ fn other_syntaxes_and_broken_documents_are_refused() {
         (&text()[..text().len() - 60], "expected well-formed"),
         (
             &text().replace("<rdfs:label>chill", "<rdfs:label>chi<ll"),
-            "line 6",
+            "line 58: expected well-formed RDF/XML",
         ),
         (&laughs, "expected entities of at most 4096 bytes, found l3"),
         (&format!("{HEAD}</rdf:RDF>"), "found no class in it"),
