@@ -5,8 +5,8 @@ Usage: import_rates.py --pel target/release/pel --scispacy DIR --work DIR [--row
 
 DIR of scispaCy has its package, without dependencies: pip download --no-deps scispacy, then unpack the wheel. Its
 module umls_utils needs none of them for `read_umls_concepts`, `read_umls_types` and `read_umls_definitions`, which are
-called as scispaCy's own script for exports does. The synthetic files are written by synthetic_rrf.py unless they exist.
-Peak memory is that of the process (VmHWM). Prints rows of MRCONSO a second, and the ratio of the rates.
+called as scispaCy's own script for exports does, and its concepts are written as JSON lines. The synthetic files are written by synthetic_rrf.py unless they exist.
+Peak memory is that of the process (VmHWM). Prints rows of MRCONSO a second of time and of processor time (for machines in use), and the ratio of the rates.
 """
 import argparse
 import json
@@ -47,8 +47,9 @@ with open(sys.argv[2] + "/../scispacy.jsonl", "w") as out:
     for concept in concepts.values():
         if "canonical_name" in concept or concept.get("aliases"):
             out.write(json.dumps(concept) + "\\n")
-print(json.dumps({"seconds": time.perf_counter() - begin, "read": read, "concepts": len(concepts),
-                  "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({"seconds": time.perf_counter() - begin, "processor": usage.ru_utime + usage.ru_stime, "read": read,
+                  "concepts": len(concepts), "peak": usage.ru_maxrss * 1024}))
 """
 
 
@@ -62,7 +63,8 @@ def run_pel(pel, meta, out):
     if status != 0:
         sys.exit(f"pel import umls ended with status {os.waitstatus_to_exitcode(status)}")
     kept = json.loads(report)["kept"]
-    return {"seconds": seconds, "peak": usage.ru_maxrss * 1024, "concepts": kept["concepts"]}
+    return {"seconds": seconds, "processor": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024,
+            "concepts": kept["concepts"]}
 
 
 def run_scispacy(folder, meta):
@@ -92,12 +94,15 @@ def main():
         rounds.append({"load": load, "pel": ours, "scispacy": peer})
         for name, figures in (("pel", ours), ("scispacy", peer)):
             rate = args.rows / figures["seconds"]
-            print(f"round {at + 1} (load {load:.1f}) {name:>8}: {figures['seconds']:6.1f} s, {rate:9,.0f} rows/s, peak "
-                  f"{figures['peak'] / 2**20:6.0f} MiB, {figures['concepts']:,} concepts", flush=True)
-    middle = {name: statistics.median(one[name]["seconds"] for one in rounds) for name in ("pel", "scispacy")}
-    print(f"medians of {args.rounds}: pel {args.rows / middle['pel']:,.0f} rows/s, scispacy "
-          f"{args.rows / middle['scispacy']:,.0f} rows/s, ratio {middle['scispacy'] / middle['pel']:.1f}; "
-          f"{size / 2**20:.0f} MiB of tables")
+            print(f"round {at + 1} (load {load:.1f}) {name:>8}: {figures['seconds']:6.1f} s, {rate:9,.0f} rows/s, "
+                  f"{figures['processor']:6.1f} s of processor, peak {figures['peak'] / 2**20:6.0f} MiB, "
+                  f"{figures['concepts']:,} concepts", flush=True)
+    for what in ("seconds", "processor"):
+        middle = {name: statistics.median(one[name][what] for one in rounds) for name in ("pel", "scispacy")}
+        rates = {name: args.rows / time for name, time in middle.items()}
+        print(f"medians of {args.rounds}, rows a second of {'time' if what == 'seconds' else 'processor time'}: "
+              f"pel {rates['pel']:,.0f}, scispacy {rates['scispacy']:,.0f}, ratio {rates['pel'] / rates['scispacy']:.2f}")
+    print(f"{size / 2**20:.0f} MiB of tables")
     if args.json:
         args.json.write_text(json.dumps({"rows": args.rows, "bytes": size, "rounds": rounds}, indent=1) + "\n")
 

@@ -17,6 +17,18 @@ use std::rc::Rc;
 pub const OBSOLETE: &str = "obsolete term";
 /// The reason for skipping a line without a tag.
 pub const NO_TAG: &str = "line without a colon inside a stanza";
+
+/// An identifier that is no longer in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retired<'a> {
+    /// The identifier.
+    pub id: &'a str,
+    /// The term that took its place, if there is exactly one.
+    pub successor: Option<&'a str>,
+    /// Whether it was merged into its successor.
+    pub merged: bool,
+}
+
 /// The terms of one or more files. Their types are determined after all files are read.
 #[derive(Debug, Default)]
 pub struct Ontology {
@@ -35,6 +47,32 @@ impl Ontology {
         report: &mut Report,
     ) -> Result<()> {
         read_file(input, choice, &mut self.terms, report)
+    }
+
+    /// The identifiers that are no longer in use: those of obsolete terms, and alternative ones
+    /// (`alt_id`).
+    pub fn retired(&self) -> impl Iterator<Item = Retired<'_>> {
+        self.terms.iter().flat_map(|term| {
+            let own = term.concept.id.as_str();
+            let successor = match &term.replaced_by[..] {
+                [one] => Some(one.as_str()),
+                _ => None,
+            };
+            let obsolete = term.obsolete.then_some(Retired {
+                id: own,
+                successor,
+                merged: false,
+            });
+            let alternatives = term.alternatives.iter().map(move |id| Retired {
+                id,
+                successor: Some(own),
+                merged: true,
+            });
+            obsolete
+                .into_iter()
+                .chain(alternatives)
+                .filter(|retired| !retired.id.is_empty())
+        })
     }
 
     /// Makes concepts of the terms. Stanzas with the same identifier are one term, also across

@@ -33,6 +33,10 @@ pub(super) struct Term {
     /// The prefix of the identifier, else the file's ontology.
     pub source: Option<String>,
     pub obsolete: bool,
+    /// The identifiers of terms that were merged into this one.
+    pub alternatives: Vec<String>,
+    /// The terms that replace this obsolete one.
+    pub replaced_by: Vec<String>,
     pub file: Rc<str>,
     pub line: usize,
 }
@@ -45,6 +49,8 @@ impl Term {
             namespace: None,
             source: None,
             obsolete: false,
+            alternatives: Vec::new(),
+            replaced_by: Vec::new(),
             file: Rc::clone(file),
             line,
         }
@@ -99,8 +105,13 @@ impl Term {
                     }
                 }
             }
-            // The identifier of a term that was merged into this one.
-            "xref" | "xref_analog" | "xref_unk" | "alt_id" => concept.xrefs.push(identifier(value)),
+            "xref" | "xref_analog" | "xref_unk" => concept.xrefs.push(identifier(value)),
+            "alt_id" => {
+                let id = identifier(value);
+                self.alternatives.push(id.clone());
+                concept.xrefs.push(id);
+            }
+            "replaced_by" => self.replaced_by.push(identifier(value)),
             "is_a" => self.parents.push(identifier(value)),
             "namespace" => self.namespace = Some(plain(value)),
             "is_obsolete" => match plain(value).to_lowercase().as_str() {

@@ -11,7 +11,7 @@ pub mod xml;
 pub mod zeshel;
 
 use crate::data::terminologies::mapping::{ExactMatches, Merger};
-use crate::data::terminologies::redirects::{self, Redirects};
+use crate::data::terminologies::redirects::{self, Reason, Redirects};
 use crate::data::terminologies::{Sink, Terminology};
 use crate::io::counter::Counter;
 use crate::io::files::{convert_read_error, record_limit};
@@ -191,11 +191,19 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
                 &mut report,
                 merger,
                 defaults.clone(),
-                |concepts, _| {
+                |concepts, redirects| {
                     let mut ontology = Ontology::default();
                     texts.each(&mut counter, |input| {
                         ontology.read(input, synonyms, concepts.report)
                     })?;
+                    for term in ontology.retired() {
+                        let reason = match (term.merged, term.successor) {
+                            (true, _) => Reason::Merged,
+                            (false, Some(_)) => Reason::Replaced,
+                            (false, None) => Reason::Retired,
+                        };
+                        redirects.add(term.id, term.successor, reason, concepts.report);
+                    }
                     ontology.finish(concepts)
                 },
             )?;

@@ -24,11 +24,11 @@ pub fn once_each(concept: &mut Concept, report: &mut Report, place: &impl Fn() -
         None => name.to_owned(),
     };
     seen.insert(folded(&single_spaced(&concept.name)));
-    let mut exact = HashSet::from([concept.name.clone()]);
+    let mut kept = HashSet::from([concept.name.clone()]);
     concept.synonyms.retain(|name| {
-        // Exact duplicates and blanks are counted by `tidied`.
-        if name.trim().is_empty() || !exact.insert(name.clone()) {
-            return false;
+        // `tidied` counts and removes blank names and exact duplicates of kept ones.
+        if name.trim().is_empty() || kept.contains(name) {
+            return true;
         }
         let spaced = single_spaced(name);
         let mut drop = |reason| {
@@ -38,7 +38,7 @@ pub fn once_each(concept: &mut Concept, report: &mut Report, place: &impl Fn() -
         match () {
             () if spaced.chars().nth(1).is_none() => drop(ONE_CHARACTER),
             () if !seen.insert(folded(&spaced)) => drop(CASE_VARIANT),
-            () => true,
+            () => kept.insert(name.clone()),
         }
     });
 }
@@ -59,7 +59,9 @@ mod tests {
                 "IRON SUPPLEMENT",
                 "Iron supplement",
                 "I",
+                "I",
                 "Fe",
+                "Iron supplement",
                 "iron",
                 "ÉTAT FER",
                 "état fer",
@@ -71,11 +73,11 @@ mod tests {
         once_each(&mut concept, &mut report, &|| "a:1".to_owned());
         assert_eq!(
             concept.synonyms,
-            ["Fe", "fe", "IRON SUPPLEMENT", "iron", "ÉTAT FER"]
+            ["Fe", "fe", "IRON SUPPLEMENT", "Fe", "iron", "ÉTAT FER"]
         );
         assert_eq!(
             (report.noted[CASE_VARIANT], report.noted[ONE_CHARACTER]),
-            (2, 1)
+            (3, 2)
         );
     }
 }

@@ -196,7 +196,9 @@ impl Redirects {
             }
             ends.push(end);
         }
-        report.keep(REDIRECTS, entries.len());
+        if !entries.is_empty() {
+            report.keep(REDIRECTS, entries.len());
+        }
         self.entries = entries;
         Ok(ResolvedRedirects {
             redirects: self,

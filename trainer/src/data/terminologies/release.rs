@@ -7,7 +7,7 @@ use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::text_encoding::{TextEncoding, decode};
 use pel_shared::error::{Error, Kind, Result};
-use pel_shared::kb::import::{for_each_line_of_bytes, line_text};
+use pel_shared::kb::import::for_each_line_of_bytes;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -112,7 +112,7 @@ impl ReleaseFile {
                     return Ok(());
                 }
                 let file = &label;
-                let row = line_text(bytes).and_then(|text| each(sink, Row { file, line, text }));
+                let row = utf8(bytes).and_then(|text| each(sink, Row { file, line, text }));
                 match row {
                     Err(error) if skip_bad && error.kind() == Kind::Input => {
                         sink.report()
@@ -125,6 +125,17 @@ impl ReleaseFile {
         );
         read.map_err(|error| convert_read_error(Path::new(&label), error))
     }
+}
+
+/// Releases are always UTF-8; other bytes are damage, and naming an encoding would not help.
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let byte = bytes.get(at).copied().unwrap_or_default();
+        Error::input(format!(
+            "expected UTF-8, found the byte 0x{byte:02X} at byte {at} of the line"
+        ))
+    })
 }
 
 /// A row of a table of single lines.

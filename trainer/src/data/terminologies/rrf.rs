@@ -102,9 +102,10 @@ impl<const N: usize> Fields<N> {
     /// The fields of a row.
     ///
     /// # Errors
-    /// If the row has another number of fields.
+    /// If the row has another number of fields, or does not end with `|`: it is cut then.
     pub fn of<'a>(&self, row: &'a str) -> Result<[&'a str; N]> {
-        let inner = row.strip_suffix('|').unwrap_or(row);
+        let closed = row.strip_suffix('|');
+        let inner = closed.unwrap_or(row);
         let mut values = [""; N];
         let mut count = 0;
         for field in inner.split('|') {
@@ -115,10 +116,15 @@ impl<const N: usize> Fields<N> {
             }
             count += 1;
         }
-        if count != self.slots.len() {
-            let expected = self.slots.len();
+        let expected = self.slots.len();
+        if count != expected {
             return Err(Error::input(format!(
                 "expected {expected} columns, found {count}"
+            )));
+        }
+        if closed.is_none() {
+            return Err(Error::input(format!(
+                "expected {expected} columns with `|` after each, found the last one without"
             )));
         }
         Ok(values)
@@ -184,11 +190,13 @@ mod tests {
             .fields("T.RRF", &["A", "B", "C"], ["C", "A"])
             .expect("known");
         assert_eq!(fields.of("1|2|3|").expect("three"), ["3", "1"]);
-        assert_eq!(fields.of("1|\"2|3").expect("three"), ["3", "1"]);
+        assert_eq!(fields.of("\"1|\"2\"| 3|").expect("three"), ["3", "\"1"]);
         for (row, found) in [("1|2|", 2), ("1|2|3|4|", 4), ("1", 1)] {
             let message = fields.of(row).expect_err(row).to_string();
             assert_eq!(message, format!("expected 3 columns, found {found}"));
         }
+        let message = fields.of("1|2|3").expect_err("cut").to_string();
+        assert!(message.contains("found the last one without"), "{message}");
         let message = layouts
             .fields("T.RRF", &["A"], ["B"])
             .expect_err("unknown")

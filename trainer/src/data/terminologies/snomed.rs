@@ -231,6 +231,7 @@ impl Reader<'_> {
 
     fn dialects(&self, sink: &mut Sink<'_, '_>) -> Result<Vec<Dialect>> {
         let chosen = self.options.dialects();
+        let all = chosen.contains(&None);
         let mut dialects = vec![Dialect::new(); chosen.len()];
         for file in self.of(Content::Language) {
             let wanted = [
@@ -268,7 +269,12 @@ impl Reader<'_> {
                     let latest = dialect
                         .entry(rf2::sctid(id)?)
                         .or_insert((time, acceptability));
-                    if time >= latest.0 {
+                    // Among several sets the best word counts, within one the latest.
+                    let better = match all {
+                        true => acceptability < latest.1,
+                        false => time >= latest.0,
+                    };
+                    if better {
                         *latest = (time, acceptability);
                     }
                     Ok(())

@@ -324,7 +324,7 @@ fn failed_import_keeps_the_earlier_one() {
         .map(|entry| entry.expect("read").file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["import.json", "kb.jsonl"]);
+    assert_eq!(names, ["import.json", "kb.jsonl", "redirects.tsv"]);
 }
 
 #[test]

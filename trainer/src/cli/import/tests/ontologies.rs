@@ -271,3 +271,20 @@ fn long_cycle_is_read_in_linear_time() {
         begin.elapsed()
     );
 }
+
+#[test]
+fn obsolete_and_merged_terms_become_redirects() {
+    let text = "format-version: 1.4\n\n[Term]\nid: D:1\nname: fever\nalt_id: D:9\n\n\
+        [Term]\nid: D:2\nname: old fever\nis_obsolete: true\nreplaced_by: D:3\n\n\
+        [Term]\nid: D:3\nname: older fever\nis_obsolete: true\nreplaced_by: D:1\n\n\
+        [Term]\nid: D:4\nname: two fevers\nis_obsolete: true\nreplaced_by: D:1\nreplaced_by: D:5\n\n\
+        [Term]\nid: D:5\nname: cough\n\n[Term]\nid: D:6\nname: gone\nis_obsolete: true\nconsider: D:1\n";
+    let (workspace, report) = read(text);
+    let written = std::fs::read_to_string(workspace.path("out/redirects.tsv")).expect("written");
+    assert_eq!(
+        written,
+        "id\treplaced_by\treason\nD:2\tD:1\treplaced\nD:3\tD:1\treplaced\nD:4\t\tretired\nD:6\t\tretired\n\
+         D:9\tD:1\tmerged\n"
+    );
+    assert_eq!(report.skipped(obo::OBSOLETE), 4);
+}
