@@ -118,45 +118,66 @@ impl Others {
 /// If the table is missing, or as [`read_table`].
 pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
     let files = release::files(paths)?;
+    let table = table_of(&files, paths)?;
+    // A release has a MapTo.csv in the folders of both tables.
+    let folder = |file: &ReleaseFile| {
+        let name = file.name();
+        name.rsplit_once('/')
+            .map_or("", |(folder, _)| folder)
+            .to_owned()
+    };
+    let beside = |wanted: &str| {
+        let named = || {
+            let all = files.iter();
+            all.filter(|file| file.plain_name().eq_ignore_ascii_case(wanted))
+        };
+        named()
+            .find(|file| folder(file) == folder(table))
+            .or_else(|| named().next())
+    };
     let mut others = Others::default();
-    if let Some(file) = one_named(&files, "MapTo.csv")? {
+    if let Some(file) = beside("MapTo.csv") {
         with(file, |name, reader| {
             others.read_map(name, reader, options, sink)
         })?;
     }
-    if let Some(file) = one_named(&files, "ConsumerName.csv")? {
+    if let Some(file) = beside("ConsumerName.csv") {
         with(file, |name, reader| {
             others.read_consumer_names(name, reader, options, sink)
         })?;
     }
-    let table = match one_named(&files, "Loinc.csv")? {
-        Some(table) => Some(table),
-        None => one_named(&files, "LoincTableCore.csv")?,
-    };
+    with(table, |name, reader| {
+        read_table(name, reader, &others, options, sink)
+    })
+}
+
+/// The main table: `Loinc.csv`, else `LoincTableCore.csv`, else the only file.
+fn table_of<'a>(files: &'a [ReleaseFile], paths: &[PathBuf]) -> Result<&'a ReleaseFile> {
+    for name in ["Loinc.csv", "LoincTableCore.csv"] {
+        if let Some(table) = one_named(files, name)? {
+            return Ok(table);
+        }
+    }
     // A table may have been renamed.
-    let others_only = |file: &&ReleaseFile| {
-        !["MapTo.csv", "ConsumerName.csv"]
+    let others = ["MapTo.csv", "ConsumerName.csv"];
+    let mut rest = files.iter().filter(|file| {
+        !others
             .iter()
             .any(|other| file.plain_name().eq_ignore_ascii_case(other))
-    };
-    let mut rest = files.iter().filter(others_only);
-    let table = match (table, rest.next(), rest.next()) {
-        (Some(table), _, _) => table,
-        (None, Some(only), None) => only,
+    });
+    match (rest.next(), rest.next()) {
+        (Some(only), None) => Ok(only),
         _ => {
             let names: Vec<String> = paths
                 .iter()
                 .map(|path| path.display().to_string())
                 .collect();
-            return Err(Error::input(format!(
+            Err(Error::input(format!(
                 "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive of a release",
                 names.join(", ")
-            )));
+            )))
         }
-    };
-    with(table, |name, reader| {
-        read_table(name, reader, &others, options, sink)
-    })
+    }
 }
 
 fn with(file: &ReleaseFile, read: impl FnOnce(&str, &mut dyn BufRead) -> Result<()>) -> Result<()> {

@@ -145,7 +145,10 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
     let several = files.len() > paths.len();
     let wanted = files.iter().filter(|file| {
         let name = file.plain_name().to_lowercase();
-        !several || name.ends_with(".xml") && (name.starts_with("desc") || name.starts_with("supp"))
+        // As released, desc2026.gz has no other ending.
+        let stem = name.strip_suffix(".xml").unwrap_or(&name);
+        let records = stem.starts_with("desc") || stem.starts_with("supp");
+        !several || records && !stem.contains('.')
     });
     let mut any = false;
     for file in wanted {

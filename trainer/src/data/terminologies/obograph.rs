@@ -74,6 +74,7 @@ fn read_file(
     let limited = Limited {
         reader: BufReader::with_capacity(1 << 16, reader),
         budget: Rc::clone(&budget),
+        longest,
     };
     let mut reading = Reading {
         classes,
@@ -126,6 +127,7 @@ impl Budget {
 struct Limited<R> {
     reader: BufReader<R>,
     budget: Rc<Budget>,
+    longest: Longest<'static>,
 }
 
 impl<R: Read> Read for Limited<R> {
@@ -134,9 +136,10 @@ impl<R: Read> Read for Limited<R> {
         match self.budget.0.get().checked_sub(count) {
             Some(left) => self.budget.0.set(left),
             None => {
-                return Err(io::Error::other(Error::input(
-                    "expected nodes and edges of at most 64 MiB, found a larger one; --max-input SIZE raises the limit",
-                )));
+                let Longest { bytes, remedy } = self.longest;
+                return Err(io::Error::other(Error::input(format!(
+                    "expected nodes and edges of at most {bytes} bytes, found a larger one{remedy}"
+                ))));
             }
         }
         Ok(count)

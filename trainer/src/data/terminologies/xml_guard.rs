@@ -458,7 +458,7 @@ mod tests {
     #[test]
     fn what_could_fill_the_memory_is_refused_with_its_line() {
         let deep = "<a>\n".repeat(DEEPEST + 1);
-        let wide = format!("<a {}>", "x=\"1\" ".repeat(LONGEST_TAG / 6));
+        let wide = format!("<a {}>", "x=\"1\" ".repeat(LONGEST_TAG / 5));
         let laughs = "<!DOCTYPE a [<!ENTITY a \"haha\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">\
             <!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;\">\
             <!ENTITY e \"&d;&d;&d;&d;&d;&d;&d;&d;\">]>\n<a>&e;</a>";

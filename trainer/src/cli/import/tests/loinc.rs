@@ -90,6 +90,7 @@ fn archive_and_renamed_table_are_read() {
             ("LoincTable/Loinc.csv", TABLE.as_bytes()),
             ("LoincTable/MapTo.csv", MAP.as_bytes()),
             ("LoincTableCore/LoincTableCore.csv", b"x"),
+            ("LoincTableCore/MapTo.csv", b"not this one"),
             ("LoincLicense.txt", b"text"),
         ],
     );

@@ -166,7 +166,7 @@ fn records_become_concepts_with_the_terms_of_all_their_concepts() {
     assert_eq!(
         report.examples[mesh::NO_PREFERRED],
         [format!(
-            "{}:28 C538231",
+            "{}:25 C538231",
             workspace.path("supp2026.xml").display()
         )]
     );
@@ -261,7 +261,7 @@ fn truncated_file_and_entity_bomb_are_refused() {
     for (text, message) in [
         (
             half,
-            "line 11: expected well-formed XML: the file ends within an element",
+            "line 12: expected well-formed XML: the file ends within an element",
         ),
         (
             bomb,

@@ -222,9 +222,9 @@ fn other_syntaxes_and_broken_documents_are_refused() {
         (&text()[..text().len() - 60], "expected well-formed"),
         (
             &text().replace("<rdfs:label>chill", "<rdfs:label>chi<ll"),
-            "line 6",
+            "line 58: expected well-formed RDF/XML",
         ),
-        (&laughs, "expected entities of at most 4096 bytes, found l3"),
+        (&laughs, "expected entities of at most 4096 bytes, found l2 of more"),
         (&format!("{HEAD}</rdf:RDF>"), "found no class in it"),
         (
             "@prefix a: <http://a/> .\na:b a:c \"unclosed .",
