@@ -133,7 +133,8 @@ impl Export<'_> {
             "SELECT obj_description(to_regclass($1), 'pg_class') WHERE to_regclass($1) IS NOT NULL";
         for (table, new) in self.old.each().into_iter().zip(self.new.each()) {
             for table in [table, new] {
-                let finding = self.connection.client().query_opt(asked, &[&table]);
+                let values: [&(dyn ToSql + Sync); 1] = [&table];
+                let finding = self.connection.client().query_opt(asked, &values);
                 let found = self.connection.wait("looking for tables", finding)?;
                 let Some(row) = found else { continue };
                 let comment: Option<String> = row.get(0);
@@ -363,7 +364,8 @@ impl Export<'_> {
         let present = "SELECT to_regclass($1) IS NOT NULL";
         for (old, new) in self.old.each().into_iter().zip(self.new.each()) {
             let client = self.connection.client();
-            let asking = client.query_one(present, &[&old]);
+            let values: [&(dyn ToSql + Sync); 1] = [&old];
+            let asking = client.query_one(present, &values);
             if self.connection.wait("looking for tables", asking)?.get(0) {
                 statement +=
                     &format!("LOCK TABLE {old} IN ACCESS EXCLUSIVE MODE; DROP TABLE {old}; ");

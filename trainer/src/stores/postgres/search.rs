@@ -38,8 +38,8 @@ pub struct VectorStore {
     exact: bool,
     /// The index for approximate search, if the search uses one.
     index: Option<StoredIndex>,
-    /// Prepared searches, by the number of rows.
-    prepared: HashMap<usize, Statement>,
+    /// Prepared searches, by the number of rows and whether the index serves them.
+    prepared: HashMap<(usize, bool), Statement>,
 }
 
 /// An index of pgvector.
@@ -257,7 +257,7 @@ impl VectorStore {
             let some: Vec<Vector<'_>> = open.iter().map(|at| Vector(queries[*at])).collect();
             let mut taken = vec![0; open.len()];
             let mut distinct = vec![BTreeSet::new(); open.len()];
-            for row in self.ask(&some, rows)? {
+            for row in self.ask(&some, rows, approximate)? {
                 let (at, concept) = self.read(&row, open.len())?;
                 taken[at] += 1;
                 distinct[at].insert(concept);
@@ -306,14 +306,14 @@ impl VectorStore {
 
     /// The best `rows` rows of each query. The result also depends on the store being that of the
     /// bundle, because another process can replace it at any time.
-    fn ask(&mut self, queries: &[Vector<'_>], rows: usize) -> Answer<Vec<Row>> {
-        let statement = match self.prepared.get(&rows) {
+    fn ask(&mut self, queries: &[Vector<'_>], rows: usize, approximate: bool) -> Answer<Vec<Row>> {
+        let statement = match self.prepared.get(&(rows, approximate)) {
             Some(statement) => statement.clone(),
             None => {
-                let preparing = self.statement(rows);
+                let preparing = self.statement(rows, approximate);
                 let preparing = self.connection.client().prepare(&preparing);
                 let statement = self.connection.wait("preparing a search", preparing)?;
-                self.prepared.insert(rows, statement.clone());
+                self.prepared.insert((rows, approximate), statement.clone());
                 statement
             }
         };
@@ -331,7 +331,7 @@ impl VectorStore {
         Ok(found)
     }
 
-    fn statement(&self, rows: usize) -> String {
+    fn statement(&self, rows: usize, approximate: bool) -> String {
         let Tables {
             bundle,
             vectors,
@@ -345,12 +345,14 @@ impl VectorStore {
                 )
             }
         };
+        // An index serves one key only. Equal vectors are taken in the order of concepts.
+        let ties = if approximate { "" } else { ", v.concept" };
         format!(
             "SELECT q.at, f.concept
             FROM (SELECT 1 FROM {bundle} WHERE index_blake3 = $1 AND concepts_blake3 = $2) AS b
             CROSS JOIN unnest($3::vector[]) WITH ORDINALITY AS q(vector, at)
             CROSS JOIN LATERAL (
-                SELECT v.concept FROM {vectors} AS v {filter} ORDER BY v.vector <#> q.vector LIMIT {rows}
+                SELECT v.concept FROM {vectors} AS v {filter} ORDER BY v.vector <#> q.vector{ties} LIMIT {rows}
             ) AS f"
         )
     }
