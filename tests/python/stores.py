@@ -261,7 +261,6 @@ def test_lost_connections(server, url, folder, name, bundle):
     expect(ended == ["1"], f"one connection of pel link, found {ended}")
     expect(running.returncode == 0, f"success after a lost connection, found {said}")
     expect(files(out) == plain, "the same links after a lost connection")
-    # A store that another bundle's replaces is noticed in the middle.
     # A server that ends is an error, and complete outputs stay.
     out = folder / "ended"
     running = start(*link, *store, "--out", out)
@@ -368,11 +367,12 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="pel-stores-"))
     try:
         rows = make_material(folder)
-        # Names and templates as floats, with a weight for the template and without, and quantised rows of both.
+        # Names and templates without and with a weight for the template, quantised names, and vectors of all tokens.
+        both = ["--precision", "f32", "--view", "both"]
         bundles = {
-            "floats": make_bundle(folder, "floats", "--precision", "f32"),
+            "floats": make_bundle(folder, "floats", *both, "--mix", "0"),
             "bytes": make_bundle(folder, "bytes", "--precision", "int8"),
-            "weighted": make_bundle(folder, "weighted", "--precision", "f32", "--mix", "0.3"),
+            "weighted": make_bundle(folder, "weighted", *both, "--mix", "0.3"),
             "tokens": make_bundle(folder, "tokens", "--precision", "f32", "--scorer", "sum-of-max"),
         }
         table = test_parquet(folder, bundles["floats"], rows)
