@@ -4,7 +4,7 @@
 use pel_shared::index::Precision;
 use pel_shared::kb::{Concept, ConceptId};
 use pel_shared::lexical::Spelling;
-use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Queries};
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_shared::model::tower::Pooling;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::text::Span;
@@ -73,6 +73,33 @@ fn ids(candidates: &[Candidate]) -> Vec<ConceptId> {
         .iter()
         .map(|candidate| candidate.concept)
         .collect()
+}
+
+#[test]
+fn links_to_proposed_concepts_are_those_of_a_search() {
+    for (scorer, spelling) in [
+        (Scorer::Dual, 0.0),
+        (Scorer::Dual, 0.5),
+        (Scorer::SumOfMax, 0.5),
+    ] {
+        let linker = bundle(scorer, spelling);
+        let (prepared, queries) = prepared(&linker, &MENTIONS);
+        let options = LinkOptions::default().k(8);
+        assert!(linker.proposals(&options) >= 8);
+        // Every concept twice, in another order than that of the scores.
+        let count = concepts().len() as u32;
+        let all: Vec<ConceptId> = (0..count).rev().chain(0..count).map(ConceptId).collect();
+        let mut proposals = Proposals {
+            concepts: vec![all; prepared.sequences().len()],
+            types: Vec::new(),
+        };
+        let found = linker.finish_with(&prepared, &queries, &options, &proposals);
+        assert_eq!(found, linker.finish(&prepared, &queries, &options));
+        assert!(found.iter().all(|link| link.candidates.len() == 8));
+        proposals.types = vec!["Finding".to_owned()];
+        let typed = linker.finish_with(&prepared, &queries, &options, &proposals);
+        assert!(typed.iter().all(|link| link.candidates.is_empty()));
+    }
 }
 
 #[test]

@@ -15,4 +15,5 @@ pub mod link;
 pub mod plots;
 pub mod retrieve;
 pub mod serve;
+pub mod stores;
 pub mod train;

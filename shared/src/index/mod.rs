@@ -26,6 +26,7 @@ pub use top::best_per_concept;
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
+use crate::kernels;
 use crate::numbers::{Numbers, check_finite};
 use crate::score::{Candidate, Similarity};
 use bytes::Bytes;
@@ -506,7 +507,7 @@ impl Index {
         if self.mix == 0.0 {
             return search(k);
         }
-        let mut found = search(k.saturating_mul(2).max(MIXED));
+        let mut found = search(self.first_pass(k));
         for (query, found) in queries.chunks_exact(self.info.dim).zip(&mut found) {
             let query = self.query(query);
             for candidate in found.iter_mut() {
@@ -552,6 +553,43 @@ impl Index {
             Some(Candidate { concept, score })
         });
         scored.collect()
+    }
+
+    /// The number of concepts that a search for `k` takes by their best rows, before it orders them
+    /// with the weight of the template ([`Index::set_mix`]).
+    pub fn first_pass(&self, k: usize) -> usize {
+        match self.mix == 0.0 {
+            true => k,
+            false => k.saturating_mul(2).max(MIXED),
+        }
+    }
+
+    /// Orders concepts that a search elsewhere proposed, for example in a database with the same
+    /// rows. If each list has the best [`Index::first_pass`] concepts by their best rows, the
+    /// result is that of [`Index::search_exact`].
+    ///
+    /// # Shapes
+    /// queries `[n, dim]`, proposed `[n]` -> n lists of at most `k`
+    ///
+    /// # Panics
+    /// If there is not one list for each query.
+    pub fn rank(
+        &self,
+        queries: &[f32],
+        proposed: &[Vec<ConceptId>],
+        k: usize,
+    ) -> Vec<Vec<Candidate>> {
+        self.check(queries);
+        let queries: Vec<&[f32]> = queries.chunks_exact(self.info.dim).collect();
+        assert_eq!(queries.len(), proposed.len(), "one list for each query");
+        let both: Vec<(&[f32], &Vec<ConceptId>)> = queries.into_iter().zip(proposed).collect();
+        let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
+            let one = |(query, proposed): &(&[f32], &Vec<ConceptId>)| {
+                best_per_concept(self.score(query, proposed.iter().copied()), k)
+            };
+            both.iter().map(one).collect::<Vec<_>>()
+        });
+        ranked.into_iter().flatten().collect()
     }
 
     /// As [`Index::search`], but over every row.

@@ -2,7 +2,7 @@
 //! weight for spelling, and those that the mentions of a text share.
 
 use super::prepared::PreparedMention;
-use super::{AddedConcepts, Link, Linker, Prepared, Queries};
+use super::{AddedConcepts, Link, Linker, Prepared, Proposals, Queries};
 use crate::index::best_per_concept;
 use crate::kb::ConceptId;
 use crate::kb::table::ConceptTable;
@@ -65,9 +65,17 @@ impl Linker {
         }
     }
 
+    /// The number of candidates to search for lists of `k`.
+    pub(super) fn searched(&self, k: usize) -> usize {
+        match self.bundle.manifest.view.spelling > 0.0 {
+            true => k.max(SPELLED),
+            false => k,
+        }
+    }
+
     /// The best `k` candidates of each mention, best first, without shared candidates. The concepts
     /// named like the mention are among them whatever their scores, as far as there are places
-    /// after the best.
+    /// after the best. Concepts proposed from outside replace the search.
     ///
     /// # Shapes
     /// queries `[sequences]` -> one list per mention
@@ -75,15 +83,17 @@ impl Linker {
         &self,
         prepared: &Prepared,
         queries: &Queries,
+        proposals: Option<&Proposals>,
         k: usize,
     ) -> Vec<Vec<Candidate>> {
         let spelling = self.spelling_scorer();
-        let taken = if spelling.weight > 0.0 {
-            k.max(SPELLED)
-        } else {
-            k
+        let taken = self.searched(k);
+        let found = match proposals {
+            None => self.search(prepared.sequences.len(), queries, taken),
+            Some(proposals) => self.search_among(queries, proposals, taken),
         };
-        let found = self.search(prepared.sequences.len(), queries, taken);
+        let types = proposals.map_or(&[][..], |proposals| &proposals.types);
+        let fits = |concept: &ConceptId| types.is_empty() || self.has_type(*concept, types);
         let own = |mention: &PreparedMention| {
             let Some(at) = mention.sequence else {
                 return Vec::new();
@@ -92,7 +102,11 @@ impl Linker {
             if self.names_score_highest() {
                 let score = self.highest(prepared, mention);
                 // Thousands of concepts may have one name. Equal scores are in concept order.
-                let named = mention.named.iter().take(taken);
+                let named = mention
+                    .named
+                    .iter()
+                    .filter(|concept| fits(concept))
+                    .take(taken);
                 all.extend(named.map(|concept| Candidate {
                     concept: *concept,
                     score,
@@ -104,7 +118,7 @@ impl Linker {
                     .named
                     .iter()
                     .copied()
-                    .filter(|concept| !seen.contains(concept));
+                    .filter(|concept| !seen.contains(concept) && fits(concept));
                 // Thousands of concepts may have one name.
                 all.extend(best_per_concept(
                     self.score(queries, at, missed.collect()),

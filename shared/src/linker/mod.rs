@@ -18,6 +18,7 @@ pub mod added;
 mod candidates;
 mod explain;
 mod prepared;
+mod proposals;
 mod queries;
 mod rerank;
 
@@ -26,6 +27,7 @@ pub use crate::model::cross_encoder::Pairs;
 pub use added::{AddedChanges, AddedConcepts, TokenizedConcepts};
 pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use prepared::{Part, Prepared};
+pub use proposals::Proposals;
 
 use crate::bundle::{Bundle, Resolved};
 use crate::error::{Error, Result};
@@ -85,6 +87,11 @@ impl LinkOptions {
     #[must_use]
     pub fn k(self, k: usize) -> Self {
         Self { k, ..self }
+    }
+
+    /// The number of candidates to find: the margin needs two, even if one was asked for.
+    fn candidates(&self) -> usize {
+        self.k.max(2)
     }
 
     /// Sets the lowest score that is linked; `None` uses the bundle's policy.
@@ -382,9 +389,37 @@ impl Linker {
         queries: &Queries,
         options: &LinkOptions,
     ) -> Vec<Link> {
+        self.finish_from(prepared, queries, options, None)
+    }
+
+    /// As [`Linker::finish`], but with concepts that were searched elsewhere. With
+    /// [`Linker::proposals`] concepts for each sequence, the best by their best rows, and no types,
+    /// the links are those of an exact search in the bundle.
+    ///
+    /// # Shapes
+    /// queries and proposals `[sequences]` -> one link per mention
+    ///
+    /// # Panics
+    /// If the queries or proposals are not those of the sequences.
+    pub fn finish_with(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        options: &LinkOptions,
+        proposals: &Proposals,
+    ) -> Vec<Link> {
+        self.finish_from(prepared, queries, options, Some(proposals))
+    }
+
+    fn finish_from(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        options: &LinkOptions,
+        proposals: Option<&Proposals>,
+    ) -> Vec<Link> {
         let k = options.k.max(1);
-        // The margin needs two candidates, even if one was asked for.
-        let candidates = self.candidates(prepared, queries, k.max(2));
+        let candidates = self.candidates(prepared, queries, proposals, options.candidates());
         let link = |(mention, mut candidates): (&PreparedMention, Vec<Candidate>)| {
             let Detected {
                 span,

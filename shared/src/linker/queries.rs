@@ -1,7 +1,7 @@
 //! Encodes token sequences and searches candidates: by pooled vectors, or by Sum-of-Max among the
 //! best of such a search (T-Biencoder, eq. 5).
 
-use super::{AddedConcepts, Linker, Prepared, Queries};
+use super::{AddedConcepts, LinkOptions, Linker, Prepared, Proposals, Queries};
 use crate::bundle::names;
 use crate::error::{Error, Result};
 use crate::index::{FIRST_PASS, TokenCodes, TokenStore};
@@ -88,19 +88,69 @@ impl Linker {
             sequences * dim,
             "a vector of {dim} values for each of {sequences} sequences"
         );
-        let store = self
+        let first = self.bundle.index.search(pooled, self.first_pass(k));
+        self.rank_first_pass(queries, first, k)
+    }
+
+    /// As [`Linker::search`], but among concepts that were proposed for each sequence.
+    ///
+    /// # Panics
+    /// As [`Linker::search`], or if there is not one list for each sequence.
+    pub(super) fn search_among(
+        &self,
+        queries: &Queries,
+        proposals: &Proposals,
+        k: usize,
+    ) -> Vec<Vec<Candidate>> {
+        let index = &self.bundle.index;
+        let first = index.rank(&queries.pooled, &proposals.concepts, self.first_pass(k));
+        let mut found = self.rank_first_pass(queries, first, k);
+        if !proposals.types.is_empty() {
+            let fits = |candidate: &Candidate| self.has_type(candidate.concept, &proposals.types);
+            found.iter_mut().for_each(|found| found.retain(fits));
+        }
+        found
+    }
+
+    /// Whether a concept has one of these types. One with a damaged record has none.
+    pub(super) fn has_type(&self, concept: ConceptId, types: &[String]) -> bool {
+        let found = self.concept(concept).map(|concept| concept.types);
+        found.is_ok_and(|found| found.iter().any(|own| types.contains(own)))
+    }
+
+    /// The number of concepts that the first pass of a search for `k` takes.
+    fn first_pass(&self, k: usize) -> usize {
+        match self.scorer {
+            Scorer::Dual => k,
+            Scorer::SumOfMax => k.max(FIRST_PASS),
+        }
+    }
+
+    /// The number of concepts to propose for each sequence ([`Linker::finish_with`]): the best ones
+    /// of the bundle by their best rows.
+    pub fn proposals(&self, options: &LinkOptions) -> usize {
+        let k = self.first_pass(self.searched(options.candidates()));
+        self.bundle.index.first_pass(k)
+    }
+
+    /// Adds the candidates among added concepts, and orders all by Sum-of-Max if that is the
+    /// scorer.
+    fn rank_first_pass(
+        &self,
+        queries: &Queries,
+        mut first: Vec<Vec<Candidate>>,
+        k: usize,
+    ) -> Vec<Vec<Candidate>> {
+        let taken = self.first_pass(k);
+        self.added.search(&queries.pooled, taken, &mut first);
+        let Some(store) = self
             .bundle
             .token_vectors
             .as_ref()
-            .filter(|_| self.scorer == Scorer::SumOfMax);
-        let taken = if store.is_some() {
-            k.max(FIRST_PASS)
-        } else {
-            k
+            .filter(|_| self.scorer == Scorer::SumOfMax)
+        else {
+            return first;
         };
-        let mut first = self.bundle.index.search(pooled, taken);
-        self.added.search(pooled, taken, &mut first);
-        let Some(store) = store else { return first };
         // Not the whole linker: threads of a page cannot share its GPU.
         let added = &self.added;
         queries.rank_by_tokens(first, k, |tokens, concepts| {

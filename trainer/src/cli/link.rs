@@ -6,12 +6,14 @@ use crate::io::outputs::{Inputs, Output};
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, memory};
 use crate::link::format::Format;
-use crate::link::linking::Linking;
+use crate::link::linking::{Linking, SharedStore};
 use crate::link::notes::{self, Found, Note};
 use crate::link::open_linker;
 use crate::link::second_stage::RankerArgs;
+use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use pel_shared::bundle::Bundle;
 use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
@@ -19,6 +21,7 @@ use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::output;
 use pel_shared::text::detect::DetectOptions;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 /// Link the mentions of notes to concepts, or to NIL if the knowledge base has none
 #[derive(Debug, Args)]
@@ -29,7 +32,7 @@ use std::path::PathBuf;
     pel link --bundle bundle note.txt --format csv --xrefs ICD10CM,SNOMED\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
-    No text leaves this machine or is logged.")]
+    No text leaves this machine or is logged. With --vectors the vectors of mentions go to the database.")]
 pub struct LinkArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
@@ -78,6 +81,10 @@ pub struct LinkArgs {
     scorer: Option<ScorerChoice>,
     #[command(flatten)]
     second: RankerArgs,
+    #[command(flatten)]
+    search: SearchArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
     /// Print peak memory at the end
     #[arg(long)]
     memory: bool,
@@ -123,7 +130,11 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         None => {}
     }
     check_outputs(args, &notes)?;
+    if let Some(address) = &args.search.vectors {
+        stores::check_address(address)?;
+    }
     let bundle = bundles::open_to_link(&args.bundle)?;
+    let store = open_store(args, &bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
     let second = args.second.open(&opened)?;
@@ -140,6 +151,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let linking = Linking {
         linker,
         second,
+        store,
         options,
         k: usize::from(args.k),
         xrefs: args.xrefs.clone(),
@@ -163,6 +175,18 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         eprintln!("peak memory {bytes} bytes");
     }
     unread(outcome.unread, folders, notes.len())
+}
+
+/// Opens the store of `--vectors`, if it is given.
+fn open_store(args: &LinkArgs, bundle: &Bundle) -> Result<Option<SharedStore>> {
+    let Some(address) = &args.search.vectors else {
+        return Ok(None);
+    };
+    let store = VectorStore::open(bundle, address, &args.connection, &args.search)?;
+    Ok(Some(SharedStore {
+        store: Mutex::new(store),
+        types: args.search.types.clone(),
+    }))
 }
 
 /// Refuses outputs that overwrite a note, its spans, the bundle or the cross-encoder.

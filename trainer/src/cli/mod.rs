@@ -13,6 +13,7 @@ pub mod experiment;
 pub mod explain;
 pub mod export;
 pub mod export_corpus;
+pub mod export_vectors;
 pub mod import;
 pub mod index;
 pub mod inspect;

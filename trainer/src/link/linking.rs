@@ -8,14 +8,16 @@ use crate::io::text_encoding::{TextEncoding, read_text_in};
 use crate::link::format::{Format, NoteFormatter};
 use crate::link::notes::{Note, windows};
 use crate::link::second_stage::SecondStage;
+use crate::stores::VectorStore;
 use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::kb::import::report::Report;
-use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_shared::output::Record;
 use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
 use std::io::Write;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of mentions linked at once, which bounds the memory. In longer notes candidates
 /// are shared within a part.
@@ -32,6 +34,8 @@ pub(crate) struct Linking {
     pub linker: Linker,
     /// The cross-encoder, if any.
     pub second: Option<SecondStage>,
+    /// Where candidates are searched instead of in the bundle, if anywhere.
+    pub store: Option<SharedStore>,
     /// Options of the linker; `k` covers the candidates for the cross-encoder.
     pub options: LinkOptions,
     /// Candidates per mention in the output.
@@ -43,6 +47,13 @@ pub(crate) struct Linking {
     /// Whether to link only given spans.
     pub spans_only: bool,
     pub format: Format,
+}
+
+/// A store of vectors, searched by one batch of mentions at a time.
+pub(crate) struct SharedStore {
+    pub store: Mutex<VectorStore>,
+    /// The types that concepts must have one of; any if empty.
+    pub types: Vec<String>,
 }
 
 /// The outcome of linking.
@@ -203,10 +214,7 @@ impl Linking {
                 [note] => note.path.display().to_string(),
                 notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
             })?;
-        let mut links = self
-            .linker
-            .finish(&joined, &queries, &self.options)
-            .into_iter();
+        let mut links = self.finish(&joined, &queries)?.into_iter();
         let mut links: Vec<Vec<Link>> = counts
             .iter()
             .map(|count| links.by_ref().take(*count).collect())
@@ -235,6 +243,24 @@ impl Linking {
             done.progress.advance(1);
         }
         Ok(())
+    }
+
+    /// Searches candidates, in the bundle or the store, and decides.
+    fn finish(&self, prepared: &Prepared, queries: &Queries) -> Result<Vec<Link>> {
+        let Some(SharedStore { store, types }) = &self.store else {
+            return Ok(self.linker.finish(prepared, queries, &self.options));
+        };
+        let (wanted, dim) = (
+            self.linker.proposals(&self.options),
+            self.linker.encoder().dim(),
+        );
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        let proposals = Proposals {
+            concepts: store.search(&queries.pooled, wanted, dim)?,
+            types: types.clone(),
+        };
+        let (linker, options) = (&self.linker, &self.options);
+        Ok(linker.finish_with(prepared, queries, options, &proposals))
     }
 
     /// Links a large note in parts and writes the links of each part.
@@ -287,7 +313,7 @@ impl Linking {
                 .collect::<Result<Vec<_>>>()?;
             let prepared = Prepared::join(prepared).of_one_text();
             let queries = self.linker.encode(&prepared, |_| interrupt::check())?;
-            let mut links = self.linker.finish(&prepared, &queries, &self.options);
+            let mut links = self.finish(&prepared, &queries)?;
             self.rerank(text, &mut links)?;
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;

@@ -1,0 +1,41 @@
+//! Replaces `postgres` in a build without the cargo feature `stores`.
+
+use super::{BUILD_HINT, ConnectionArgs, ExportArgs, SearchArgs, Written};
+use pel_shared::bundle::Bundle;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb::ConceptId;
+
+/// A store, which this build cannot open.
+pub struct VectorStore(std::convert::Infallible);
+
+impl VectorStore {
+    /// Refuses: this build knows no database.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open(_: &Bundle, _: &str, _: &ConnectionArgs, _: &SearchArgs) -> Result<Self> {
+        Err(no_database())
+    }
+
+    /// Never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn search(&mut self, _: &[f32], _: usize, _: usize) -> Result<Vec<Vec<ConceptId>>> {
+        match self.0 {}
+    }
+}
+
+/// Refuses: this build knows no database.
+///
+/// # Errors
+/// Always.
+pub fn export(_: &Bundle, _: &str, _: &ConnectionArgs, _: &ExportArgs) -> Result<Written> {
+    Err(no_database())
+}
+
+fn no_database() -> Error {
+    Error::usage(format!(
+        "this build of pel connects to no database; {BUILD_HINT}"
+    ))
+}
