@@ -208,7 +208,7 @@ impl File {
             let tag = format!("\"{hash}{end}\"").parse();
             tag.map_err(|cause| Error::io(format!("making the tag of {path}")).caused_by(cause))
         };
-        let packed = |coding: Coding| {
+        let packed = |coding: Coding| -> Result<Packed> {
             let tag = tag(&format!("-{}", coding.name()))?;
             Ok(Packed {
                 tag,

@@ -346,7 +346,7 @@ fn turtle(
         within: Within::Nothing,
     };
     let mut parser = TurtleParser::new().lenient().for_reader(guarded);
-    while let Some(triple) = parser.next() {
+    for triple in parser.by_ref() {
         let triple = triple.map_err(|cause| match cause {
             TurtleParseError::Io(cause) => xml::read_error(name, cause),
             TurtleParseError::Syntax(cause) => Error::input(format!(

@@ -125,7 +125,7 @@ impl Elements {
     /// If the XML is malformed.
     pub fn text(&mut self) -> Result<String> {
         let mut text = String::new();
-        self.to_end(|part| text.push_str(part))?;
+        self.finish_element(|part| text.push_str(part))?;
         Ok(text)
     }
 
@@ -134,7 +134,7 @@ impl Elements {
     /// # Errors
     /// If the XML is malformed.
     pub fn skip(&mut self) -> Result<()> {
-        self.to_end(|_| {})
+        self.finish_element(|_| {})
     }
 
     /// The text of the only child of this name, such as `<String>`, of the open element.
@@ -198,7 +198,7 @@ impl Elements {
         Error::input(format!("{}: line {line}: {what}", self.name))
     }
 
-    fn to_end(&mut self, mut each: impl FnMut(&str)) -> Result<()> {
+    fn finish_element(&mut self, mut each: impl FnMut(&str)) -> Result<()> {
         let outside = self.depth.saturating_sub(1);
         while self.depth > outside {
             match self.next()? {
