@@ -224,7 +224,10 @@ fn other_syntaxes_and_broken_documents_are_refused() {
             &text().replace("<rdfs:label>chill", "<rdfs:label>chi<ll"),
             "line 58: expected well-formed RDF/XML",
         ),
-        (&laughs, "expected entities of at most 4096 bytes, found l2 of more"),
+        (
+            &laughs,
+            "expected entities of at most 4096 bytes, found l2 of more",
+        ),
         (&format!("{HEAD}</rdf:RDF>"), "found no class in it"),
         (
             "@prefix a: <http://a/> .\na:b a:c \"unclosed .",
