@@ -34,7 +34,7 @@ OPENINGS = {
                        r"wants?|seen|under|on|in|to|normal|finding|findings|observation|knowledge|level|at|high risk|risk|"
                        r"low risk|lives?|living|received?|interested|aware|unaware|concerned|effective|ineffective|"
                        r"adequate|inadequate|good|poor|fully|partially|previously|recently|never|always|"
-                       r"fall|accident|accidental|exposure|assault|overexposure|injury|suicide by|details|"
+                       r"denies|denied|fall|accident|accidental|exposure|assault|overexposure|injury|suicide by|details|"
                        r"electrocardiogram|ECG|EKG|patient|mother|father|child|history|family|desire|ready|"
                        r"engages|exercises|attends|works|unsatisfactory|satisfactory|provision|diet|tumor|node",
     "Procedure": r"education|referral|liaising|liaison|assessment|recommendation|monitoring|discharge|"
