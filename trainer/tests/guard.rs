@@ -238,6 +238,12 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         "--out",
         &["@b.pel"],
     ),
+    (
+        "export-vectors @bundle",
+        "--out",
+        &["@bundle", "@bundle/new.parquet"],
+    ),
+    ("export-vectors @b.pel", "--out", &["@b.pel"]),
     ("export @bundle", "--out", &["@bundle", "@bundle/model"]),
     ("export @b.pel", "--out", &["@b.pel"]),
     (
