@@ -236,7 +236,7 @@ fn theirs(data: &Data) -> Outcome<Vec<Contender>> {
         .seed(seed)
         .ef_search(first.into());
     let ((graph, ids), build_s) = timed(|| builder.build_hnsw(points));
-    // The crate orders points anew: `ids` says where each went.
+    // The crate reorders points: `ids` says where each went.
     let mut row_of = vec![0u32; ids.len()];
     for (row, id) in ids.iter().enumerate() {
         row_of[id.into_inner() as usize] = row as u32;

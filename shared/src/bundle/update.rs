@@ -55,7 +55,7 @@ impl ConceptOrigin {
 ///
 /// [`BundleUpdate::plan`] finds the rows whose tokens have a vector already. The caller encodes
 /// [`BundleUpdate::sequences`], and [`BundleUpdate::finish`] writes the files. Vectors are copied in
-/// the precision of the index. The result has the bytes of a bundle that is built anew with equal
+/// the precision of the index. The result has the bytes of a bundle that is rebuilt with equal
 /// vectors for equal tokens. The encoder, its views and the rule for NIL stay.
 pub struct BundleUpdate<'a> {
     old: &'a Bundle,

@@ -155,9 +155,9 @@ pub enum RowSource {
 #[serde(rename_all = "snake_case")]
 pub enum GraphUpdate {
     /// Links of removed and new rows are repaired. A graph of which more than a tenth changes is
-    /// built anew.
+    /// rebuilt.
     Repair,
-    /// It is built anew, with the links that [`Index::build`] gives.
+    /// It is rebuilt, with the links that [`Index::build`] gives.
     Rebuild,
 }
 

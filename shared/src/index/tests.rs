@@ -738,7 +738,7 @@ impl Versions {
             .expect("sizes agree")
     }
 
-    /// The bytes of an index that is built anew.
+    /// The bytes of an index that is rebuilt.
     fn rebuilt(&self, old: &Index) -> Vec<u8> {
         let info = IndexInfo {
             rows: self.sources.len(),

@@ -53,7 +53,7 @@ pub struct UpdateArgs {
     /// The knowledge base's name for the manifest [default: the bundle's]
     #[arg(long)]
     kb_name: Option<String>,
-    /// HNSW: build the graph anew, as `pel index` does, instead of repairing it where rows were
+    /// HNSW: rebuild the graph, as `pel index` does, instead of repairing it where rows were
     /// removed or added
     #[arg(long)]
     rebuild_graph: bool,
@@ -315,7 +315,7 @@ impl<'a> Report<'a> {
         if let (Some(recall), Some(graph)) = (self.recall_at_64, self.graph) {
             let how = match graph {
                 GraphUpdate::Repair => "repaired",
-                GraphUpdate::Rebuild => "built anew",
+                GraphUpdate::Rebuild => "rebuilt",
             };
             lines.push(format!(
                 "graph      {how}, recall@{K} against exact search over the stored vectors {recall:.4}"

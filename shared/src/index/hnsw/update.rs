@@ -4,7 +4,7 @@
 //! that loses neighbours gets the neighbours of these to choose from. A new node is linked to the
 //! nodes that a search finds near it, and these to it, as in the construction. Nodes enter no upper
 //! layer: these only give the place where a search starts. The result differs from a graph that is
-//! built anew, so the caller measures its recall.
+//! rebuilt, so the caller measures its recall.
 
 use super::build::{Space, filled, selected};
 use super::greedy_search::{GreedySearch, SearchGraph};
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 /// The largest share of a graph's nodes that may be new or removed. Beyond it the graph has to be
-/// built anew: its upper layers have no new nodes.
+/// rebuilt: its upper layers have no new nodes.
 pub const MOST_CHANGED: f64 = 0.1;
 
 /// The mark of no node.
@@ -75,7 +75,7 @@ impl Matched {
 }
 
 /// The sections of an updated graph, as [`super::sections`]; `None` if so many nodes change that it
-/// has to be built anew ([`MOST_CHANGED`]).
+/// has to be rebuilt ([`MOST_CHANGED`]).
 ///
 /// # Shapes
 /// vectors `[rows, dim]`, sources `[rows]`

@@ -124,7 +124,7 @@ impl OutputFolder {
         value.ok_or_else(closed)
     }
 
-    /// Removes a file of an earlier run at [`OutputFolder::commit`], unless it is written anew.
+    /// Removes a file of an earlier run at [`OutputFolder::commit`], unless it is written again.
     pub fn remove_earlier(&mut self, name: &'static str) {
         self.removed.push(name);
     }
