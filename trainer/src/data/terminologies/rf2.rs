@@ -153,7 +153,7 @@ pub fn for_each_row<'a, 'c, const N: usize>(
 /// The number of a component.
 ///
 /// # Errors
-/// If it is no number of at most 18 digits.
+/// If it is not a number of at most 18 digits.
 pub fn sctid(text: &str) -> Result<u64> {
     let digits = !text.is_empty() && text.len() <= 18 && text.bytes().all(|b| b.is_ascii_digit());
     let number = digits.then(|| text.parse().ok()).flatten();
