@@ -206,6 +206,8 @@ fn finish(
             )?)
         }
     };
+    let mut any_right = ranked.clone();
+    split.unify_gold(&mut any_right);
     let share = |right: usize| 100.0 * right as f64 / split.mentions.len() as f64;
     let hits = |ranked: &CandidateLists, k: usize| {
         let ranks = split
@@ -215,8 +217,12 @@ fn finish(
             .map(|(gold, ranked)| rank_of(gold.concept?, ranked));
         recall_at(ranks, k).hits
     };
-    let (right, listed) = (hits(ranked, 1), hits(ranked, usize::MAX));
-    let ordered = teacher.map(|teacher| hits(&found.reranked(&teacher, usize::MAX), 1));
+    let (right, listed) = (hits(&any_right, 1), hits(&any_right, usize::MAX));
+    let ordered = teacher.map(|teacher| {
+        let mut reranked = found.reranked(&teacher, usize::MAX);
+        split.unify_gold(&mut reranked);
+        hits(&reranked, 1)
+    });
     let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
     if json {
         let summary = serde_json::json!({

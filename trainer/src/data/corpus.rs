@@ -69,6 +69,9 @@ pub struct CorpusMention {
     /// annotated with two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ids: Vec<String>,
+    /// Gold concepts in another knowledge base than that of `id`, each as correct as the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kb_ids: Vec<String>,
     /// Names of semantic types.
     #[serde(
         default,
@@ -93,7 +96,11 @@ pub struct CorpusMention {
 impl CorpusMention {
     /// All gold concepts, the first one first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.id.iter().chain(&self.other_ids).map(String::as_str)
+        self.id
+            .iter()
+            .chain(&self.other_ids)
+            .chain(&self.kb_ids)
+            .map(String::as_str)
     }
 }
 
@@ -417,6 +424,16 @@ fn one_or_many<'de, D: Deserializer<'de>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn concepts_of_another_knowledge_base_are_gold_too() {
+        let line = r#"{"doc_id": "1", "start": 0, "end": 5, "text": "fever", "id": "MESH:D005334", "kb_ids": ["C0015967", "C4552740"]}"#;
+        let mention: CorpusMention = record(line).expect("it is a mention");
+        assert_eq!(
+            mention.ids().collect::<Vec<_>>(),
+            ["MESH:D005334", "C0015967", "C4552740"]
+        );
+    }
 
     fn folder(documents: &str, mentions: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");

@@ -205,6 +205,7 @@ impl Reader<'_> {
             text,
             id,
             other_ids,
+            kb_ids: Vec::new(),
             types,
             type_ids,
             seen_in_train: None,
