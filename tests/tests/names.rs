@@ -137,6 +137,46 @@ fn exact_names_are_candidates_in_every_bundle_and_one_is_linked() {
 }
 
 #[test]
+fn misspelt_name_is_the_first_candidate_at_any_length_of_the_list() {
+    let mut recipe = recipe(&Table::read(), Precision::F32);
+    let mut kb = table();
+    for (at, name) in ["pneumonia", "neuropathy"].into_iter().enumerate() {
+        kb.push(concept(70 + at, name, &[])).expect("unique");
+    }
+    recipe.kb = kb;
+    recipe.view.spelling = 0.15;
+    let linker = linker(recipe, &cpu());
+    let text = "treated for pnuemonia, no nervousness";
+    for k in [1, 5, 64] {
+        let links = link(
+            &linker,
+            text,
+            vec![
+                Detected::new(Span::new(12, 21), Origin::Given),
+                Detected::new(Span::new(26, 37), Origin::Given),
+            ],
+            &LinkOptions::default().k(k),
+        )
+        .expect("the spans are in the text");
+        let first = links[0].candidates[0];
+        assert_eq!(linker.concept(first.concept).expect("it exists").id, "N70");
+        assert!(first.score > 0.7, "{first:?}");
+        // English words are not misspelt.
+        assert!(links[1].candidates.iter().all(|one| one.score < 1.0));
+    }
+    let detected = |span| vec![Detected::new(span, Origin::Given)];
+    let prepared = |start, end| {
+        linker
+            .prepare(text, detected(Span::new(start, end)))
+            .expect("the span is in the text")
+    };
+    assert_eq!(prepared(12, 21).misspelt(0).len(), 1);
+    assert_eq!(prepared(12, 21).misspelt(0)[0].edits, 1);
+    assert!(prepared(26, 37).misspelt(0).is_empty());
+    assert!(prepared(26, 37).misspelt(1).is_empty());
+}
+
+#[test]
 fn added_concept_with_the_exact_name_is_a_candidate() {
     for (name, recipe) in recipes() {
         let mut linker = linker(recipe, &cpu());

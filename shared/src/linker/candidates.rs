@@ -8,11 +8,12 @@ use crate::kb::ConceptId;
 use crate::kb::table::ConceptTable;
 use crate::kernels;
 use crate::lexical::Spelling;
-use crate::score::{Candidate, Scorer};
+use crate::score::{Candidate, Scorer, Similarity};
 use std::collections::HashSet;
 
-/// The fewest candidates that are scored with spelling: the right concept is rarely behind them.
-const SPELLED: usize = 20;
+/// The fewest candidates that are searched, for lists of any length: a candidate may come first by
+/// its spelling or template from far behind. A decision must not depend on the length of the list.
+const SEARCHED: usize = 64;
 
 /// The mentions whose names a thread compares at a time.
 const CHUNK: usize = 64;
@@ -67,10 +68,7 @@ impl Linker {
 
     /// The number of candidates to search for lists of `k`.
     pub(super) fn searched(&self, k: usize) -> usize {
-        match self.bundle.manifest.view.spelling > 0.0 {
-            true => k.max(SPELLED),
-            false => k,
-        }
+        k.max(SEARCHED)
     }
 
     /// The best `k` candidates of each mention, best first, without shared candidates. The concepts
@@ -124,6 +122,15 @@ impl Linker {
                     self.score(queries, at, missed.collect()),
                     taken,
                 ));
+            }
+            // By vectors a misspelt mention is far from the concept that it names.
+            if self.bundle.manifest.encoder.reduction.score == Similarity::Cosine {
+                let highest = self.highest(prepared, mention);
+                let misspelt = mention.misspelt.iter().filter(|one| fits(&one.concept));
+                all.extend(misspelt.map(|one| Candidate {
+                    concept: one.concept,
+                    score: highest * misspelt_share(&mention.text, one.edits),
+                }));
             }
             all
         };
@@ -276,6 +283,12 @@ impl Linker {
             link.candidates.extend(joined);
         }
     }
+}
+
+/// The score of a concept whose name differs from a mention by some edits, as a share of the highest
+/// possible score: the share of characters that are right.
+fn misspelt_share(mention: &str, edits: u8) -> f32 {
+    1.0 - f32::from(edits) / mention.chars().count().max(1) as f32
 }
 
 /// Whether a candidate is one of the named concepts, which are ascending.

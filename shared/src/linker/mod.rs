@@ -52,6 +52,9 @@ use std::borrow::Cow;
 /// concept of that name was right up to 0.07 behind. Further behind, "PVC" was a plastic.
 const NAMED_BEHIND: f32 = 0.15;
 
+/// The most concepts that a misspelt mention may name.
+const MISSPELT: usize = 8;
+
 /// A bundle with its encoder on a device, and the concepts that were added to it.
 pub struct Linker {
     bundle: Bundle,
@@ -330,6 +333,13 @@ impl Linker {
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| interner.intern(encoded));
             let named = self.named_concepts(&mention.text);
+            let misspelt = match named.is_empty() {
+                true => self
+                    .bundle
+                    .dictionary
+                    .lookup_misspelt(&mention.text, MISSPELT),
+                false => Vec::new(),
+            };
             let rewritten = match &mention.text {
                 Cow::Borrowed(_) => false,
                 Cow::Owned(read) => *read != text::text_of(text, detected.pieces())?,
@@ -338,6 +348,7 @@ impl Linker {
                 detected,
                 sequence,
                 named,
+                misspelt,
                 text: mention.text.into_owned(),
                 rewritten,
             });

@@ -2,7 +2,7 @@
 
 use crate::kb::ConceptId;
 use crate::model::encode::SequenceInterner;
-use crate::text::detect::Detected;
+use crate::text::detect::{Detected, SimilarName};
 use crate::tokens::Encoded;
 
 /// The tokenized mentions of one or more texts. Equal token sequences are encoded once.
@@ -20,6 +20,8 @@ pub(super) struct PreparedMention {
     pub sequence: Option<usize>,
     /// The concepts with this name after normalisation, ascending.
     pub named: Vec<ConceptId>,
+    /// The concepts that it may name if it is misspelt. Empty if it is a name.
+    pub misspelt: Vec<SimilarName>,
     /// Its text, abbreviations expanded.
     pub text: String,
     /// Whether an abbreviation was expanded.
@@ -118,6 +120,14 @@ impl Prepared {
         }
     }
 
+    /// The concepts that a mention may name if it is misspelt, with the letters that differ. Empty if
+    /// it is a name or has no unknown word.
+    pub fn misspelt(&self, mention: usize) -> &[SimilarName] {
+        self.mentions
+            .get(mention)
+            .map_or(&[], |mention| &mention.misspelt)
+    }
+
     /// The number of mentions.
     pub fn mentions(&self) -> usize {
         self.mentions.len()
@@ -146,6 +156,7 @@ mod tests {
             detected,
             sequence,
             named: Vec::new(),
+            misspelt: Vec::new(),
             text: String::new(),
             rewritten: false,
         }

@@ -15,6 +15,7 @@ use pel_shared::linker::{Link, LinkOptions, Linker, MatchedText, Prepared};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
 use pel_shared::output::Named;
+use pel_shared::score::Candidate;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::text::{Span, text_of};
 use pel_shared::tokens::Cut;
@@ -83,6 +84,9 @@ struct Shown {
     /// The part of the score that comes from spelling.
     #[serde(skip_serializing_if = "Option::is_none")]
     spelling: Option<f32>,
+    /// The letters by which a misspelt mention differs from a name of the concept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    misspelt_edits: Option<u8>,
 }
 
 /// The output of `--json`.
@@ -154,6 +158,12 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         .iter()
         .map(|candidate| linker.spelling_score(&prepared, 0, candidate.concept))
         .collect();
+    let edits = |candidate: &Candidate| {
+        let misspelt = prepared.misspelt(0).iter();
+        let mut own = misspelt.filter(|similar| similar.concept == candidate.concept);
+        own.next().map(|similar| similar.edits)
+    };
+    let misspelt: Vec<Option<u8>> = link.candidates.iter().map(edits).collect();
     let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
     if json {
         let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
@@ -166,6 +176,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
                 .filter(|score| score.is_finite()),
             first_stage_rank: place(at),
             spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
+            misspelt_edits: misspelt.get(at).copied().flatten(),
         });
         let explained = Explained {
             span: given.span,
@@ -192,6 +203,15 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         println!("Cut       {cut}");
     }
     print_candidates(&met, link, first_stage.as_ref(), spelling.as_deref());
+    for (met, edits) in met.iter().zip(&misspelt) {
+        if let Some(edits) = edits {
+            println!(
+                "Misspelt  a name of {} differs from the mention by {edits} {}; its score is the share of letters that agree",
+                met.name,
+                if *edits == 1 { "letter" } else { "letters" }
+            );
+        }
+    }
     print_tokens(&met);
     println!(
         "Decision  {}",

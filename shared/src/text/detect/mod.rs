@@ -42,11 +42,13 @@ mod normalise;
 mod persons;
 mod posting;
 mod scan;
+mod similar;
 mod terms;
 mod words;
 
 pub use dictionary::Dictionary;
 pub use normalise::normalise_name;
+pub use similar::SimilarName;
 pub(crate) use words::is_ordinary;
 
 use crate::text;

@@ -9,9 +9,15 @@ use super::normalise::{Gap, Kind, Token};
 use super::scan::Scan;
 use super::words::is_ordinary;
 use bytes::Bytes;
+use fst::{IntoStreamer, Streamer};
 
 /// The number of letters of an unknown term.
 const LETTERS: std::ops::RangeInclusive<usize> = 6..=40;
+/// The fewest letters of a misspelt word.
+const MISSPELT_LETTERS: usize = 5;
+/// The fewest letters of the first and the last part of a compound.
+const MIN_PART: usize = 4;
+const MIN_LAST_PART: usize = 5;
 /// The fewest letters of a stem.
 const MIN_STEM: usize = 3;
 /// With fewer known words, words of general English would be reported as unknown terms.
@@ -137,6 +143,20 @@ impl Known<'_> {
                 .any(|rest| self.knows_inflected(rest))
     }
 
+    /// Whether a word ends in a known word after the beginning of another one: "nephrotoxicity".
+    fn knows_parts(&self, word: &str) -> bool {
+        let begins_known = |start: &str| {
+            let mut known = self.words.range().ge(start).into_stream();
+            known
+                .next()
+                .is_some_and(|word| word.starts_with(start.as_bytes()))
+        };
+        (MIN_PART..=word.len().saturating_sub(MIN_LAST_PART)).any(|at| {
+            let parts = word.split_at_checked(at);
+            parts.is_some_and(|(start, end)| begins_known(start) && self.knows_inflected(end))
+        })
+    }
+
     /// Whether a word is known as it is, in another number, or without a suffix.
     fn knows_inflected(&self, word: &str) -> bool {
         let known_before = |suffix: &str, replaced: &[&str]| {
@@ -178,6 +198,22 @@ impl Dictionary {
     /// the built-in list: with fewer, general English would be reported.
     pub fn knows_enough_words(&self) -> bool {
         self.words.len() >= MIN_KNOWN
+    }
+
+    /// Whether one of the words of a normalised text, of at least 5 letters a to z, is neither in
+    /// the knowledge base nor in general English.
+    pub(super) fn has_unknown_word(&self, normalised: &str) -> bool {
+        let known = Known {
+            words: &self.words,
+            lexicon: Lexicon::get(),
+            rare: true,
+        };
+        normalised.split(' ').any(|word| {
+            word.len() >= MISSPELT_LETTERS
+                && word.bytes().all(|byte| byte.is_ascii_lowercase())
+                && !known.knows(word)
+                && !known.knows_parts(word)
+        })
     }
 
     /// Whether the token at a position is a word that neither the knowledge base nor general
