@@ -203,16 +203,14 @@ fn candidates_are_shared_within_a_text_also_across_parts() {
 
     let (all, _) = prepared(&linker, &MENTIONS);
     let parts = all.split(&[vec![3, 1], vec![0], vec![4, 2]]);
-    let (mut done, mut queries, mut links, mut places) =
-        (Vec::new(), Queries::default(), Vec::new(), Vec::new());
+    let (mut done, mut queries, mut places) = (Vec::new(), Queries::default(), Vec::new());
     for part in parts {
         let vectors = linker.encode(&part.prepared, |_| Ok(())).expect("encoded");
-        links.extend(linker.finish(&part.prepared, &vectors, &options));
         queries.extend(vectors);
         places.extend(part.places);
         done.push(part.prepared);
     }
-    linker.share_candidates(&Prepared::join(done), &queries, &mut links, 8);
+    let links = linker.finish(&Prepared::join(done).of_one_text(), &queries, &options);
     for (place, link) in places.into_iter().zip(&links) {
         assert_eq!(*link, whole[place]);
     }

@@ -215,10 +215,9 @@ impl Engine {
         work.queries.extend(queries);
         work.links.extend(links);
         if work.waiting.is_empty() {
-            // The candidates of all mentions are known now.
-            let whole = Prepared::join(std::mem::take(&mut work.done));
-            self.linker
-                .share_candidates(&whole, &work.queries, &mut work.links, work.options.k);
+            // The mentions of a text bear on each other, and all are encoded now.
+            let whole = Prepared::join(std::mem::take(&mut work.done)).of_one_text();
+            work.links = self.linker.finish(&whole, &work.queries, &work.options);
         }
         work.ms.search += timer.stop();
         Ok(found)

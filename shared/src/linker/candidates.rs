@@ -201,22 +201,10 @@ impl Linker {
     /// with the highest scores at their own mentions first. They get the scores of this mention, so
     /// lists stay ordered by score. None ranks before a candidate that has a place of its own.
     ///
-    /// [`Linker::finish`] does this for whole texts. Call it for a text that was linked in parts.
+    /// `first` is the position of the text's first mention.
     ///
     /// # Shapes
-    /// queries `[sequences]`, links `[mentions]`
-    pub fn share_candidates(
-        &self,
-        prepared: &Prepared,
-        queries: &Queries,
-        links: &mut [Link],
-        k: usize,
-    ) {
-        self.share_from(prepared, 0, queries, links, k);
-    }
-
-    /// As [`Linker::share_candidates`], for the mentions from `first` on, as many as there are
-    /// links.
+    /// queries `[sequences]`, links `[mentions of the text]`
     pub(super) fn share_from(
         &self,
         prepared: &Prepared,
@@ -297,7 +285,11 @@ pub(super) fn is_among(named: &[ConceptId], candidate: &Candidate) -> bool {
 }
 
 /// The best candidate, then the named ones, then the others: `k` in all, ordered by score.
-fn first_with_named(candidates: Vec<Candidate>, named: &[ConceptId], k: usize) -> Vec<Candidate> {
+pub(super) fn first_with_named(
+    candidates: Vec<Candidate>,
+    named: &[ConceptId],
+    k: usize,
+) -> Vec<Candidate> {
     let mut all = best_per_concept(candidates, usize::MAX);
     if all.len() > k {
         let is_named = |candidate: &Candidate| is_among(named, candidate);

@@ -7,15 +7,17 @@
 //! | detect | [`Linker::detect`] | find the mentions |
 //! | prepare | [`Linker::prepare`] | cut and tokenize them |
 //! | encode | [`Linker::encode`] | encode and pool the tokens |
-//! | finish | [`Linker::finish`] | search, share candidates within a text, decide |
+//! | finish | [`Linker::finish`] | search, compare and share candidates within a text, decide |
 //!
 //! Several texts are linked faster together: [`Prepared::join`] joins them, and [`Linker::finish`]
 //! returns their links text by text. A web page shows the first links early and must not block on
 //! its GPU. It calls [`Prepared::split`] with [`Encoder::batches`], then [`Encoder::steps`] and
-//! [`Linker::finish`] for each part, and [`Linker::share_candidates`] at the end.
+//! [`Linker::finish`] for each part, and [`Linker::finish`] for the whole text
+//! ([`Prepared::of_one_text`]) at the end, since the mentions of a text bear on each other.
 
 pub mod added;
 mod candidates;
+mod coherence;
 mod explain;
 mod prepared;
 mod proposals;
@@ -42,7 +44,7 @@ use crate::text::{self, Span};
 use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
 use burn::tensor::Device;
-use candidates::is_among;
+use candidates::{first_with_named, is_among};
 use prepared::PreparedMention;
 use std::borrow::Cow;
 
@@ -430,8 +432,19 @@ impl Linker {
         proposals: Option<&Proposals>,
     ) -> Vec<Link> {
         let k = options.k.max(1);
-        let candidates = self.candidates(prepared, queries, proposals, options.candidates());
-        let link = |(mention, mut candidates): (&PreparedMention, Vec<Candidate>)| {
+        let searched = self.searched(options.candidates());
+        let mut candidates = self.candidates(prepared, queries, proposals, searched);
+        let mut first = 0;
+        for mentions in &prepared.texts {
+            let those = first..first + mentions;
+            self.make_coherent(
+                prepared,
+                &prepared.mentions[those.clone()],
+                &mut candidates[those],
+            );
+            first += mentions;
+        }
+        let link = |(mention, candidates): (&PreparedMention, Vec<Candidate>)| {
             let Detected {
                 span,
                 origin,
@@ -440,6 +453,7 @@ impl Linker {
             let cut = mention
                 .sequence
                 .map_or(Cut::default(), |at| prepared.sequences[at].cut);
+            let mut candidates = first_with_named(candidates, &mention.named, options.candidates());
             self.put_named_first(prepared, mention, queries, &mut candidates);
             let named = candidates
                 .first()

@@ -64,9 +64,8 @@ impl Prepared {
     }
 
     /// Splits the mentions into one part for each group of sequences, in the order of the groups.
-    /// Mentions without a sequence belong to the first part. The mentions of a part share no
-    /// candidates: call [`Linker::share_candidates`](super::Linker::share_candidates) for the whole
-    /// text.
+    /// Mentions without a sequence belong to the first part. The mentions of a part are linked as if
+    /// each were alone: call [`Linker::finish`](super::Linker::finish) for the whole text at the end.
     ///
     /// # Panics
     /// If a sequence is in no group, or in two.
