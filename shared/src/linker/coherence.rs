@@ -56,9 +56,9 @@ impl Counts {
 }
 
 impl Linker {
-    /// Lowers the scores of candidates that fit the text less than another candidate of their
-    /// mention, and orders the lists again. Only candidates that can come first are compared. A text
-    /// with one concept stays as it is.
+    /// Moves the candidate that fits the text best to the first place, with a score just above the
+    /// best. Only candidates near the best are compared. The other scores and the order of the rest
+    /// stay, so that thresholds hold. A text with one concept stays as it is.
     ///
     /// `lists` are the candidates of the mentions of one text, best first.
     pub(super) fn make_coherent(
@@ -106,14 +106,21 @@ impl Linker {
                 let all = shares.iter().map(|shares| shares[at]);
                 all.fold(f32::NEG_INFINITY, f32::max)
             });
-            // None falls behind a candidate that was not compared.
-            let least = list.get(near).map_or(f32::NEG_INFINITY, |next| next.score);
-            for (candidate, shares) in list.iter_mut().zip(&shares) {
+            let fit = |(candidate, shares): (&Candidate, &[f32; 2])| {
                 let behind = |at: usize| (highest[at] - shares[at]).min(MOST);
-                let lowered = candidate.score - weight * (behind(0) + behind(1));
-                candidate.score = lowered.max(least);
+                candidate.score - weight * (behind(0) + behind(1))
+            };
+            let fits: Vec<f32> = list.iter().zip(&shares).map(fit).collect();
+            // Of equals the first.
+            let winner = (0..near).reduce(|one, other| match fits[other] > fits[one] {
+                true => other,
+                false => one,
+            });
+            if let Some(winner @ 1..) = winner {
+                let coherent = list.remove(winner);
+                let score = best.score.next_up();
+                list.insert(0, Candidate { score, ..coherent });
             }
-            list.sort_unstable_by(Candidate::rank);
         }
     }
 
