@@ -206,7 +206,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     for (met, edits) in met.iter().zip(&misspelt) {
         if let Some(edits) = edits {
             println!(
-                "Misspelt  a name of {} differs from the mention by {edits} {}; its score is the share of letters that agree",
+                "Misspelt  a name of {} differs from the mention by {edits} {}, and this raises its score",
                 met.name,
                 if *edits == 1 { "letter" } else { "letters" }
             );
