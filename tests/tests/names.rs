@@ -137,6 +137,40 @@ fn exact_names_are_candidates_in_every_bundle_and_one_is_linked() {
 }
 
 #[test]
+fn of_two_concepts_with_one_name_the_text_chooses() {
+    let mut recipe = recipe(&Table::read(), Precision::F32);
+    let mut kb = KnowledgeBase::new();
+    for (at, name) in ["strabismus", "strabismus", "fever", "cough", "headache"]
+        .into_iter()
+        .enumerate()
+    {
+        let kind = if at == 0 { "Disease" } else { "Sign" };
+        let types = vec![kind.to_owned()];
+        kb.push(Concept {
+            types,
+            ..concept(at, name, &[])
+        })
+        .expect("unique");
+    }
+    recipe.kb = kb;
+    recipe.view.concepts = View::Names;
+    let linker = linker(recipe, &cpu());
+    let text = "strabismus, fever, cough and headache";
+    let given = |span| Detected::new(span, Origin::Given);
+    let first = |mentions: Vec<Detected>| {
+        let links = link(&linker, text, mentions, &LinkOptions::default()).expect("spans fit");
+        links[0].candidates[0].concept
+    };
+    let alone = vec![given(Span::new(0, 10))];
+    let together = [0..10, 12..17, 19..24, 29..37]
+        .map(|span| given(Span::new(span.start, span.end)))
+        .to_vec();
+    // Equal scores are in the order of concepts.
+    assert_eq!(first(alone), ConceptId(0));
+    assert_eq!(first(together), ConceptId(1));
+}
+
+#[test]
 fn misspelt_name_is_the_first_candidate_at_any_length_of_the_list() {
     let mut recipe = recipe(&Table::read(), Precision::F32);
     let mut kb = table();
