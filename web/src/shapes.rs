@@ -3,7 +3,7 @@
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::MatchedText;
 use pel_shared::nil::NilReason;
-use pel_shared::output::{Named, Record};
+use pel_shared::output::{Named, NamedSet, Record};
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Cut;
@@ -91,6 +91,12 @@ pub struct JsLink {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    probability: Option<f32>,
+    #[serde(default)]
+    same_name: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    answer_sets: Vec<NamedSet>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     read_as: Option<String>,
     concept: Option<Named>,
     candidates: Vec<Named>,
@@ -123,6 +129,9 @@ impl JsLink {
             read_as,
             decision,
             candidates,
+            probability,
+            same_name,
+            answer_sets,
             nil_offset,
             cut,
         } = record;
@@ -144,6 +153,9 @@ impl JsLink {
             origin,
             decision,
             nil_reason,
+            probability,
+            same_name,
+            answer_sets,
             read_as,
             concept,
             candidates,
@@ -175,6 +187,9 @@ impl JsLink {
             origin,
             read_as,
             candidates,
+            probability,
+            same_name,
+            answer_sets,
             nil_offset,
             lift,
             cut,
@@ -188,6 +203,9 @@ impl JsLink {
             read_as,
             decision,
             candidates,
+            probability,
+            same_name,
+            answer_sets,
             nil_offset,
             cut,
         })

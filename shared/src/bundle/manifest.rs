@@ -28,6 +28,10 @@ pub const FORMAT_WITH_DIGEST: u32 = 4;
 /// `nil.lift`, and builds that know no other name would ignore the model.
 pub const FORMAT_WITH_NIL_MODEL: u32 = 5;
 
+/// The format of a bundle with a probability model in `nil.probability`, whose threshold is a
+/// probability.
+pub const FORMAT_WITH_PROBABILITY: u32 = 6;
+
 /// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -176,9 +180,9 @@ impl Manifest {
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if !(FORMAT_VERSION..=FORMAT_WITH_NIL_MODEL).contains(&format) {
+        if !(FORMAT_VERSION..=FORMAT_WITH_PROBABILITY).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_NIL_MODEL}"
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_PROBABILITY}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
@@ -189,7 +193,7 @@ impl Manifest {
             return Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
                  `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
-                 {FORMAT_WITH_NIL_MODEL}), found version {format}"
+                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}), found version {format}"
             )));
         }
         manifest
@@ -251,7 +255,9 @@ impl Manifest {
     pub fn least_format(&self) -> u32 {
         let has_model = self.nil.model.is_some();
         if self.digest.is_some() {
-            return if has_model {
+            return if self.nil.probability.is_some() {
+                FORMAT_WITH_PROBABILITY
+            } else if has_model {
                 FORMAT_WITH_NIL_MODEL
             } else {
                 FORMAT_WITH_DIGEST

@@ -10,7 +10,7 @@ mod update;
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use manifest::{
     EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL,
-    FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest,
+    FORMAT_WITH_PROBABILITY, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest,
 };
 pub use queries::Queries;
 pub use update::{BundleUpdate, ConceptOrigin, UpdatedBundle, UpdatedRows};

@@ -53,6 +53,23 @@ impl Counts {
         }
         shares.map(|share| (share / (others as f32 + SMOOTHING)).ln())
     }
+
+    /// The logarithms of the most frequent type, and source, of a concept of the text among the
+    /// other concepts, each against the most frequent one there.
+    fn fits(&self, own: &Groups) -> [f32; 2] {
+        [0, 1].map(|at| {
+            let others = |(group, count): (&String, &u32)| {
+                count.saturating_sub(u32::from(own[at].contains(group)))
+            };
+            let most = self.0[at].iter().map(others).max().unwrap_or(0);
+            let of_own = own[at]
+                .iter()
+                .filter_map(|group| Some(self.0[at].get(group)?.saturating_sub(1)))
+                .max()
+                .unwrap_or(0);
+            ((of_own as f32 + SMOOTHING) / (most as f32 + SMOOTHING)).ln()
+        })
+    }
 }
 
 impl Linker {
@@ -60,28 +77,24 @@ impl Linker {
     /// best. Only candidates near the best are compared. The other scores and the order of the rest
     /// stay, so that thresholds hold. A text with one concept stays as it is.
     ///
-    /// `lists` are the candidates of the mentions of one text, best first.
+    /// `lists` are the candidates of the mentions of one text, best first. Returns how far the first
+    /// candidate of each mention was behind the best.
     pub(super) fn make_coherent(
         &self,
         prepared: &Prepared,
         mentions: &[PreparedMention],
         lists: &mut [Vec<Candidate>],
-    ) {
+    ) -> Vec<f32> {
+        let mut behind = vec![0.0; lists.len()];
         if self.bundle.manifest.encoder.reduction.score != Similarity::Cosine {
-            return;
+            return behind;
         }
-        let first = lists.iter().filter_map(|list| list.first());
-        let of_text: BTreeSet<ConceptId> = first.map(|candidate| candidate.concept).collect();
-        if of_text.len() < 2 {
-            return;
+        let mut text = TextGroups::new(self, lists.iter().filter_map(|list| list.first()));
+        if text.concepts < 2 {
+            return behind;
         }
-        let mut read: HashMap<ConceptId, Groups> = HashMap::new();
-        let mut counts = Counts::default();
-        for concept in &of_text {
-            counts.add(self.groups(&mut read, *concept));
-        }
-        let others = of_text.len() - 1;
-        for (mention, list) in mentions.iter().zip(lists) {
+        let others = text.concepts - 1;
+        for ((mention, list), behind) in mentions.iter().zip(lists).zip(&mut behind) {
             let Some(best) = list.first().copied() else {
                 continue;
             };
@@ -94,12 +107,12 @@ impl Linker {
             if near < 2 {
                 continue;
             }
-            let own = self.groups(&mut read, best.concept).clone();
+            let own = text.groups(best.concept).clone();
             let shares: Vec<[f32; 2]> = list[..near]
                 .iter()
                 .map(|candidate| {
-                    let groups = self.groups(&mut read, candidate.concept);
-                    counts.shares(groups, &own, others)
+                    let groups = text.groups(candidate.concept).clone();
+                    text.counts.shares(&groups, &own, others)
                 })
                 .collect();
             let highest = [0, 1].map(|at| {
@@ -118,23 +131,62 @@ impl Linker {
             });
             if let Some(winner @ 1..) = winner {
                 let coherent = list.remove(winner);
+                *behind = best.score - coherent.score;
                 let score = best.score.next_up();
                 list.insert(0, Candidate { score, ..coherent });
             }
         }
+        behind
+    }
+}
+
+/// The types and sources of the concepts of a text.
+pub(super) struct TextGroups<'l> {
+    linker: &'l Linker,
+    /// The groups of the concepts that were read.
+    read: HashMap<ConceptId, Groups>,
+    counts: Counts,
+    /// The number of concepts of the text.
+    pub concepts: usize,
+}
+
+impl<'l> TextGroups<'l> {
+    /// Counts the groups of the best candidates of a text.
+    pub fn new<'c>(linker: &'l Linker, best: impl Iterator<Item = &'c Candidate>) -> Self {
+        let of_text: BTreeSet<ConceptId> = best.map(|candidate| candidate.concept).collect();
+        let mut text = Self {
+            linker,
+            read: HashMap::new(),
+            counts: Counts::default(),
+            concepts: of_text.len(),
+        };
+        if text.concepts > 1 {
+            for concept in of_text {
+                let groups = text.groups(concept).clone();
+                text.counts.add(&groups);
+            }
+        }
+        text
     }
 
     /// The types and sources of a concept; none if its record is damaged, which the output reports.
-    fn groups<'r>(
-        &self,
-        read: &'r mut HashMap<ConceptId, Groups>,
-        concept: ConceptId,
-    ) -> &'r Groups {
-        read.entry(concept).or_insert_with(|| {
-            self.concept(concept)
+    fn groups(&mut self, concept: ConceptId) -> &Groups {
+        self.read.entry(concept).or_insert_with(|| {
+            self.linker
+                .concept(concept)
                 .map(|concept| [concept.types, concept.sources])
                 .unwrap_or_default()
         })
+    }
+
+    /// How well the types and the sources of a concept of the text fit the other concepts
+    /// ([`Evidence::type_fit`](crate::nil::Evidence::type_fit)).
+    pub fn fits(&mut self, concept: ConceptId) -> [f32; 2] {
+        if self.concepts < 2 {
+            return [0.0; 2];
+        }
+        let own = self.groups(concept).clone();
+        self.counts.fits(&own)
     }
 }
 
@@ -165,5 +217,20 @@ mod tests {
             [share(1.0), share(2.0)]
         );
         assert_eq!(of(&groups(&["Drug"], &[])), [share(0.0), share(0.0)]);
+    }
+
+    #[test]
+    fn fits_compare_a_concept_with_the_most_frequent_group_of_the_others() {
+        let mut counts = Counts::default();
+        let sign = groups(&["Sign"], &["HPO"]);
+        let disease = groups(&["Disease"], &["MESH"]);
+        for concept in [&sign, &sign, &disease] {
+            counts.add(concept);
+        }
+        // The other concepts are a sign of HPO and a disease of MESH.
+        assert_eq!(counts.fits(&sign), [0.0, 0.0]);
+        // The other two are signs of HPO: none against two.
+        assert_eq!(counts.fits(&disease), [(0.5f32 / 2.5).ln(); 2]);
+        assert_eq!(counts.fits(&groups(&[], &["HPO"]))[0], (0.5f32 / 2.5).ln());
     }
 }

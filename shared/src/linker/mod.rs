@@ -18,6 +18,7 @@
 pub mod added;
 mod candidates;
 mod coherence;
+mod evidence;
 mod explain;
 mod prepared;
 mod proposals;
@@ -36,7 +37,7 @@ use crate::error::{Error, Result};
 use crate::index::best_per_concept;
 use crate::kb::{Concept, ConceptId};
 use crate::model::encode::{Encoder, SequenceInterner};
-use crate::nil::{Decision, NilFeatures, NilPolicy, NilReason};
+use crate::nil::{Decision, Evidence, NilFeatures, NilPolicy, NilReason};
 use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
 use crate::text::detect::{DetectOptions, Detected, Origin};
@@ -71,7 +72,8 @@ pub struct Linker {
 pub struct LinkOptions {
     /// The number of candidates of a mention.
     pub k: usize,
-    /// The lowest score that is linked; `None` uses the bundle's policy.
+    /// The lowest value that is linked, a probability if the bundle has a model of it, otherwise a
+    /// score; `None` uses the bundle's policy.
     pub threshold: Option<f32>,
     /// The options for detection.
     pub detect: DetectOptions,
@@ -99,7 +101,8 @@ impl LinkOptions {
         self.k.max(2)
     }
 
-    /// Sets the lowest score that is linked; `None` uses the bundle's policy.
+    /// Sets the lowest value that is linked, a probability if the bundle has a model of it,
+    /// otherwise a score; `None` uses the bundle's policy.
     #[must_use]
     pub fn threshold(self, threshold: Option<f32>) -> Self {
         Self { threshold, ..self }
@@ -127,6 +130,14 @@ pub struct Link {
     pub decision: Decision,
     /// The best candidates, best first.
     pub candidates: Vec<Candidate>,
+    /// The probability that the best candidate is right; `None` without a model of it or without a
+    /// candidate. A reranking does not change it.
+    pub probability: Option<f32>,
+    /// What is known of the mention and its best candidate; `None` without a candidate.
+    pub evidence: Option<Evidence>,
+    /// All candidates that were searched, best first, at least 64 as far as there are so many
+    /// concepts.
+    searched: Vec<Candidate>,
     /// What the NIL model adds to the best score before the comparison with the threshold; 0
     /// without a NIL model.
     pub nil_offset: f32,
@@ -144,6 +155,27 @@ impl Link {
     /// The fragments of the mention, one or more.
     pub fn pieces(&self) -> &[Span] {
         text::pieces(&self.span, &self.fragments)
+    }
+
+    /// All candidates that were searched, best first: at least 64, as far as there are so many
+    /// concepts, however short [`Link::candidates`] is. Without shared candidates.
+    pub fn searched(&self) -> &[Candidate] {
+        &self.searched
+    }
+
+    /// The number of concepts that bear the mention as a name, if it is a name of the best
+    /// candidate. Two or more are told apart by their scores and by the text alone.
+    pub fn same_name(&self) -> usize {
+        self.evidence
+            .filter(|evidence| evidence.exact_match)
+            .map_or(0, |evidence| evidence.same_name)
+    }
+
+    /// The value that is compared with the threshold: the probability, otherwise the best score
+    /// with the offset of the NIL model. `None` without a candidate.
+    pub fn judged(&self) -> Option<f32> {
+        let by_score = || Some(self.candidates.first()?.score + self.nil_offset);
+        self.probability.or_else(by_score)
     }
 
     /// The lead of the best candidate over the second, in the scores that ordered them; `None` with
@@ -435,16 +467,17 @@ impl Linker {
         let searched = self.searched(options.candidates());
         let mut candidates = self.candidates(prepared, queries, proposals, searched);
         let mut first = 0;
+        let mut behind = Vec::with_capacity(candidates.len());
         for mentions in &prepared.texts {
             let those = first..first + mentions;
-            self.make_coherent(
+            behind.extend(self.make_coherent(
                 prepared,
                 &prepared.mentions[those.clone()],
                 &mut candidates[those],
-            );
+            ));
             first += mentions;
         }
-        let link = |(mention, candidates): (&PreparedMention, Vec<Candidate>)| {
+        let link = |((mention, mut searched), behind): ((&PreparedMention, Vec<_>), f32)| {
             let Detected {
                 span,
                 origin,
@@ -453,12 +486,16 @@ impl Linker {
             let cut = mention
                 .sequence
                 .map_or(Cut::default(), |at| prepared.sequences[at].cut);
-            let mut candidates = first_with_named(candidates, &mention.named, options.candidates());
-            self.put_named_first(prepared, mention, queries, &mut candidates);
+            let moved = self.put_named_first(prepared, mention, queries, &mut searched, behind);
+            let mut candidates =
+                first_with_named(searched.clone(), &mention.named, options.candidates());
             let named = candidates
                 .first()
                 .is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
             let nil_offset = self.nil_offset(mention, queries, &candidates, named);
+            let behind = if moved { 0.0 } else { behind };
+            let highest = self.highest(prepared, mention).max(1.0);
+            let evidence = self.evidence(mention, &searched, highest, named, behind);
             candidates.truncate(k);
             let decision = match mention.sequence {
                 Some(_) => self.decide(&candidates, nil_offset, named, options.threshold),
@@ -475,6 +512,9 @@ impl Linker {
                 origin,
                 decision,
                 candidates,
+                probability: None,
+                evidence: evidence.filter(|_| mention.sequence.is_some()),
+                searched,
                 nil_offset,
                 ranker_scores,
                 named,
@@ -482,9 +522,11 @@ impl Linker {
                 cut,
             }
         };
-        let mut links: Vec<Link> = prepared.mentions.iter().zip(candidates).map(link).collect();
+        let mentions = prepared.mentions.iter().zip(candidates).zip(behind);
+        let mut links: Vec<Link> = mentions.map(link).collect();
         let mut first = 0;
         for mentions in &prepared.texts {
+            self.decide_text(&mut links[first..first + mentions], options.threshold);
             self.share_from(
                 prepared,
                 first,
@@ -500,31 +542,39 @@ impl Linker {
     /// Moves the best concept named like the mention to the first place, with a score just above
     /// the best. It stays where it is if the best candidate has the name in another form. It also
     /// stays if the best candidate leads by [`NAMED_BEHIND`] and would be linked: an abbreviation
-    /// then has another meaning in this text.
+    /// then has another meaning in this text. Returns whether a concept was moved.
+    ///
+    /// `behind` is how far the best candidate was behind the most similar one.
     fn put_named_first(
         &self,
         prepared: &Prepared,
         mention: &PreparedMention,
         queries: &Queries,
         found: &mut Vec<Candidate>,
-    ) {
+        behind: f32,
+    ) -> bool {
         let named = found
             .iter()
             .position(|candidate| is_among(&mention.named, candidate));
         let (Some(at @ 1..), Some(best)) = (named, found.first().copied()) else {
-            return;
+            return false;
         };
         if self.is_named(&mention.text, &mention.named, best.concept) {
-            return;
+            return false;
         }
         let scale = match self.bundle.manifest.encoder.reduction.score {
             Similarity::Cosine => self.highest(prepared, mention),
             Similarity::Dot => best.score.abs(),
         };
         if best.score - found[at].score > NAMED_BEHIND * scale {
-            let offset = self.nil_offset(mention, queries, found, false);
-            if let Decision::Linked { .. } = self.bundle.manifest.nil.decide(found, offset) {
-                return;
+            let by_score = || {
+                let offset = self.nil_offset(mention, queries, found, false);
+                let decision = self.bundle.manifest.nil.decide(found, offset);
+                matches!(decision, Decision::Linked { .. })
+            };
+            let evidence = self.evidence(mention, found, scale, false, behind);
+            if self.would_link(evidence).unwrap_or_else(by_score) {
+                return false;
             }
         }
         let named = found.remove(at);
@@ -535,6 +585,7 @@ impl Linker {
                 ..named
             },
         );
+        true
     }
 
     /// The features of each mention for a NIL model; `None` for a mention without a candidate.
@@ -587,7 +638,8 @@ impl Linker {
         candidates: &[Candidate],
         named: bool,
     ) -> f32 {
-        let Some(model) = &self.bundle.manifest.nil.model else {
+        let policy = &self.bundle.manifest.nil;
+        let (Some(model), None) = (&policy.model, &policy.probability) else {
             return 0.0;
         };
         // The output reports a damaged record when it names the concept.
@@ -611,7 +663,9 @@ impl Linker {
             return;
         }
         let by_score = best_per_concept(link.candidates.clone(), link.candidates.len());
-        link.decision = self.decide(&by_score, link.nil_offset, link.named, threshold);
+        link.decision = self
+            .decide_by_probability(link, threshold)
+            .unwrap_or_else(|| self.decide(&by_score, link.nil_offset, link.named, threshold));
         if let (
             Decision::Linked { best }
             | Decision::Nil {

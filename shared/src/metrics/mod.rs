@@ -3,11 +3,16 @@
 //! All functions are pure. A metric keeps its counts, so that the denominator is visible.
 
 mod bootstrap;
+mod calibration;
 mod links;
 mod nil;
 mod nil_intervals;
 
 pub use bootstrap::{Interval, macro_with_interval, pooled_with_interval, resample};
+pub use calibration::{
+    BINS, Bin, Forecast, RiskPoint, area_under_risk, brier, calibration_error,
+    coverage_at_precision, reliability, risk_coverage,
+};
 pub use links::{Answer, LinkCounts, links_at, widest_at_precision};
 pub use nil::{
     CurvePoint, NilCounts, Top, average_precision, best_f1, nil_at, nil_curve, recall_with_nil,

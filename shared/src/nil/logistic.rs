@@ -11,12 +11,22 @@ const STEPS: usize = 50;
 /// The rows of a chunk. Chunk sums are added in order, so the result does not depend on threads.
 const CHUNK: usize = 1024;
 
-/// DesignMatrix of features, each with its class.
+/// Rows of features, each with its class and its weight.
 pub struct DesignMatrix {
     width: usize,
     /// `[rows, width]`; the last feature is 1, for the intercept.
     values: Vec<f64>,
     labels: Vec<bool>,
+    /// The weight of each row in means and in the loss.
+    row_weights: Vec<f64>,
+}
+
+/// What a regression has fitted, in units of the features as they were given.
+pub struct Fitted {
+    /// The weight of each feature.
+    pub weights: Vec<f64>,
+    /// The intercept.
+    pub intercept: f64,
 }
 
 impl DesignMatrix {
@@ -26,14 +36,28 @@ impl DesignMatrix {
             width: features + 1,
             values: Vec::new(),
             labels: Vec::new(),
+            row_weights: Vec::new(),
         }
     }
 
-    /// Adds a row, unless one of its features is NaN or infinite.
+    /// Adds a row of weight 1, unless one of its features is NaN or infinite.
     ///
     /// # Panics
     /// If the row has another number of features.
     pub fn push(&mut self, features: impl IntoIterator<Item = f32>, label: bool) {
+        self.push_weighted(features, label, 1.0);
+    }
+
+    /// As [`DesignMatrix::push`], with a weight.
+    ///
+    /// # Panics
+    /// If the row has another number of features.
+    pub fn push_weighted(
+        &mut self,
+        features: impl IntoIterator<Item = f32>,
+        label: bool,
+        weight: f64,
+    ) {
         let before = self.values.len();
         self.values
             .extend(features.into_iter().map(f64::from).chain([1.0]));
@@ -46,6 +70,7 @@ impl DesignMatrix {
         );
         if self.values[before..].iter().all(|value| value.is_finite()) {
             self.labels.push(label);
+            self.row_weights.push(weight);
         } else {
             self.values.truncate(before);
         }
@@ -54,23 +79,25 @@ impl DesignMatrix {
     /// The mean of each feature; `None` without a row.
     pub fn means(&self) -> Option<Vec<f64>> {
         let mut sums = vec![0.0; self.width - 1];
-        for row in self.values.chunks_exact(self.width) {
+        let rows = self.values.chunks_exact(self.width);
+        for (row, weight) in rows.zip(&self.row_weights) {
             sums.iter_mut()
                 .zip(row)
-                .for_each(|(sum, value)| *sum += value);
+                .for_each(|(sum, value)| *sum += weight * value);
         }
-        let count = self.labels.len() as f64;
-        (count > 0.0).then(|| sums.into_iter().map(|sum| sum / count).collect())
+        let total: f64 = self.row_weights.iter().sum();
+        (total > 0.0).then(|| sums.into_iter().map(|sum| sum / total).collect())
     }
 
     /// Fits the weights of the features by Newton's method on standardised features. The intercept
-    /// is not penalised and not returned. `None` if all rows have the same label.
-    pub fn weights(mut self) -> Option<Vec<f64>> {
+    /// is not penalised. `None` if all rows have the same label.
+    pub fn fit(mut self) -> Option<Fitted> {
         let positive = self.labels.iter().filter(|label| **label).count();
         if positive == 0 || positive == self.labels.len() {
             return None;
         }
-        let deviations = self.standardise()?;
+        let means = self.means()?;
+        let deviations = self.standardise(&means);
         let mut weights = vec![0.0; self.width];
         let mut loss = self.loss(&weights);
         for _ in 0..STEPS {
@@ -95,29 +122,31 @@ impl DesignMatrix {
                 break;
             }
         }
-        Some(
-            weights
-                .iter()
-                .zip(deviations)
-                .map(|(weight, deviation)| weight / deviation)
-                .collect(),
-        )
+        let own: Vec<f64> = weights
+            .iter()
+            .zip(deviations)
+            .map(|(weight, deviation)| weight / deviation)
+            .collect();
+        let intercept = weights[self.width - 1] - dot(&own, &means);
+        Some(Fitted {
+            weights: own,
+            intercept,
+        })
     }
 
     /// Scales each feature to mean 0 and standard deviation 1. Returns the deviations it divided
     /// by: 1 for a constant feature.
-    fn standardise(&mut self) -> Option<Vec<f64>> {
+    fn standardise(&mut self, means: &[f64]) -> Vec<f64> {
         let width = self.width;
-        let count = self.labels.len() as f64;
-        let means = self.means()?;
+        let total: f64 = self.row_weights.iter().sum();
         let mut sums = vec![0.0; width - 1];
-        for row in self.values.chunks_exact(width) {
+        for (row, weight) in self.values.chunks_exact(width).zip(&self.row_weights) {
             sums.iter_mut()
                 .zip(row)
-                .zip(&means)
-                .for_each(|((sum, value), mean)| *sum += (value - mean).powi(2));
+                .zip(means)
+                .for_each(|((sum, value), mean)| *sum += weight * (value - mean).powi(2));
         }
-        let deviation = |sum: f64| if sum > 0.0 { (sum / count).sqrt() } else { 1.0 };
+        let deviation = |sum: f64| if sum > 0.0 { (sum / total).sqrt() } else { 1.0 };
         let deviations: Vec<f64> = sums.into_iter().map(deviation).collect();
         for row in self.values.chunks_exact_mut(width) {
             let scales = means.iter().zip(&deviations);
@@ -125,22 +154,28 @@ impl DesignMatrix {
                 .zip(scales)
                 .for_each(|(value, (mean, deviation))| *value = (*value - mean) / deviation);
         }
-        Some(deviations)
+        deviations
     }
 
-    fn rows(&self) -> Vec<(&[f64], f64)> {
+    /// Each row with its label as a number and its weight.
+    fn rows(&self) -> Vec<(&[f64], f64, f64)> {
         let labels = self
             .labels
             .iter()
             .map(|label| if *label { 1.0 } else { 0.0 });
-        self.values.chunks_exact(self.width).zip(labels).collect()
+        self.values
+            .chunks_exact(self.width)
+            .zip(labels)
+            .zip(&self.row_weights)
+            .map(|((row, label), weight)| (row, label, *weight))
+            .collect()
     }
 
     fn loss(&self, weights: &[f64]) -> f64 {
         // ln(1 + e^-z) for a positive row, ln(1 + e^z) for a negative one, without overflow.
-        let row_loss = |(row, label): (&[f64], f64)| {
+        let row_loss = |(row, label, weight): (&[f64], f64, f64)| {
             let z = dot(row, weights) * (1.0 - 2.0 * label);
-            z.max(0.0) + (-z.abs()).exp().ln_1p()
+            weight * (z.max(0.0) + (-z.abs()).exp().ln_1p())
         };
         let squares = weights[..self.width - 1]
             .iter()
@@ -155,11 +190,11 @@ impl DesignMatrix {
         let parts = for_each_chunk(&self.rows(), CHUNK, |_, rows| {
             let mut gradient = vec![0.0; width];
             let mut hessian = vec![0.0; width * width];
-            for (row, label) in rows {
+            for (row, label, weight) in rows {
                 let probability = 1.0 / (1.0 + (-dot(row, weights)).exp());
-                let variance = probability * (1.0 - probability);
+                let variance = weight * probability * (1.0 - probability);
                 for (at, value) in row.iter().enumerate() {
-                    gradient[at] += (probability - label) * value;
+                    gradient[at] += weight * (probability - label) * value;
                     let scaled = variance * value;
                     let lower = &mut hessian[at * width..=at * width + at];
                     lower
@@ -245,6 +280,28 @@ mod tests {
     }
 
     #[test]
+    fn a_row_of_weight_2_counts_as_two_rows() {
+        let rows = [(0.5, true), (0.25, false), (1.0, true), (0.75, false)];
+        let (mut weighted, mut repeated) = (DesignMatrix::new(1), DesignMatrix::new(1));
+        for (at, (value, label)) in rows.into_iter().enumerate() {
+            let times = if at == 3 { 2 } else { 1 };
+            weighted.push_weighted([value], label, f64::from(times));
+            (0..times).for_each(|_| repeated.push([value], label));
+        }
+        let [weighted, repeated] =
+            [weighted, repeated].map(|matrix| matrix.fit().expect("both classes"));
+        assert!((weighted.weights[0] - repeated.weights[0]).abs() < 1e-9);
+        assert!((weighted.intercept - repeated.intercept).abs() < 1e-9);
+        // The mean probability is the share of positive rows, since the intercept is not penalised.
+        let probability = |value: f32| {
+            let logit = repeated.weights[0] * f64::from(value) + repeated.intercept;
+            1.0 / (1.0 + (-logit).exp())
+        };
+        let sum: f64 = [0.5, 0.25, 1.0, 0.75, 0.75].map(probability).iter().sum();
+        assert!((sum - 2.0).abs() < 1e-9, "{sum}");
+    }
+
+    #[test]
     fn derivatives_equal_finite_differences() {
         let mut matrix = DesignMatrix::new(2);
         for (features, label) in [
@@ -256,6 +313,7 @@ mod tests {
         }
         matrix.push([f32::NAN, 0.0], true);
         assert_eq!(matrix.labels.len(), 3);
+        assert_eq!(matrix.row_weights, [1.0; 3]);
         assert_eq!(matrix.means(), Some(vec![0.5, 0.75]));
         let at = [0.3, -0.2, 0.1];
         let moved = |by: &[(usize, f64)]| {

@@ -2,8 +2,12 @@
 
 mod logistic;
 mod model;
+mod probability;
+mod sets;
 
 pub use model::{NilFeatures, NilModel};
+pub use probability::{Evidence, Feature, Labelled, ProbabilityModel, SHORT_BELOW};
+pub use sets::{AnswerSet, COVERAGES, SetLimits};
 
 use crate::error::{Error, Result};
 use crate::metrics::CurvePoint;
@@ -15,9 +19,16 @@ use serde::{Deserialize, Serialize};
 /// was calibrated for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NilPolicy {
-    /// The lowest score that is linked, in units of the index's similarity. `None` links every
-    /// mention that has a candidate.
+    /// The lowest value that is linked: the probability of the best candidate with a probability
+    /// model, otherwise its score, in units of the index's similarity. `None` links every mention
+    /// that has a candidate.
     pub threshold: Option<f32>,
+    /// The model of the probability that the best candidate is right. With it `model` has no use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<ProbabilityModel>,
+    /// The limits of sets of answers, one for each coverage. Empty without a probability model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<SetLimits>,
     /// The model whose offset is added to the best score before the comparison. `None` compares the
     /// score itself, as in the papers. Manifests of formats 3 and 4 name the field `lift`.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "lift")]
@@ -57,6 +68,15 @@ pub enum NilReason {
     BelowThreshold,
     /// The index returned no candidate.
     NoCandidate,
+    /// The probability is below the threshold, most of all because another candidate or concept of
+    /// the same name is as likely.
+    Ambiguous,
+    /// The probability is below the threshold, most of all because the types or sources of the best
+    /// candidate are not those of the text's other concepts.
+    TypeClash,
+    /// The probability is below the threshold, most of all because the mention is unlike the names
+    /// of its best candidate.
+    UnlikeAnyName,
     /// The mention is empty after normalisation.
     EmptyMention,
     /// The user marked the mention as NIL.
@@ -69,6 +89,9 @@ impl NilReason {
         match self {
             Self::BelowThreshold => "best score below the threshold",
             Self::NoCandidate => "no candidate",
+            Self::Ambiguous => "ambiguous between candidates",
+            Self::TypeClash => "the best candidate is unlike the text's other concepts",
+            Self::UnlikeAnyName => "unlike any name",
             Self::EmptyMention => "empty mention after normalisation",
             Self::Reader => "marked as NIL by the user",
         }
@@ -106,6 +129,12 @@ impl NilPolicy {
             )?;
             check_finite("`nil.model.vector`", vector)?;
         }
+        if let Some(probability) = &self.probability {
+            probability.check()?;
+        }
+        for limits in &self.sets {
+            limits.check()?;
+        }
         let point = |CurvePoint {
                          threshold,
                          precision,
@@ -124,17 +153,22 @@ impl NilPolicy {
     /// Decides on candidates in descending order of scores. `offset` is added to the best score
     /// ([`NilModel::offset`]). A sum equal to the threshold is linked.
     pub fn decide(&self, candidates: &[Candidate], offset: f32) -> Decision {
+        let best = candidates.first().copied();
+        let value = best.map_or(f32::NEG_INFINITY, |best| best.score + offset);
+        self.decide_by(best, value, NilReason::BelowThreshold)
+    }
+
+    /// Links the best candidate if a value, such as its probability, reaches the threshold.
+    /// Otherwise the mention is NIL for a reason.
+    pub fn decide_by(&self, best: Option<Candidate>, value: f32, reason: NilReason) -> Decision {
         let threshold = self.threshold.unwrap_or(f32::NEG_INFINITY);
-        match candidates.first().copied() {
+        match best {
             None => Decision::Nil {
                 reason: NilReason::NoCandidate,
                 best: None,
             },
-            Some(best) if best.score + offset >= threshold => Decision::Linked { best },
-            Some(best) => Decision::Nil {
-                reason: NilReason::BelowThreshold,
-                best: Some(best),
-            },
+            Some(best) if value >= threshold => Decision::Linked { best },
+            Some(_) => Decision::Nil { reason, best },
         }
     }
 

@@ -147,7 +147,7 @@ impl NilModel {
             );
         }
         let means = matrix.means()?;
-        let weights = matrix.weights()?;
+        let weights = matrix.fit()?.weights;
         let score_weight = weights[0];
         let scaled: Vec<f64> = weights[1..]
             .iter()

@@ -1,6 +1,6 @@
 //! JSON: one mention per line, or a note as one object.
 
-use super::{Named, Note, Record};
+use super::{Named, NamedSet, Note, Record};
 use crate::clean::escaped;
 use crate::error::{Error, Result};
 use crate::nil::NilReason;
@@ -31,8 +31,14 @@ pub struct Line<'a> {
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probability: Option<f32>,
     concept: Option<&'a Named>,
+    #[serde(skip_serializing_if = "is_none")]
+    same_name: usize,
     candidates: &'a [Named],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    answer_sets: &'a [NamedSet],
     #[serde(skip_serializing_if = "is_zero")]
     nil_offset: f32,
     cut: Cut,
@@ -60,6 +66,10 @@ impl Place {
             end_utf16: offsets.utf16(end),
         }
     }
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Whether there is no NIL model, or it adds nothing.
@@ -103,8 +113,11 @@ fn line<'a>(
             "nil"
         },
         nil_reason: record.decision.as_ref().err().copied(),
+        probability: record.probability,
         concept: record.decision.as_ref().ok(),
+        same_name: record.same_name,
         candidates: &record.candidates,
+        answer_sets: &record.answer_sets,
         nil_offset: record.nil_offset,
         cut: record.cut,
     }

@@ -59,11 +59,31 @@ pub struct Record {
     pub decision: std::result::Result<Named, NilReason>,
     /// The best candidates, best first.
     pub candidates: Vec<Named>,
+    /// The probability that the best candidate is right; `None` without a model of it.
+    pub probability: Option<f32>,
+    /// The number of concepts that bear the mention as a name, if it is two or more and one of them
+    /// is the best candidate; otherwise 0.
+    pub same_name: usize,
+    /// Sets of answers that hold the right one with a stated probability. Empty unless they were
+    /// asked for ([`Record::add_sets`]).
+    pub answer_sets: Vec<NamedSet>,
     /// What the NIL model added to the best score before the comparison with the threshold; 0
     /// without a NIL model.
     pub nil_offset: f32,
     /// What the encoder's window truncated.
     pub cut: Cut,
+}
+
+/// A set of answers with the identifiers of its concepts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedSet {
+    /// The share of mentions whose set holds the right answer, for mentions like those of the
+    /// calibration.
+    pub coverage: f32,
+    /// The identifiers of the concepts, best first.
+    pub concepts: Vec<String>,
+    /// Whether NIL is among the answers.
+    pub nil: bool,
 }
 
 impl Record {
@@ -195,9 +215,35 @@ impl Record {
             read_as: link.read_as.clone(),
             decision,
             candidates,
+            probability: link.probability,
+            same_name: if link.same_name() < 2 {
+                0
+            } else {
+                link.same_name()
+            },
+            answer_sets: Vec::new(),
             nil_offset: link.nil_offset,
             cut: link.cut,
         })
+    }
+
+    /// Adds the sets of answers of its link ([`Linker::answer_sets`]).
+    ///
+    /// # Errors
+    /// If a concept is damaged.
+    pub fn add_sets(&mut self, linker: &Linker, link: &Link) -> Result<()> {
+        for set in linker.answer_sets(link) {
+            let ids = set
+                .concepts
+                .iter()
+                .map(|concept| Ok(linker.concept(*concept)?.id));
+            self.answer_sets.push(NamedSet {
+                coverage: set.coverage,
+                concepts: ids.collect::<Result<_>>()?,
+                nil: set.nil,
+            });
+        }
+        Ok(())
     }
 }
 

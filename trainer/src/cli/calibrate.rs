@@ -1,10 +1,12 @@
-//! `pel calibrate`: chooses the NIL threshold on annotated mentions and stores it in a bundle.
+//! `pel calibrate`: fits the probability that the best candidate is right, and chooses the NIL
+//! threshold, on annotated mentions; stores both in a bundle.
 
-use crate::data::split::{NilOf, Split};
+use crate::data::split::{NilOf, Split, SplitCounts};
 use crate::evaluate::bundle_settings::{BundleSettings, copy_settings, put};
 use crate::evaluate::nil_model;
+use crate::evaluate::probability::{self, Sample};
 use crate::evaluate::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
-use crate::evaluate::{Calibration, Rule, TOP, Trial};
+use crate::evaluate::{Calibration, Probabilities, Rule, TOP, Trial};
 use crate::io::bundles;
 use crate::io::device::DeviceArgs;
 use crate::io::files::{io_error, write_atomic};
@@ -12,36 +14,46 @@ use crate::io::json;
 use crate::io::outputs::{Inputs, Output};
 use clap::{Args, ValueEnum};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::metrics::{CurvePoint, Interval};
-use pel_shared::nil::NilModel;
+use pel_shared::metrics::{
+    BINS, CurvePoint, Forecast, Interval, brier, calibration_error, reliability,
+};
+use pel_shared::nil::{NilModel, NilPolicy};
 use std::path::{Path, PathBuf};
 
-/// Choose the NIL threshold of a bundle on annotated mentions
+/// Fit the probability of links and choose the NIL threshold of a bundle, on annotated mentions
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel calibrate bundle --corpus corpus\n  \
+    pel calibrate bundle --corpus corpus --cost 1\n  \
+    pel calibrate bundle --corpus abstracts --corpus notes --split dev --split train\n  \
     pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
+    pel calibrate bundle --corpus corpus --by score\n  \
     pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
     pel calibrate local.pel --from bundle\n\n\
     Use another split than the one that results are reported on. Mentions are linked as `pel link` links given spans.")]
 pub struct CalibrateArgs {
     /// The bundle
     bundle: PathBuf,
-    /// Corpus folder with documents.jsonl and one mentions.SPLIT.jsonl per split
+    /// Corpus folder with documents.jsonl and one mentions.SPLIT.jsonl per split. Several fit the
+    /// probability together, each with the same weight; figures and threshold are of the first
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
-    corpus: Option<PathBuf>,
-    /// Copy threshold, curve, mix and spelling weight from a bundle with the same views and
-    /// similarity, and choose nothing
+    corpus: Vec<PathBuf>,
+    /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same views
+    /// and similarity, and choose nothing
     #[arg(long, value_name = "BUNDLE",
-        conflicts_with_all = ["corpus", "split", "nil", "every", "precision", "curve", "out", "by", "mix", "spelling", "dry_run"])]
+        conflicts_with_all = ["corpus", "split", "nil", "every", "precision", "cost", "curve", "out", "by", "mix", "spelling", "dry_run"])]
     from: Option<PathBuf>,
-    /// Split to choose on
+    /// Split to choose on: one for all corpora, or one for each
     #[arg(long, default_value = "dev")]
-    split: String,
-    /// Choose the threshold with the most links at this link precision, from 0 to 1, instead of the
-    /// best NIL F1. It must link at least 5 % of the linkable mentions
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    split: Vec<String>,
+    /// Choose the threshold with the most links at this link precision, from 0 to 1. It must link at
+    /// least 5 % of the linkable mentions
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "cost")]
     precision: Option<f64>,
+    /// Cost of a wrong link, if a right one brings 1: with probabilities, links are made from the
+    /// probability COST / (1 + COST) on [default: 0.6]
+    #[arg(long, value_name = "COST", value_parser = cost)]
+    cost: Option<f64>,
     /// NIL mentions to include besides linkable ones
     #[arg(long, value_enum, default_value = "all")]
     nil: NilOf,
@@ -51,8 +63,8 @@ pub struct CalibrateArgs {
     /// Write the choice and its metrics to this file as JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Value compared with the threshold [default: nil-model if the split has 1,000 mentions of
-    /// each class, else score]
+    /// Value compared with the threshold [default: probability from 1,000 mentions on, or if the
+    /// bundle has it already; else score]
     #[arg(long, value_enum)]
     by: Option<By>,
     /// First choose the template's weight in a concept's score by recall@1, for bundles with both
@@ -75,7 +87,11 @@ pub struct CalibrateArgs {
 /// The value compared with the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// The best score, as in the papers
+    /// The probability that the best candidate is right, a logistic regression over stated features
+    /// (score, margin, name, text). With less than 2,000 mentions, the weights of the bundle's own
+    /// model are scaled. The threshold follows from --cost or --precision
+    Probability,
+    /// The best score, as in the papers; the threshold with the best NIL F1, or by --precision
     Score,
     /// The best score plus a fitted offset from further features: margin to the second, mention
     /// under 5 characters, spelling overlap, exact name, and the mention's vector if there are 20
@@ -93,89 +109,55 @@ fn share(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
+fn cost(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(cost) if cost >= 0.0 && cost.is_finite() => Ok(cost),
+        _ => Err(format!("expected a number of at least 0, found {text:?}")),
+    }
+}
+
+/// The cost of a wrong link by default. On development corpora it links rightly most of what it can
+/// at about 8 % wrong links.
+const COST: f64 = 0.6;
+
+/// The fewest mentions for a probability model by default.
+const MENTIONS: usize = 1_000;
+
 /// Runs `pel calibrate`.
 ///
 /// # Errors
 /// If the bundle or corpus cannot be read, the split has no NIL mention, no threshold reaches the
 /// precision, or an output cannot be written.
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let corpus = match (&args.from, &args.corpus) {
-        (Some(from), _) => return take_over(from, &args.bundle, json),
-        (None, Some(corpus)) => corpus,
-        (None, None) => return Err(Error::input("expected --corpus or --from")),
-    };
+    if let Some(from) = &args.from {
+        return take_over(from, &args.bundle, json);
+    }
     let outputs = [&args.out, &args.curve]
         .into_iter()
         .flatten()
         .map(|out| Output::File(out));
+    let corpora = || args.corpus.iter().map(PathBuf::as_path);
     Inputs::new()
-        .corpora([corpus.as_path()])
+        .corpora(corpora())
         .artifacts([args.bundle.as_path()])
         .check(outputs)?;
     // The bundle may be overwritten by itself: only its manifest changes.
     Inputs::new()
-        .corpora([corpus.as_path()])
+        .corpora(corpora())
         .check([bundles::writes(&args.bundle)])?;
     let mut trial = Trial::open(&args.bundle, device)?;
-    let split = Split::read(
-        corpus,
-        &args.split,
-        args.every as usize,
-        &trial.concepts()?.kb,
-        None,
-    )?
-    .not_empty()?;
-    Calibration::check(&split, args.nil)?;
-    let context = || args.bundle.display().to_string();
-    if args.mix {
-        // Fails before all mentions are encoded.
-        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
-        trial
-            .set_mix(MIXES[1])
-            .map_err(|cause| Error::input(expected).caused_by(cause))
-            .context(context)?;
+    let splits = splits(args, &trial)?;
+    let first = splits
+        .first()
+        .ok_or_else(|| Error::input("expected --corpus or --from"))?;
+    let by = by(args, &splits, trial.before())?;
+    if by != By::Probability {
+        Calibration::check(first, args.nil)?;
     }
-    if args.spelling {
-        trial.set_spelling(SPELLINGS[1]).context(context)?;
-    }
-    trial.encode(&split)?;
-    let mut chosen = [None, None];
-    let spelled = trial.spelling();
-    if args.mix {
-        trial.set_spelling(if args.spelling { 0.0 } else { spelled })?;
-        chosen[0] = Some(choose(
-            &mut trial,
-            &split,
-            "the template",
-            &MIXES,
-            Trial::set_mix,
-            best_mix,
-            json,
-        )?);
-    }
-    if args.spelling {
-        chosen[1] = Some(choose(
-            &mut trial,
-            &split,
-            "spelling",
-            &SPELLINGS,
-            Trial::set_spelling,
-            widest_spelling,
-            json,
-        )?);
-    }
-    let (mut ranked, features) = trial.found(TOP)?;
-    let wanted = args.by.map(|by| by == By::NilModel);
-    let model = nil_model::fit(&split, &features, args.nil, wanted)?;
-    if let Some(model) = &model {
-        nil_model::add_offsets(&mut ranked, &features, model);
-    }
-    let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
-    let found = Calibration::choose(&ranked, corpus, &split, args.nil, rule)?;
-    let found = Calibration {
-        protocol: trial.protocol(model.as_ref()),
-        nil_model: model,
-        ..found
+    let weights = choose_weights(args, &mut trial, first, json)?;
+    let found = match by {
+        By::Probability => by_probability(args, &mut trial, &splits)?,
+        By::Score | By::NilModel => by_score(args, &trial, first, by)?,
     };
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
@@ -188,7 +170,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     }
     if !args.dry_run {
         // The old files are still mapped, so they are replaced and not overwritten.
-        let [mix, spelling] = chosen;
+        let [mix, spelling] = weights;
         put(
             &args.bundle,
             BundleSettings {
@@ -210,6 +192,171 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
         false => println!("{}", text(&found, trial.before().threshold, args)),
     }
     Ok(())
+}
+
+/// The split of each corpus.
+fn splits(args: &CalibrateArgs, trial: &Trial) -> Result<Vec<Split>> {
+    let names = match &args.split[..] {
+        [one] => vec![one; args.corpus.len()],
+        several if several.len() == args.corpus.len() => several.iter().collect(),
+        several => {
+            return Err(Error::input(format!(
+                "--split: expected one, or one for each of {} corpora, found {}",
+                args.corpus.len(),
+                several.len()
+            )));
+        }
+    };
+    let kb = &trial.concepts()?.kb;
+    let read = |(corpus, split): (&PathBuf, &String)| {
+        Split::read(corpus, split, args.every as usize, kb, None)?.not_empty()
+    };
+    args.corpus.iter().zip(names).map(read).collect()
+}
+
+/// What is compared with the threshold.
+fn by(args: &CalibrateArgs, splits: &[Split], before: &NilPolicy) -> Result<By> {
+    let mentions: usize = splits.iter().map(|split| split.mentions.len()).sum();
+    let by = args.by.unwrap_or_else(|| {
+        match mentions >= MENTIONS || before.probability.is_some() || splits.len() > 1 {
+            true => By::Probability,
+            false => By::Score,
+        }
+    });
+    if by == By::Probability {
+        return Ok(by);
+    }
+    if args.cost.is_some() {
+        return Err(Error::input(
+            "--cost: expected --by probability, since a score is no probability",
+        ));
+    }
+    match splits.len() {
+        1 => Ok(by),
+        several => Err(Error::input(format!(
+            "--by: expected probability with several corpora, or one corpus, found {several}"
+        ))),
+    }
+}
+
+/// Chooses the weights of the template and of spelling, as far as they are asked for, on a split,
+/// whose mentions it encodes.
+fn choose_weights(
+    args: &CalibrateArgs,
+    trial: &mut Trial,
+    split: &Split,
+    json: bool,
+) -> Result<[Option<f32>; 2]> {
+    let context = || args.bundle.display().to_string();
+    if args.mix {
+        // Fails before all mentions are encoded.
+        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
+        trial
+            .set_mix(MIXES[1])
+            .map_err(|cause| Error::input(expected).caused_by(cause))
+            .context(context)?;
+    }
+    if args.spelling {
+        trial.set_spelling(SPELLINGS[1]).context(context)?;
+    }
+    trial.encode(split)?;
+    let mut chosen = [None, None];
+    let spelled = trial.spelling();
+    if args.mix {
+        trial.set_spelling(if args.spelling { 0.0 } else { spelled })?;
+        chosen[0] = Some(choose(
+            trial,
+            split,
+            "the template",
+            &MIXES,
+            Trial::set_mix,
+            best_mix,
+            json,
+        )?);
+    }
+    if args.spelling {
+        chosen[1] = Some(choose(
+            trial,
+            split,
+            "spelling",
+            &SPELLINGS,
+            Trial::set_spelling,
+            widest_spelling,
+            json,
+        )?);
+    }
+    Ok(chosen)
+}
+
+/// The threshold by scores, with or without a NIL model. The mentions are encoded.
+fn by_score(args: &CalibrateArgs, trial: &Trial, split: &Split, by: By) -> Result<Calibration> {
+    let (mut ranked, features) = trial.found(TOP)?;
+    let model = match by {
+        By::NilModel => Some(nil_model::fit(split, &features, args.nil)?),
+        _ => None,
+    };
+    if let Some(model) = &model {
+        nil_model::add_offsets(&mut ranked, &features, model);
+    }
+    let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
+    let found = Calibration::choose(&ranked, &args.corpus[0], split, args.nil, rule)?;
+    let found = Calibration {
+        nil_model: model,
+        ..found
+    };
+    Ok(Calibration {
+        protocol: trial.protocol(&found.policy()),
+        ..found
+    })
+}
+
+/// The probability, its threshold and the sets of answers. The mentions of the first split are
+/// encoded.
+fn by_probability(
+    args: &CalibrateArgs,
+    trial: &mut Trial,
+    splits: &[Split],
+) -> Result<Calibration> {
+    let mut samples = Vec::with_capacity(splits.len());
+    for (at, split) in splits.iter().enumerate() {
+        if at > 0 {
+            trial.encode(split)?;
+        }
+        let (searched, evidence) = trial.evidence()?;
+        samples.push(Sample::new(split, searched, evidence));
+    }
+    let before = trial.before().probability.as_ref();
+    let model = probability::fit(&samples, args.nil, before)?;
+    let cost = Rule::Cost(args.cost.unwrap_or(COST));
+    let rule = args.precision.map_or(cost, Rule::LinkPrecision);
+    let mut ranked = samples[0].judged(&model);
+    splits[0].unify_gold(&mut ranked);
+    let found = Calibration::choose(&ranked, &args.corpus[0], &splits[0], args.nil, rule)?;
+    let forecasts: Vec<Forecast> = samples
+        .iter()
+        .flat_map(|sample| sample.forecasts(args.nil, &model))
+        .collect();
+    let words = |(corpus, split): (&PathBuf, &Split)| {
+        let name = corpus.file_name().unwrap_or_default().to_string_lossy();
+        let SplitCounts { split, blake3, .. } = &split.counts;
+        format!("corpus {name}, split {split} (blake3 {blake3})")
+    };
+    let fitted = Probabilities {
+        sets: probability::limits(&samples, args.nil, &model),
+        model,
+        samples: args.corpus.iter().zip(splits).map(words).collect(),
+        mentions: forecasts.len(),
+        calibration_error: calibration_error(&reliability(&forecasts, BINS)),
+        brier: brier(&forecasts),
+    };
+    let found = Calibration {
+        probability: Some(fitted),
+        ..found
+    };
+    Ok(Calibration {
+        protocol: trial.protocol(&found.policy()),
+        ..found
+    })
 }
 
 /// Evaluates weights by recall@1 and sets the chosen one.
@@ -263,6 +410,7 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         rule,
         protocol,
         nil_model,
+        probability,
         ..
     } = found;
     let kind = if figures.nil == NilOf::All {
@@ -276,6 +424,7 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         Rule::LinkPrecision(wished) => {
             format!("most links at a link precision of {:.1} %", 100.0 * wished)
         }
+        Rule::Cost(cost) => format!("least cost if a wrong link costs {cost} of a right one"),
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
     let offsets = nil_model.as_ref().map_or(String::new(), |model| {
@@ -290,6 +439,7 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
              {intercept:+.4} (zero on average)"
         )
     });
+    let offsets = offsets + &probability.as_ref().map_or(String::new(), probability_words);
     let links = figures.links;
     let end = match args.dry_run {
         true => "The bundle was not changed.".to_owned(),
@@ -331,6 +481,50 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         all(0),
         all(1),
     )
+}
+
+/// The model of probabilities and its sets, for the terminal.
+fn probability_words(fitted: &Probabilities) -> String {
+    let Probabilities {
+        model,
+        sets,
+        samples,
+        mentions,
+        calibration_error,
+        brier,
+    } = fitted;
+    let number = |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+    let mut said = format!(
+        "\nof the probability, fitted on {mentions} mentions of {}: there ECE {} and Brier score {}.\n\nWeights of the log odds:\n",
+        samples.join(" and "),
+        number(calibration_error),
+        number(brier)
+    );
+    for (feature, weight) in &model.weights {
+        said.push_str(&format!("  {:<45} {weight:>8.3}\n", feature.words()));
+    }
+    said.push_str(&format!(
+        "  {:<45} {:>8.3}\nRight at first, of all: {:.1} %, worth {} mentions in the estimate for a text.",
+        "intercept",
+        model.intercept,
+        100.0 * model.prior,
+        model.prior_mentions
+    ));
+    for set in sets {
+        let behind = set
+            .behind
+            .map_or("all candidates".to_owned(), |behind| {
+                format!("candidates at most {behind:.4} behind the first")
+            });
+        let nil = set.nil_up_to.map_or("NIL".to_owned(), |limit| {
+            format!("NIL up to the probability {limit:.3}")
+        });
+        said.push_str(&format!(
+            "\nSets that hold {:.0} % of the answers: {behind}, and {nil}.",
+            100.0 * set.coverage
+        ));
+    }
+    said
 }
 
 /// Writes the curve, one point per distinct score.

@@ -8,7 +8,7 @@ use crate::io::files::io_error;
 use crate::io::text_tables::percent;
 use pel_shared::error::{Error, Result};
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
-use pel_shared::nil::{NilModel, NilPolicy};
+use pel_shared::nil::{NilModel, NilPolicy, ProbabilityModel, SetLimits};
 use pel_shared::score::Candidate;
 use serde::Serialize;
 use std::path::Path;
@@ -21,6 +21,9 @@ pub enum Rule {
     BestF1,
     /// The most links of at least this precision.
     LinkPrecision(f64),
+    /// The least expected cost, if a wrong link costs this much and a right one brings 1: links
+    /// from the probability cost / (1 + cost) on.
+    Cost(f64),
 }
 
 /// A threshold, the split that it was chosen on, and its figures there.
@@ -40,12 +43,32 @@ pub struct Calibration {
     /// What is added to scores before they are compared with the threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nil_model: Option<NilModel>,
+    /// The model of the probability that is compared with the threshold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<Probabilities>,
     /// The threshold and its figures on that split. They are optimistic, because the threshold was
     /// chosen there.
     pub figures: NilFigures,
     /// The whole precision-recall curve of NIL.
     #[serde(skip)]
     pub curve: Vec<CurvePoint>,
+}
+
+/// The probabilities that a calibration has fitted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Probabilities {
+    /// The model.
+    pub model: ProbabilityModel,
+    /// The limits of sets of answers.
+    pub sets: Vec<SetLimits>,
+    /// The corpora and splits with their hashes, in words.
+    pub samples: Vec<String>,
+    /// The mentions of all samples.
+    pub mentions: usize,
+    /// The expected calibration error over all samples, on which it is optimistic.
+    pub calibration_error: Option<f64>,
+    /// The Brier score over all samples.
+    pub brier: Option<f64>,
 }
 
 impl Calibration {
@@ -85,12 +108,15 @@ impl Calibration {
         nil: NilOf,
         rule: Rule,
     ) -> Result<Self> {
-        Self::check(split, nil)?;
+        if !matches!(rule, Rule::Cost(_)) {
+            Self::check(split, nil)?;
+        }
         let name = &split.counts.split;
         let outcomes = Outcome::all(split, ranked);
         let tops = tops(&outcomes, nil);
         let threshold = match rule {
             Rule::BestF1 => best_f1(&tops).map(|(threshold, _)| threshold),
+            Rule::Cost(cost) => Some((cost / (1.0 + cost)) as f32),
             Rule::LinkPrecision(wished) => {
                 let widest = widest_at_precision(
                     &answers(&outcomes, nil),
@@ -131,6 +157,7 @@ impl Calibration {
             rule,
             protocol: String::new(),
             nil_model: None,
+            probability: None,
             figures: NilFigures::new(&outcomes, &chosen, &[1, TOP]),
             curve: nil_curve(&tops),
         })
@@ -145,6 +172,7 @@ impl Calibration {
             rule,
             figures,
             nil_model,
+            probability,
             ..
         } = self;
         let NilFigures {
@@ -165,11 +193,14 @@ impl Calibration {
             Rule::LinkPrecision(wished) => {
                 format!("most links with at least {:.1} % right", 100.0 * wished)
             }
+            Rule::Cost(cost) => {
+                format!("least cost if a wrong link costs {cost} of what a right one brings")
+            }
         };
-        let by = if nil_model.is_some() {
-            "scores with the NIL model"
-        } else {
-            "scores"
+        let by = match (probability, nil_model) {
+            (Some(_), _) => "probabilities",
+            (None, Some(_)) => "scores with the NIL model",
+            (None, None) => "scores",
         };
         let [precision, recall, f1, au_pr] =
             [figures.precision, figures.recall, figures.f1, figures.au_pr].map(percent);
@@ -178,9 +209,21 @@ impl Calibration {
             "corpus {corpus}, split {split}: {mentions} mentions, {nils} NIL{kind}, blake3 {blake3}; {rule} by {by}; there NIL has \
              precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
+        let fitted = probability.as_ref().map_or(String::new(), |fitted| {
+            format!(
+                "; probabilities fitted on {} mentions of {}",
+                fitted.mentions,
+                fitted.samples.join(" and ")
+            )
+        });
+        let words = words + &fitted;
         let curve = thinned(&self.curve, CURVE);
         NilPolicy {
             threshold: Some(*threshold),
+            probability: probability.as_ref().map(|fitted| fitted.model.clone()),
+            sets: probability
+                .as_ref()
+                .map_or(Vec::new(), |fitted| fitted.sets.clone()),
             model: nil_model.clone(),
             calibrated_on: Some(words),
             curve,

@@ -1,6 +1,6 @@
 //! The figures of one system on one split.
 
-use super::Decisions;
+use super::{Decisions, ProbabilityFigures};
 use super::nil_figures::{NilFigures, Thresholds};
 use super::outcomes::{At, Outcome, RESAMPLES, SEED};
 use crate::data::mention_domains::{By, Domains};
@@ -36,6 +36,9 @@ pub struct Figures {
     pub nil: Vec<NilFigures>,
     /// The decisions at each threshold.
     pub decisions: Vec<Decisions>,
+    /// The probabilities, if the system has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probabilities: Option<ProbabilityFigures>,
 }
 
 /// A ranker's accuracy (BLINK, section 5.2.1). Its unnormalised accuracy is recall@1.
@@ -139,10 +142,13 @@ impl Figures {
                 ),
             }
         });
-        let ranked = retriever.first_stage().map(|(_, k)| k);
+        let reranked = retriever.first_stage().map(|(_, k)| k);
+        let probabilities = retriever
+            .sets()
+            .map(|limits| ProbabilityFigures::new(&outcomes, ranked, limits, domains.first()));
         let domains = domains
             .iter()
-            .map(|domains| DomainFigures::new(domains, &outcomes, &ks, ranked))
+            .map(|domains| DomainFigures::new(domains, &outcomes, &ks, reranked))
             .collect();
         let [build_seconds, search_seconds] = seconds;
         Self {
@@ -155,6 +161,7 @@ impl Figures {
             domains,
             nil: NilFigures::all(&outcomes, thresholds, &ks),
             decisions: Decisions::all(retriever, &outcomes, thresholds),
+            probabilities,
         }
     }
 }

@@ -5,35 +5,12 @@ use pel_shared::error::{Error, Result};
 use pel_shared::nil::{NilFeatures, NilModel};
 use pel_shared::score::Candidate;
 
-/// The fewest mentions of each class from which a model is fitted by default.
-const MIN_MENTIONS: usize = 1_000;
-
-/// Fits a NIL model. `features` are those of the split's mentions. `wanted` is the choice of the
-/// user. Without a choice a model is fitted if the split has 1,000 of each class.
-/// Returns `None` if the score decides alone.
+/// Fits a NIL model. `features` are those of the split's mentions.
 ///
 /// # Errors
-/// If a model is wanted, and a higher score does not make a concept more likely on the split.
-pub fn fit(
-    split: &Split,
-    features: &[Option<NilFeatures>],
-    of: NilOf,
-    wanted: Option<bool>,
-) -> Result<Option<NilModel>> {
-    let known = split
-        .mentions
-        .iter()
-        .filter(|gold| gold.concept.is_some())
-        .count();
-    let nil = split
-        .mentions
-        .iter()
-        .filter(|gold| gold.concept.is_none() && of.takes(gold))
-        .count();
-    let enough = known.min(nil) >= MIN_MENTIONS;
-    if !wanted.unwrap_or(enough) || known == 0 || nil == 0 {
-        return Ok(None);
-    }
+/// If the split has mentions of one class alone, or a higher score does not make a concept more
+/// likely on it.
+pub fn fit(split: &Split, features: &[Option<NilFeatures>], of: NilOf) -> Result<NilModel> {
     let taken = split
         .mentions
         .iter()
@@ -42,13 +19,12 @@ pub fn fit(
     let examples: Vec<(NilFeatures, bool)> = taken
         .filter_map(|(gold, features)| Some((features.clone()?, gold.concept.is_some())))
         .collect();
-    match NilModel::fit(&examples) {
-        None if wanted.is_some() => Err(Error::input(format!(
+    NilModel::fit(&examples).ok_or_else(|| {
+        Error::input(format!(
             "--by nil-model: expected scores that are higher for mentions with a concept, found the opposite on the split {}",
             split.counts.split
-        ))),
-        model => Ok(model),
-    }
+        ))
+    })
 }
 
 /// Adds the model's offset to all candidate scores of each mention.

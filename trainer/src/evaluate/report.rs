@@ -116,7 +116,22 @@ impl Evaluation {
             said.push_str(&format!(
                 "\nDecisions in %, of the {in_kb} mentions whose concept the knowledge base has and of the {nil} others:\n{table}\n"
             ));
-            said.push_str("Threshold: (where it was chosen). What bears the name of its best concept is linked at any score, by `link`.\n");
+            said.push_str("Threshold: (where it was chosen). Without probabilities, `link` links what bears the name of its best concept at any score.\n");
+        }
+        if let Some(table) = self.probability_table() {
+            said.push_str(&format!(
+                "\nProbability that the best candidate is right, in % (a candidate of a NIL mention never is):\n{table}\n"
+            ));
+            said.push_str(
+                "ECE: expected calibration error, the mean difference between probability and share right over 15 bins of \
+                 equally many mentions. Brier: mean squared difference. Area: mean share of wrong links over all coverages. \
+                 At 95: mentions that can be linked with 95 % of the links right.\n",
+            );
+            said.push_str(&format!("\nReliability:\n{}\n", self.reliability_table()));
+        }
+        if let Some(table) = self.set_table() {
+            said.push_str(&format!("\nSets of answers, in %:\n{table}\n"));
+            said.push_str("Short: what is missing to the promise.\n");
         }
         match self.nil_table() {
             Some(table) => {
@@ -341,6 +356,87 @@ impl Evaluation {
         (table.row_count() > 0).then(|| aligned(table, 1))
     }
 
+    /// The table of probabilities; `None` if no system has any.
+    fn probability_table(&self) -> Option<String> {
+        let head = [
+            "System", "Mentions", "Count", "Mean", "Right", "ECE", "Brier", "Area", "At 95",
+        ];
+        let mut table = table(head.map(str::to_owned).to_vec());
+        for system in &self.systems {
+            for group in system.probabilities.iter().flat_map(|one| &one.groups) {
+                table.add_row([
+                    system.system.clone(),
+                    group.mentions.clone(),
+                    group.right.share.of.to_string(),
+                    percent(Some(group.probability)),
+                    shown(&group.right),
+                    with_interval(group.calibration_error, group.interval),
+                    percent(group.brier),
+                    percent(group.area_under_risk),
+                    percent(group.coverage_at_95),
+                ]);
+            }
+        }
+        (table.row_count() > 0).then(|| aligned(table, 2))
+    }
+
+    /// The reliability diagram of all mentions as a table.
+    fn reliability_table(&self) -> String {
+        let mut table = table(
+            ["System", "Mentions", "Mean probability", "Right", ""]
+                .map(str::to_owned)
+                .to_vec(),
+        );
+        for system in &self.systems {
+            let all = system.probabilities.iter().filter_map(|one| one.groups.first());
+            for bin in all.flat_map(|group| &group.reliability) {
+                let right = bin.right.value();
+                table.add_row([
+                    system.system.clone(),
+                    bin.right.of.to_string(),
+                    percent(Some(bin.probability)),
+                    percent(right),
+                    bar(right.unwrap_or(0.0), bin.probability),
+                ]);
+            }
+        }
+        table.to_string()
+    }
+
+    /// The table of sets of answers; `None` if no system has any.
+    fn set_table(&self) -> Option<String> {
+        let head = [
+            "System",
+            "Promised",
+            "Right answer in set",
+            "Short",
+            "With a concept",
+            "NIL",
+            "Concepts, mean",
+            "Median",
+            "Sets with NIL",
+        ];
+        let mut table = table(head.map(str::to_owned).to_vec());
+        for system in &self.systems {
+            for set in system.probabilities.iter().flat_map(|one| &one.sets) {
+                let promised = f64::from(set.coverage);
+                let short = set.all.recall.map(|found| (promised - found).max(0.0));
+                table.add_row([
+                    system.system.clone(),
+                    percent(Some(promised)),
+                    shown(&set.all),
+                    percent(short),
+                    percent(set.with_concept.recall),
+                    percent(set.without_concept.recall),
+                    format!("{:.1}", set.mean_concepts),
+                    set.median_concepts.to_string(),
+                    percent(Some(set.with_nil)),
+                ]);
+            }
+        }
+        (table.row_count() > 0).then(|| aligned(table, 1))
+    }
+
     fn nil_table(&self) -> Option<String> {
         let ks = &self
             .systems
@@ -375,6 +471,19 @@ impl Evaluation {
         }
         Some(aligned(table, if kinds { 2 } else { 1 }))
     }
+}
+
+/// A bar of the share right, with a mark at the mean probability.
+fn bar(right: f64, probability: f64) -> String {
+    const WIDTH: usize = 20;
+    let at = |share: f64| (share * WIDTH as f64).round() as usize;
+    (0..=WIDTH)
+        .map(|place| match place {
+            _ if place == at(probability) => '|',
+            _ if place < at(right) => '#',
+            _ => '.',
+        })
+        .collect()
 }
 
 /// A threshold; "none" if it is below every score.

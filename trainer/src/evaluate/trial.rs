@@ -11,10 +11,10 @@ use crate::retrieve::bundle::{batches, judged, prepare, protocol};
 use pel_shared::error::{Context, Result};
 use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries};
 use pel_shared::metrics::{rank_of, recall_at};
-use pel_shared::nil::{NilFeatures, NilModel, NilPolicy};
+use pel_shared::nil::{Evidence, NilFeatures, NilPolicy};
 use std::path::Path;
 
-/// A bundle on a device, without its threshold and NIL model.
+/// A bundle on a device, without its policy.
 pub struct Trial {
     linker: Linker,
     device: OpenDevice,
@@ -123,6 +123,25 @@ impl Trial {
         self.search(k, true)
     }
 
+    /// All candidates of each mention that are searched, best first, and what is known of the best.
+    ///
+    /// # Errors
+    /// If the run is interrupted.
+    pub fn evidence(&self) -> Result<(CandidateLists, Vec<Option<Evidence>>)> {
+        let (mut all, mut evidence) = (Vec::new(), Vec::new());
+        for (prepared, vectors) in &self.encoded {
+            interrupt::check()?;
+            for link in self
+                .linker
+                .finish(prepared, vectors, &LinkOptions::default())
+            {
+                all.push(link.searched().to_vec());
+                evidence.push(link.evidence);
+            }
+        }
+        Ok((all, evidence))
+    }
+
     fn search(
         &self,
         k: usize,
@@ -141,8 +160,8 @@ impl Trial {
         Ok((all, signs))
     }
 
-    /// The protocol, as in `pel evaluate`.
-    pub fn protocol(&self, model: Option<&NilModel>) -> String {
-        protocol(&self.linker, &self.device, model.is_some())
+    /// The protocol with a policy, as in `pel evaluate`.
+    pub fn protocol(&self, policy: &NilPolicy) -> String {
+        protocol(&self.linker, &self.device, policy)
     }
 }

@@ -10,7 +10,7 @@ use pel_shared::bundle::Bundle;
 use pel_shared::error::{Context, Result};
 use pel_shared::index::FIRST_PASS;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared};
-use pel_shared::nil::NilPolicy;
+use pel_shared::nil::{NilPolicy, SetLimits};
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::text::detect::{Detected, Origin};
 use std::path::Path;
@@ -147,21 +147,22 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
     )
 }
 
-/// The protocol of [`LinkRetriever`].
-pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, with_nil_model: bool) -> String {
+/// The protocol of [`LinkRetriever`] with a policy.
+pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, policy: &NilPolicy) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
-        "as in `pel link`: with names of the dictionary{} and candidates shared in a document; NIL by {}, \
-         unless the mention is a name of its best concept: {}",
+        "as in `pel link`: with names of the dictionary{} and candidates shared in a document; NIL by {}: {}",
         if spelling > 0.0 {
             format!(", {spelling} of spelling in a score")
         } else {
             String::new()
         },
-        if with_nil_model {
-            "the score and the NIL model"
-        } else {
-            "the score alone"
+        match (&policy.probability, &policy.model) {
+            (Some(_), _) => "the probability that the best concept is right",
+            (None, Some(_)) =>
+                "the score and the NIL model, unless the mention is a name of its best concept",
+            (None, None) =>
+                "the score alone, unless the mention is a name of its best concept",
         },
         search_protocol(linker, device)
     )
@@ -170,16 +171,21 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, with_nil_model: boo
 /// The candidates of a link with the scores that decide NIL. All scores of a mention shift alike,
 /// so the order stays.
 fn ranked(link: &Link) -> Vec<Candidate> {
-    link.candidates
-        .iter()
-        .map(|found| Candidate::new(found.concept, found.score + link.nil_offset))
-        .collect()
+    let best = link.candidates.first().map_or(0.0, |best| best.score);
+    let value = |score: f32| match link.probability {
+        Some(probability) => score - best + probability,
+        None => score + link.nil_offset,
+    };
+    let shifted = |found: &Candidate| Candidate::new(found.concept, value(found.score));
+    link.candidates.iter().map(shifted).collect()
 }
 
-/// As [`ranked`]. The first candidate has an infinite score if it is linked at any score.
+/// As [`ranked`]. The first candidate has an infinite score if it is linked at any score: without a
+/// probability, one with the mention as a name is.
 pub(crate) fn judged(link: &Link) -> Vec<Candidate> {
     let mut ranked = ranked(link);
-    if let (true, Some(first)) = (link.named, ranked.first_mut()) {
+    let at_any_score = link.named && link.probability.is_none();
+    if let (true, Some(first)) = (at_any_score, ranked.first_mut()) {
         first.score = f32::INFINITY;
     }
     ranked
@@ -200,9 +206,11 @@ impl Retriever for DenseRetriever {
 
     fn threshold(&self) -> Option<f32> {
         // A threshold that was chosen for other scores does not apply to similarities.
-        let alone =
-            self.0.policy().model.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
-        self.0.policy().threshold.filter(|_| alone)
+        let policy = self.0.policy();
+        let alone = policy.model.is_none()
+            && policy.probability.is_none()
+            && self.0.linker.bundle().manifest.view.spelling == 0.0;
+        policy.threshold.filter(|_| alone)
     }
 
     fn search(
@@ -234,11 +242,7 @@ impl Retriever for LinkRetriever {
     }
 
     fn protocol(&self) -> String {
-        protocol(
-            &self.0.linker,
-            &self.0.device,
-            self.0.policy().model.is_some(),
-        )
+        protocol(&self.0.linker, &self.0.device, self.0.policy())
     }
 
     fn search_kind(&self) -> SearchKind {
@@ -251,6 +255,11 @@ impl Retriever for LinkRetriever {
 
     fn decides(&self) -> bool {
         true
+    }
+
+    fn sets(&self) -> Option<&[SetLimits]> {
+        let policy = self.0.policy();
+        policy.probability.is_some().then_some(&policy.sets[..])
     }
 
     fn search(

@@ -14,6 +14,7 @@ use crate::data::split::{MentionQuery, Split};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::nil::SetLimits;
 use pel_shared::score::Candidate;
 use std::collections::HashSet;
 
@@ -81,6 +82,12 @@ pub trait Retriever {
     /// without one.
     fn decides(&self) -> bool {
         self.threshold().is_some()
+    }
+
+    /// If the scores that decide NIL are probabilities that the first candidate is right: the limits
+    /// of its sets of answers.
+    fn sets(&self) -> Option<&[SetLimits]> {
+        None
     }
 
     /// As [`Retriever::search`], among some concepts only. `None` if it can only search all.

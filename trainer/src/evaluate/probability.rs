@@ -1,0 +1,169 @@
+//! Fits the probability that the best candidate is right, and the limits of sets of answers, on
+//! annotated mentions.
+
+use crate::data::split::{NilOf, Split};
+use crate::retrieve::CandidateLists;
+use pel_shared::error::{Error, Result};
+use pel_shared::metrics::{Forecast, rank_of};
+use pel_shared::nil::{COVERAGES, Evidence, Labelled, ProbabilityModel, SetLimits};
+use pel_shared::score::Candidate;
+
+/// The fewest mentions with a right and with a wrong best candidate for a model.
+const FEWEST: usize = 30;
+
+/// The fewest mentions to fit all weights on, if the bundle has a model already. With fewer, its
+/// weights are scaled.
+const REFIT_FROM: usize = 2_000;
+
+/// The mentions of a split with what the linker knows of them.
+pub struct Sample<'a> {
+    split: &'a Split,
+    /// The candidates of each mention, best first.
+    searched: CandidateLists,
+    evidence: Vec<Option<Evidence>>,
+}
+
+impl<'a> Sample<'a> {
+    /// A sample. `searched` are all candidates of each mention, with any right concept in place of
+    /// its gold concept.
+    pub fn new(
+        split: &'a Split,
+        mut searched: CandidateLists,
+        evidence: Vec<Option<Evidence>>,
+    ) -> Self {
+        split.unify_gold(&mut searched);
+        Self {
+            split,
+            searched,
+            evidence,
+        }
+    }
+
+    /// The position of the right concept among the candidates of each mention.
+    fn ranks(&self) -> impl Iterator<Item = Option<usize>> {
+        self.split
+            .mentions
+            .iter()
+            .zip(&self.searched)
+            .map(|(gold, candidates)| rank_of(gold.concept?, candidates))
+    }
+
+    /// The mentions that have a candidate, each with this weight.
+    fn labelled(&self, nil: NilOf, weight: f64) -> impl Iterator<Item = Labelled> {
+        let mentions = self.split.mentions.iter().zip(&self.evidence);
+        mentions
+            .zip(self.ranks())
+            .filter(move |((gold, _), _)| nil.takes(gold))
+            .filter_map(move |((_, evidence), rank)| {
+                Some(Labelled {
+                    evidence: (*evidence)?,
+                    right: rank == Some(0),
+                    weight,
+                })
+            })
+    }
+
+    /// The probability of each mention; 0 without a candidate.
+    fn probabilities(&self, model: &ProbabilityModel) -> Vec<f32> {
+        let mut all = Vec::with_capacity(self.evidence.len());
+        let mentions = || self.split.mentions.iter().zip(&self.evidence);
+        let mut rest = mentions().peekable();
+        while let Some((gold, _)) = rest.peek() {
+            let document = gold.document;
+            let mut of_text = Vec::new();
+            while let Some((_, evidence)) = rest.next_if(|(gold, _)| gold.document == document) {
+                of_text.push(*evidence);
+            }
+            let found = model.of_text(&of_text).into_iter();
+            all.extend(found.map(|probability| probability.unwrap_or(0.0)));
+        }
+        all
+    }
+
+    /// The candidates of each mention, the score of the first one its probability. All scores of a
+    /// mention shift alike, so the order stays.
+    pub fn judged(&self, model: &ProbabilityModel) -> CandidateLists {
+        let shifted = |(candidates, probability): (&Vec<Candidate>, f32)| {
+            let best = candidates.first().map_or(0.0, |best| best.score);
+            let value = |score: f32| score - best + probability;
+            candidates
+                .iter()
+                .map(|found| Candidate::new(found.concept, value(found.score)))
+                .collect()
+        };
+        self.searched
+            .iter()
+            .zip(self.probabilities(model))
+            .map(shifted)
+            .collect()
+    }
+
+    /// The probability of each mention with its outcome.
+    pub fn forecasts(&self, nil: NilOf, model: &ProbabilityModel) -> Vec<Forecast> {
+        let outcomes = self.split.mentions.iter().zip(self.ranks());
+        outcomes
+            .zip(self.probabilities(model))
+            .filter(|((gold, _), _)| nil.takes(gold))
+            .map(|((_, rank), probability)| Forecast {
+                probability,
+                right: rank == Some(0),
+            })
+            .collect()
+    }
+}
+
+/// Fits the model on samples, each with the same weight in all. With few mentions the weights of
+/// the model of `before` are scaled.
+///
+/// # Errors
+/// If too few candidates are right or wrong.
+pub fn fit(
+    samples: &[Sample<'_>],
+    nil: NilOf,
+    before: Option<&ProbabilityModel>,
+) -> Result<ProbabilityModel> {
+    let total: usize = samples.iter().map(|sample| sample.evidence.len()).sum();
+    let share = total as f64 / samples.len() as f64;
+    let mentions: Vec<Labelled> = samples
+        .iter()
+        .flat_map(|sample| sample.labelled(nil, share / sample.evidence.len().max(1) as f64))
+        .collect();
+    let right = mentions.iter().filter(|mention| mention.right).count();
+    let wrong = mentions.len() - right;
+    if right.min(wrong) < FEWEST {
+        return Err(Error::input(format!(
+            "--by probability: expected at least {FEWEST} mentions whose best candidate is right and {FEWEST} whose is not, found \
+             {right} and {wrong}"
+        )));
+    }
+    let scaled = before
+        .filter(|_| mentions.len() < REFIT_FROM)
+        .and_then(|before| before.rescaled(&mentions));
+    scaled
+        .or_else(|| ProbabilityModel::fit(&mentions))
+        .ok_or_else(|| Error::input("--by probability: no model fits these mentions"))
+}
+
+/// The limits of sets of answers for each coverage.
+pub fn limits(samples: &[Sample<'_>], nil: NilOf, model: &ProbabilityModel) -> Vec<SetLimits> {
+    let (mut behind, mut of_nil) = (Vec::new(), Vec::new());
+    for sample in samples {
+        let probabilities = sample.probabilities(model);
+        let mentions = sample.split.mentions.iter().zip(&sample.searched);
+        for ((gold, candidates), (rank, probability)) in
+            mentions.zip(sample.ranks().zip(probabilities))
+        {
+            match gold.concept {
+                Some(_) => behind.push(rank.map_or(f32::INFINITY, |rank| {
+                    candidates[0].score - candidates[rank].score
+                })),
+                None if nil.takes(gold) => of_nil.push(probability),
+                None => {}
+            }
+        }
+    }
+    COVERAGES
+        .into_iter()
+        .map(|coverage| SetLimits::fit(coverage, &behind, &of_nil))
+        .collect()
+}
