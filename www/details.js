@@ -4,7 +4,7 @@ import { conceptFacts, explanation } from "./facts.js";
 import { colourOf } from "./colours.js";
 import { byId, keepFocus, make } from "./dom.js";
 import { decisionOf } from "./state.js";
-import { nilWords, originWords, score, thresholdOf } from "./words.js";
+import { likelihoodWords, nilWords, originWords, score, thresholdOf } from "./words.js";
 
 /** Pixels between the panel and the element that it must not cover. */
 const MARGIN = 24;
@@ -181,8 +181,10 @@ function decision(link, threshold) {
       make("strong", { className: "nil" }, "NIL"), " ", make("span", { id: "nil-reason" }, nilWords(link, threshold)));
   }
   const { concept } = link;
+  const likely = link.concept?.id === link.candidates[0]?.id ? likelihoodWords(link) : "";
   return make("p", { className: "decision", id: "decision" },
-    "Linked to ", make("strong", {}, concept.name), " ", make("code", {}, concept.id));
+    "Linked to ", make("strong", {}, concept.name), " ", make("code", {}, concept.id),
+    likely && make("span", { className: "quiet", id: "likelihood" }, ` ${likely}`));
 }
 
 function margin({ candidates: [first, second] }) {

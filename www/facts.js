@@ -90,6 +90,7 @@ export function explanation(link, why, origin) {
     const best = why.candidates[0];
     if (best) row("Matched text", `“${best.through}” (${score(best.through_score)})`);
     if (why.margin !== null) row("Margin", `${score(why.margin)} above the second candidate`);
+    if (why.probability !== undefined) row("Probability", `${score(why.probability)} that the best candidate is right`);
     row("Threshold", why.threshold === null ? "none" : score(why.threshold));
     if (why.nil_offset) row("NIL model", `adds ${score(why.nil_offset)} to the best score, from its margin and the mention’s length, spelling and meaning`);
     row("Tokens", make("span", { className: "tokens" }, ...why.tokens.map((token) => make("code", {}, token))));

@@ -36,11 +36,18 @@ export function additionWords({ added, removed, changed, renamed, unchanged, tex
 export function nilWords(link, threshold) {
   const best = link.candidates[0];
   const nearest = best ? ` The nearest is ${best.name}, with a score of ${score(best.score)}.` : "";
+  const likely = link.probability === undefined || !best ? "" : ` It is right with a probability of ${percent(link.probability)}.`;
   switch (link.nil_reason) {
     case "below_threshold":
       if (!best) return "No candidate reaches the threshold.";
       return `The nearest candidate, ${best.name}, scores ${score(best.score)}: below the threshold` +
         (threshold === null ? "." : ` of ${score(threshold)}${link.nil_offset ? " for this mention" : ""}.`);
+    case "unlike_any_name":
+      return `It is unlike the names of the nearest candidate, ${best?.name}.${likely}`;
+    case "ambiguous":
+      return `Other candidates are as likely as the nearest, ${best?.name}.${likely}`;
+    case "type_clash":
+      return `The nearest candidate, ${best?.name}, is of another kind than the other concepts of the text.${likely}`;
     case "no_candidate":
       return "The knowledge base has no candidate for it.";
     case "empty_mention":
@@ -53,12 +60,21 @@ export function nilWords(link, threshold) {
 }
 
 /**
- * The lowest score at which this mention is linked: the threshold less what the NIL model adds to its best score.
+ * The lowest score at which this mention is linked: the threshold less what the NIL model adds to its best score. Null if a
+ * probability decides and not a score.
  *
  * @param {number | null} threshold
  * @param {import("./pkg/pel.js").Link} link
  */
-export const thresholdOf = (threshold, link) => (threshold === null ? null : threshold - (link.nil_offset ?? 0));
+export const thresholdOf = (threshold, link) =>
+  threshold === null || link.probability !== undefined ? null : threshold - (link.nil_offset ?? 0);
+
+/** How likely the best candidate is right, and how many concepts share its name. @param {import("./pkg/pel.js").Link} link */
+export function likelihoodWords({ probability, same_name: same = 0 }) {
+  const likely = probability === undefined ? "" : `Right with a probability of ${percent(probability)}. `;
+  const ambiguous = same > 1 ? `${counted(same, "concept")} have this name.` : "";
+  return (likely + ambiguous).trim();
+}
 
 /** How a mention was found. @param {import("./pkg/pel.js").Link["origin"]} origin */
 export function originWords(origin) {

@@ -55,7 +55,7 @@ export interface LinkOptions {
   overlapping?: boolean;
   /** Candidates per mention; 5 by default. */
   k?: number;
-  /** The lowest score that is linked; the bundle's threshold by default. */
+  /** The lowest probability that is linked, or score if the bundle has no probabilities; the bundle's threshold by default. */
   threshold?: number;
   /** Called with the links of each batch. */
   onLinks?: (part: { links: Link[]; done: number; total: number }) => void;
@@ -86,7 +86,11 @@ export interface Link extends Span {
   /** Detected by a name, detected as an unknown term, or given by the caller. */
   origin: "name" | "unknown_term" | "given";
   decision: "linked" | "nil";
-  nil_reason?: "below_threshold" | "no_candidate" | "empty_mention" | "reader";
+  nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
+  /** The probability, 0 to 1, that the best candidate is right; missing if the bundle has no model of it. */
+  probability?: number;
+  /** The number of concepts that bear the mention as a name, if there are two or more and one is the best candidate. */
+  same_name?: number;
   /** The long form of an abbreviation that the text defines. */
   read_as?: string;
   /** The concept; null if NIL. */
@@ -121,6 +125,8 @@ export interface Explanation {
   lift: number;
   /** The best score less the second; null with fewer than 2 candidates. */
   margin: number | null;
+  /** The probability that the best candidate is right; missing if the bundle has no model of it. */
+  probability?: number;
   candidates: (Candidate & {
     /** The name or template that matched the mention best, and its score. */
     through: string;

@@ -273,6 +273,11 @@ impl Engine {
             &options,
         );
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
+        // The other mentions of the text bear on the decision.
+        let mut of_text = work.links.iter();
+        let same = of_text.find(|of_text| of_text.pieces() == given.pieces());
+        let mut whole = same.unwrap_or(link).clone();
+        self.linker.decide_again(&mut whole, threshold);
         let texts = self.linker.candidate_texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
         let met = rows
@@ -290,7 +295,7 @@ impl Engine {
         let explanation = JsExplanation {
             text,
             tokens: ids.iter().map(|id| bundle.tokens.token(*id)).collect(),
-            decision: if matches!(link.decision, Decision::Linked { .. }) {
+            decision: if matches!(whole.decision, Decision::Linked { .. }) {
                 "linked"
             } else {
                 "nil"
@@ -299,6 +304,7 @@ impl Engine {
             nil_offset: link.nil_offset,
             lift: link.nil_offset,
             margin: link.margin(),
+            probability: whole.probability,
             candidates: met
                 .zip(&link.candidates)
                 .map(named)

@@ -92,7 +92,7 @@ pub struct JsLink {
     nil_reason: Option<NilReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     same_name: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     answer_sets: Vec<NamedSet>,
@@ -107,6 +107,10 @@ pub struct JsLink {
     lift: f32,
     #[serde(default)]
     cut: Cut,
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -231,6 +235,8 @@ pub struct JsExplanation<'a> {
     /// The former name of `nil_offset`.
     pub lift: f32,
     pub margin: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f32>,
     pub candidates: Vec<JsMatchedText>,
 }
 

@@ -77,9 +77,9 @@ impl Linker {
     ) -> Option<Decision> {
         let policy = &self.bundle.manifest.nil;
         let (model, probability) = (policy.probability.as_ref()?, link.probability?);
-        let reason = link
-            .evidence
-            .map_or(NilReason::BelowThreshold, |evidence| model.reason(&evidence));
+        let reason = link.evidence.map_or(NilReason::BelowThreshold, |evidence| {
+            model.reason(&evidence)
+        });
         let own = NilPolicy {
             threshold: threshold.or(policy.threshold),
             ..NilPolicy::default()

@@ -440,7 +440,12 @@ mod tests {
         assert!((found[0].expect("a probability") - 0.5).abs() < 1e-6);
         assert_eq!(found[1], None);
         // Three sure mentions raise the share of the text, and so the probability of a fourth.
-        let texts = [Some(scored(9.0)), Some(scored(9.0)), Some(scored(9.0)), Some(scored(0.5))];
+        let texts = [
+            Some(scored(9.0)),
+            Some(scored(9.0)),
+            Some(scored(9.0)),
+            Some(scored(0.5)),
+        ];
         let found = plain.of_text(&texts);
         // With the share s: p = s, and s = (3 + p + 2 / 2) / 6, so p = 4 / 5.
         let last = found[3].expect("a probability");

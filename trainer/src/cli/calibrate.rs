@@ -439,7 +439,10 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
              {intercept:+.4} (zero on average)"
         )
     });
-    let offsets = offsets + &probability.as_ref().map_or(String::new(), probability_words);
+    let offsets = offsets
+        + &probability
+            .as_ref()
+            .map_or(String::new(), probability_words);
     let links = figures.links;
     let end = match args.dry_run {
         true => "The bundle was not changed.".to_owned(),
@@ -511,11 +514,9 @@ fn probability_words(fitted: &Probabilities) -> String {
         model.prior_mentions
     ));
     for set in sets {
-        let behind = set
-            .behind
-            .map_or("all candidates".to_owned(), |behind| {
-                format!("candidates at most {behind:.4} behind the first")
-            });
+        let behind = set.behind.map_or("all candidates".to_owned(), |behind| {
+            format!("candidates at most {behind:.4} behind the first")
+        });
         let nil = set.nil_up_to.map_or("NIL".to_owned(), |limit| {
             format!("NIL up to the probability {limit:.3}")
         });

@@ -13,10 +13,10 @@ use clap::Args;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, MatchedText, Prepared};
 use pel_shared::model::tower::Side;
-use pel_shared::nil::Decision;
+use pel_shared::nil::{Decision, Feature};
 use pel_shared::output::Named;
 use pel_shared::score::Candidate;
-use pel_shared::text::detect::{Detected, Origin};
+use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Span, text_of};
 use pel_shared::tokens::Cut;
 use pel_shared::tokens::cut_words;
@@ -101,7 +101,38 @@ struct Explained<'a> {
     decision: Decision,
     threshold: Option<f32>,
     nil_offset: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probability: Option<f32>,
+    /// The number of concepts that bear the mention as a name, if it is a name of the best.
+    same_name: usize,
+    /// What the features add to the log odds, against a typical right candidate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    evidence: Vec<Weighed>,
     candidates: Vec<Shown>,
+}
+
+/// A feature of the probability.
+#[derive(Serialize)]
+struct Weighed {
+    feature: Feature,
+    value: f32,
+    adds: f32,
+}
+
+/// The features of a link's probability, those that lower it most first. Empty without a
+/// probability.
+fn weighed(linker: &Linker, link: &Link) -> Vec<Weighed> {
+    let model = linker.bundle().manifest.nil.probability.as_ref();
+    let (Some(model), Some(evidence)) = (model, link.evidence) else {
+        return Vec::new();
+    };
+    let own = model.shortfalls(&evidence).into_iter();
+    own.map(|(feature, adds)| Weighed {
+        feature,
+        value: evidence.value(feature),
+        adds,
+    })
+    .collect()
 }
 
 /// Runs `pel explain`.
@@ -131,7 +162,15 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
     let options = LinkOptions::default().k(k).threshold(args.threshold);
     let words = text_of(&text, given.pieces())?;
-    let mut links = link(&linker, &text, vec![given.clone()], &options)?;
+    // The other mentions of the text bear on this one.
+    let mentions = join(vec![given.clone()], linker.detect(&text, &options));
+    let own = |mention: &Detected| mention.pieces() == given.pieces();
+    let at = mentions.iter().position(own);
+    let all = link(&linker, &text, mentions, &options)?;
+    let mut links: Vec<Link> = at
+        .and_then(|at| all.into_iter().nth(at))
+        .into_iter()
+        .collect();
     let before = links.first().cloned();
     if let Some(second) = &second {
         second.rerank(&linker, &text, &mut links)?;
@@ -187,6 +226,9 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             decision: link.decision,
             threshold,
             nil_offset: link.nil_offset,
+            probability: link.probability,
+            same_name: link.same_name(),
+            evidence: weighed(&linker, link),
             candidates: shown.collect(),
         };
         println!("{}", json::compact(&explained)?);
@@ -213,6 +255,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }
     }
     print_tokens(&met);
+    print_evidence(&linker, link);
     println!(
         "Decision  {}",
         decision(link, &met, first_stage.as_ref(), threshold)
@@ -336,6 +379,41 @@ fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<MatchedT
     Ok(linker.matched_texts(&texts, mention, &own, &vectors))
 }
 
+/// What the probability consists of, and which concepts have the same name.
+fn print_evidence(linker: &Linker, link: &Link) {
+    let features = weighed(linker, link);
+    if !features.is_empty() {
+        let mut shown = table(["Feature", "Value", "Adds to the log odds"]);
+        for Weighed {
+            feature,
+            value,
+            adds,
+        } in features.iter().filter(|one| one.adds.abs() >= 0.005)
+        {
+            shown.add_row([
+                feature.words().to_owned(),
+                format!("{value:.3}"),
+                format!("{adds:+.2}"),
+            ]);
+        }
+        println!("{shown}");
+        println!("(against a typical right candidate)");
+    }
+    if link.same_name() > 1 {
+        let reason = match link.evidence {
+            Some(evidence) if evidence.margin < 0.0 => {
+                "the first one has the types and sources of the text's other concepts"
+            }
+            Some(evidence) if evidence.margin > 0.0 => "the first one has the highest score",
+            _ => "their scores are equal, so they are in the order of the knowledge base",
+        };
+        println!(
+            "Same name {} concepts bear this name; {reason}",
+            link.same_name()
+        );
+    }
+}
+
 /// Which tokens met, of the best candidate that has any.
 fn print_tokens(met: &[MatchedText]) {
     let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else {
@@ -364,6 +442,12 @@ fn decision(
     threshold: Option<f32>,
 ) -> String {
     let limit = match (threshold, link.nil_offset) {
+        _ if let Some(probability) = link.probability => {
+            let limit = threshold.map_or(String::new(), |threshold| {
+                format!(", the threshold is {threshold}")
+            });
+            format!("right with a probability of {probability:.3}{limit}")
+        }
         (None, _) => "no threshold".to_owned(),
         (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
         (Some(threshold), offset) => {

@@ -213,7 +213,11 @@ fn print_manifest(bundle: &Bundle) {
         "NIL",
         match nil.threshold {
             Some(threshold) => format!(
-                "below {threshold}{}",
+                "below {} {threshold}{}",
+                match nil.probability {
+                    Some(_) => "the probability",
+                    None => "the score",
+                },
                 nil.calibrated_on
                     .as_ref()
                     .map_or(String::new(), |on| format!(", chosen on {on}"))

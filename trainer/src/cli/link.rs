@@ -67,9 +67,14 @@ pub struct LinkArgs {
     /// Number of candidates per mention
     #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
-    /// NIL threshold instead of the bundle's
+    /// NIL threshold instead of the bundle's: the lowest probability that is linked, or the lowest
+    /// score if the bundle has no probabilities (see `pel inspect`)
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
+    /// Write sets of answers that hold the right one with a probability of 90 and 95 %, for mentions
+    /// like those of the calibration. For JSON and JSONL, with a bundle that has probabilities
+    #[arg(long)]
+    sets: bool,
     /// Write only cross-references with these prefixes, separated by commas, in any case:
     /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For JSON, JSONL and
     /// CSV [default: all]
@@ -134,6 +139,17 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         stores::check_address(address)?;
     }
     let bundle = bundles::open_to_link(&args.bundle)?;
+    if args.sets {
+        if !matches!(format, Format::Json | Format::Jsonl) {
+            return Err(Error::input("--sets: expected --format json or jsonl"));
+        }
+        if bundle.manifest.nil.sets.is_empty() {
+            return Err(Error::input(format!(
+                "--sets: expected a bundle with probabilities (`pel calibrate`), found none in {}",
+                args.bundle.display()
+            )));
+        }
+    }
     let store = open_store(args, &bundle)?;
     let opened = device.open(Work::Short)?;
     let linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
@@ -155,6 +171,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         options,
         k: usize::from(args.k),
         xrefs: args.xrefs.clone(),
+        sets: args.sets,
         encoding: args.encoding.get(),
         spans_only: args.spans_only,
         format,

@@ -1,8 +1,8 @@
 //! The figures of one system on one split.
 
-use super::{Decisions, ProbabilityFigures};
 use super::nil_figures::{NilFigures, Thresholds};
 use super::outcomes::{At, Outcome, RESAMPLES, SEED};
+use super::{Decisions, ProbabilityFigures};
 use crate::data::mention_domains::{By, Domains};
 use crate::data::split::Split;
 use crate::retrieve::Retriever;

@@ -103,9 +103,8 @@ impl ProbabilityFigures {
         let curve = risk_coverage(&forecasts(&all()));
         let step = curve.len().div_ceil(POINTS).max(1);
         let last = curve.len().saturating_sub(1);
-        let kept = |(at, point): (usize, &RiskPoint)| {
-            (at % step == 0 || at == last).then_some(*point)
-        };
+        let kept =
+            |(at, point): (usize, &RiskPoint)| (at % step == 0 || at == last).then_some(*point);
         Self {
             groups: groups
                 .into_iter()
@@ -184,7 +183,9 @@ impl SetFigures {
             covered.push((outcome.gold.document, outcome.gold.concept.is_some(), hit));
         }
         let of = |known: bool| {
-            let own = covered.iter().filter(move |(_, is_known, _)| *is_known == known);
+            let own = covered
+                .iter()
+                .filter(move |(_, is_known, _)| *is_known == known);
             At::new(1, own.map(|(document, _, hit)| (*document, *hit)))
         };
         let count = sizes.len().max(1) as f64;

@@ -388,7 +388,10 @@ impl Evaluation {
                 .to_vec(),
         );
         for system in &self.systems {
-            let all = system.probabilities.iter().filter_map(|one| one.groups.first());
+            let all = system
+                .probabilities
+                .iter()
+                .filter_map(|one| one.groups.first());
             for bin in all.flat_map(|group| &group.reliability) {
                 let right = bin.right.value();
                 table.add_row([

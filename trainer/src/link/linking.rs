@@ -42,6 +42,8 @@ pub(crate) struct Linking {
     pub k: usize,
     /// Prefixes of the cross-references to write; `None` writes all.
     pub xrefs: Option<Vec<String>>,
+    /// Whether to write sets of answers.
+    pub sets: bool,
     /// Encoding of the notes and given spans.
     pub encoding: TextEncoding,
     /// Whether to link only given spans.
@@ -336,7 +338,13 @@ impl Linking {
     fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
         let mut records: Vec<Record> = links
             .iter()
-            .map(|link| Record::new(&self.linker, link))
+            .map(|link| {
+                let mut record = Record::new(&self.linker, link)?;
+                if self.sets {
+                    record.add_sets(&self.linker, link)?;
+                }
+                Ok(record)
+            })
             .collect::<Result<_>>()?;
         if let Some(prefixes) = &self.xrefs {
             records

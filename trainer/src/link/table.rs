@@ -47,8 +47,13 @@ impl TableFormatter {
     }
 
     fn table(&mut self, note: &Note<'_>) -> Table {
+        let manifest = &note.linker.bundle().manifest;
+        let value = match manifest.nil.probability {
+            Some(_) => "Probability",
+            None => "Score",
+        };
         let mut table =
-            text_tables::coloured(["Line", "Mention", "Concept", "Id", "Type", "Score", "How"]);
+            text_tables::coloured(["Line", "Mention", "Concept", "Id", "Type", value, "How"]);
         let cell = |text: &str| Cell::new(escaped(text));
         for record in note.records {
             self.lines += note
@@ -74,8 +79,13 @@ impl TableFormatter {
             }) {
                 how = format!("{how}; {cut}");
             }
-            let score =
-                |score: f32| Cell::new(format!("{score:.3}")).set_alignment(CellAlignment::Right);
+            if record.same_name > 0 {
+                how = format!("{how}; {} concepts of this name", record.same_name);
+            }
+            let score = |score: f32| {
+                let value = record.probability.unwrap_or(score);
+                Cell::new(format!("{value:.3}")).set_alignment(CellAlignment::Right)
+            };
             let row = match &record.decision {
                 Ok(best) => {
                     // The score is still that of the search.

@@ -161,8 +161,7 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, policy: &NilPolicy)
             (Some(_), _) => "the probability that the best concept is right",
             (None, Some(_)) =>
                 "the score and the NIL model, unless the mention is a name of its best concept",
-            (None, None) =>
-                "the score alone, unless the mention is a name of its best concept",
+            (None, None) => "the score alone, unless the mention is a name of its best concept",
         },
         search_protocol(linker, device)
     )
