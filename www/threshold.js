@@ -71,6 +71,7 @@ export function createThreshold(changed) {
     ready(next) {
       manifest = next;
       const { min, max, step } = range(manifest);
+      byId("threshold-label").textContent = manifest.nil.probability ? "Lowest probability that is linked" : "Lowest score that is linked";
       Object.assign(slider, { min, max, step, disabled: false });
       slider.value = manifest.nil.threshold ?? min;
       const curve = manifest.nil.curve ?? [];

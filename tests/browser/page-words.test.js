@@ -7,7 +7,7 @@ import { at, line, place, range } from "../../www/curve.js";
 import { EXAMPLES } from "../../www/examples.js";
 import { conceptFormat, decode } from "../../www/files.js";
 import { siteOf } from "../../www/ontologies.js";
-import { additionWords, errorWords, fileName, licenceOf, nilWords, progressWords } from "../../www/words.js";
+import { additionWords, errorWords, fileName, licenceOf, likelihoodWords, nilWords, progressWords } from "../../www/words.js";
 
 test("identifiers of known vocabularies have a web address", () => {
   const addresses = {
@@ -75,6 +75,11 @@ test("NIL decisions have a reason", () => {
   const nearest = { id: "X:1", name: "gout", types: [], sources: [], score: 0.5424 };
   const below = nilWords({ nil_reason: "below_threshold", candidates: [nearest] }, 0.783);
   assert.match(below, /gout, scores 0\.542.*0\.783/);
+  const unlike = nilWords({ nil_reason: "unlike_any_name", probability: 0.071, candidates: [nearest] }, 0.375);
+  assert.match(unlike, /unlike the names .* probability of 7\u00a0%/);
+  assert.match(nilWords({ nil_reason: "type_clash", candidates: [nearest] }, null), /another kind/);
+  assert.equal(likelihoodWords({ probability: 0.93, same_name: 2 }), "Right with a probability of 93\u00a0%. 2 concepts have this name.");
+  assert.equal(likelihoodWords({}), "");
   assert.match(nilWords({ nil_reason: "reader", candidates: [] }, null), /You decided/);
   assert.match(nilWords({ nil_reason: "no_candidate", candidates: [] }, null), /no candidate/);
 });

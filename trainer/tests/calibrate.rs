@@ -563,3 +563,168 @@ fn okb_split_is_written_and_evaluated() {
         (&2.into(), &1.into())
     );
 }
+
+/// A corpus of forty notes. In each, one name is right, one name is annotated with another concept,
+/// and one word has no concept.
+fn notes_of_right_and_wrong(bench: &Bench, folder: &str) {
+    let (mut documents, mut mentions) = (String::new(), String::new());
+    for at in 0..40 {
+        let text = format!("Fever, chest pain and plumbago, note {at}.");
+        documents += &format!(
+            "{}\n",
+            serde_json::json!({"doc_id": at.to_string(), "text": text})
+        );
+        for (mention, id) in [("Fever", "D1"), ("chest pain", "D3"), ("plumbago", "none")] {
+            let start = text.find(mention).expect("in the text");
+            let line = serde_json::json!({
+                "doc_id": at.to_string(), "start": start, "end": start + mention.len(), "text": mention, "id": id,
+            });
+            mentions += &format!("{line}\n");
+        }
+    }
+    let folder = bench.path(folder);
+    std::fs::create_dir(&folder).expect("created");
+    std::fs::write(folder.join("documents.jsonl"), documents).expect("written");
+    std::fs::write(folder.join("mentions.dev.jsonl"), mentions).expect("written");
+}
+
+#[test]
+fn probabilities_are_fitted_stored_and_decide() {
+    let bench = Bench::new();
+    notes_of_right_and_wrong(&bench, "notes");
+    let line = "calibrate @bundle --corpus @notes --by probability --device cpu";
+    let done = bench.done(&format!("{line} --out @found.json"));
+    assert!(
+        done.out.contains("120 mentions of corpus notes")
+            && done.out.contains("Weights of the log odds"),
+        "{}",
+        done.out
+    );
+    let with_model = manifest(&bench.path("bundle"));
+    let nil = &with_model["nil"];
+    assert_eq!(with_model["format"], 6);
+    // A wrong link costs 0.6, so links are made from 0.6 / 1.6 on.
+    assert_eq!(nil["threshold"], 0.375);
+    assert!((nil["probability"]["prior"].as_f64().expect("a share") - 1.0 / 3.0).abs() < 1e-6);
+    assert_eq!(
+        nil["sets"][0]["coverage"].as_f64().map(|it| it as f32),
+        Some(0.9)
+    );
+    let found: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(bench.path("found.json")).expect("read"))
+            .expect("JSON");
+    let error = found["probability"]["calibration_error"].as_f64();
+    assert!(error.is_some_and(|error| error < 0.05), "{found}");
+
+    // One of two exact names is right, so the other cannot be told from it.
+    std::fs::write(bench.path("note.txt"), "Fever and plumbago.").expect("written");
+    std::fs::write(
+        bench.path("spans.jsonl"),
+        "{\"start\":0,\"end\":5}\n{\"start\":10,\"end\":18}\n",
+    )
+    .expect("written");
+    let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --device cpu";
+    let linked: Vec<serde_json::Value> = bench
+        .done(&format!("{line} --format jsonl --sets"))
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let probability = |at: usize| linked[at]["probability"].as_f64().expect("a probability");
+    assert!(probability(0) > 0.4 && probability(1) < 0.1, "{linked:?}");
+    assert_eq!(linked[0]["decision"], "linked");
+    assert_eq!(linked[1]["nil_reason"], "unlike_any_name");
+    let sets = linked[1]["answer_sets"].as_array().expect("sets");
+    assert!(
+        sets.len() == 2 && sets.iter().all(|set| set["nil"] == true),
+        "{sets:?}"
+    );
+    let low = bench.done(&format!("{line} --format jsonl --threshold 0"));
+    assert!(!low.out.contains("\"nil\""), "{}", low.out);
+    let table = bench.done(line);
+    assert!(table.out.contains("Probability"), "{}", table.out);
+
+    let why =
+        bench.done("explain --bundle @bundle --file @note.txt --mention plumbago --device cpu");
+    for part in [
+        "right with a probability of 0.",
+        "Adds to the log odds",
+        "unlike any name",
+    ] {
+        assert!(why.out.contains(part), "{part:?} is missing in {}", why.out);
+    }
+    let said = bench.done(
+        "evaluate --bundle @bundle --corpus @notes --split dev --train-split none --systems link --device cpu",
+    );
+    for part in [
+        "ECE",
+        "Reliability",
+        "Sets of answers",
+        "NIL by the probability",
+    ] {
+        assert!(
+            said.out.contains(part),
+            "{part:?} is missing in {}",
+            said.out
+        );
+    }
+
+    // Few mentions scale the weights of the bundle's own model: they keep their proportions.
+    let before = nil["probability"]["weights"].clone();
+    bench.done("calibrate @bundle --corpus @notes --device cpu --cost 1");
+    let after = manifest(&bench.path("bundle"));
+    assert_eq!(after["nil"]["threshold"], 0.5);
+    let ratio = |of: &str| {
+        let weight = |weights: &serde_json::Value| weights[of].as_f64().expect("a weight");
+        weight(&after["nil"]["probability"]["weights"]) / weight(&before)
+    };
+    assert!((ratio("score") - ratio("exact_match")).abs() < 1e-3);
+
+    assert_eq!(bench.pel("pack @bundle @copy").code, Some(0));
+    bench.done("calibrate @copy --corpus @ --by score --device cpu");
+    assert!(
+        manifest(&bench.path("copy"))["nil"]
+            .get("probability")
+            .is_none()
+    );
+    bench.refuses(&[
+        (
+            "link @note.txt --bundle @copy --format jsonl --sets",
+            3,
+            "--sets: expected a bundle with probabilities",
+        ),
+        (
+            "link @note.txt --bundle @bundle --sets",
+            3,
+            "--sets: expected --format json or jsonl",
+        ),
+        (
+            "calibrate @copy --corpus @ --by probability --device cpu",
+            3,
+            "expected at least 30 mentions whose best candidate is right",
+        ),
+        (
+            "calibrate @copy --corpus @ --by score --cost 1",
+            3,
+            "--cost: expected --by probability",
+        ),
+        (
+            "calibrate @copy --corpus @ --corpus @notes --by score",
+            3,
+            "--by: expected probability with several corpora",
+        ),
+        (
+            "calibrate @copy --corpus @ --split dev --split known",
+            3,
+            "--split: expected one, or one for each of 1 corpora, found 2",
+        ),
+    ]);
+    let mut broken = after.clone();
+    broken["nil"]["probability"]["prior"] = 1.0.into();
+    std::fs::write(bench.path("bundle").join("manifest.json"), sealed(&broken)).expect("written");
+    bench.refuses(&[(
+        "inspect @bundle",
+        4,
+        "`nil.probability`: expected a prior above 0 and below 1",
+    )]);
+}

@@ -222,6 +222,8 @@ export interface Manifest {
       intercept: number;
     };
     calibrated_on: string | null;
+    /** The model of the probability that the best candidate is right; the threshold is then a probability. */
+    probability?: { weights: Record<string, number>; intercept: number; prior: number; prior_mentions: number };
     /** NIL precision and recall by threshold, ascending; missing without calibration. */
     curve?: { threshold: number; precision: number; recall: number }[];
   };
