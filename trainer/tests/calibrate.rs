@@ -635,8 +635,12 @@ fn probabilities_are_fitted_stored_and_decide() {
     assert_eq!(linked[0]["decision"], "linked");
     assert_eq!(linked[1]["nil_reason"], "unlike_any_name");
     let sets = linked[1]["answer_sets"].as_array().expect("sets");
+    let coverages: Vec<f64> = sets
+        .iter()
+        .filter_map(|set| set["coverage"].as_f64())
+        .collect();
     assert!(
-        sets.len() == 2 && sets.iter().all(|set| set["nil"] == true),
+        coverages == [0.9, 0.95] && sets[0]["concepts"].is_array(),
         "{sets:?}"
     );
     let low = bench.done(&format!("{line} --format jsonl --threshold 0"));

@@ -298,7 +298,7 @@ mod tests {
             1.0 / (1.0 + (-logit).exp())
         };
         let sum: f64 = [0.5, 0.25, 1.0, 0.75, 0.75].map(probability).iter().sum();
-        assert!((sum - 2.0).abs() < 1e-9, "{sum}");
+        assert!((sum - 2.0).abs() < 1e-6, "{sum}");
     }
 
     #[test]

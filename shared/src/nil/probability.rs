@@ -114,7 +114,7 @@ impl Feature {
             Self::Margin => "margin to the next candidate",
             Self::ExactMatch => "exact name",
             Self::PreferredName => "preferred name",
-            Self::SharedSynonym => "synonym, shared by other concepts",
+            Self::SharedSynonym => "synonym, by the number of concepts with it",
             Self::Names => "number of names",
             Self::SourceFit => "sources of the text",
             Self::InexactSourceFit => "sources of the text, without an exact name",
@@ -127,7 +127,7 @@ impl Feature {
     /// The reason for NIL that a low value of the feature gives.
     fn reason(self) -> NilReason {
         match self {
-            Self::Margin | Self::SharedSynonym => NilReason::Ambiguous,
+            Self::Margin => NilReason::Ambiguous,
             Self::SourceFit | Self::InexactSourceFit | Self::InexactTypeFit => NilReason::TypeClash,
             _ => NilReason::UnlikeAnyName,
         }

@@ -94,7 +94,9 @@ impl SetLimits {
 fn quantile(coverage: f32, values: &[f32]) -> Option<f32> {
     let mut ascending = values.to_vec();
     ascending.sort_unstable_by(f32::total_cmp);
-    let rank = ((values.len() + 1) as f64 * f64::from(coverage)).ceil() as usize;
+    // The nearest decimal of the coverage: 0.6 in f32 is above 0.6.
+    let share = (f64::from(coverage) * 1e6).round() / 1e6;
+    let rank = ((values.len() + 1) as f64 * share - 1e-9).ceil() as usize;
     match ascending.get(rank.saturating_sub(1)) {
         Some(value) => Some(*value),
         None => (!values.is_empty()).then_some(f32::INFINITY),
