@@ -7,7 +7,7 @@ use super::{Link, Linker};
 use crate::kb::Concept;
 use crate::nil::{AnswerSet, Decision, Evidence, NilPolicy, NilReason, SHORT_BELOW};
 use crate::score::Candidate;
-use crate::text::detect::normalise_name;
+use crate::text::detect::{Origin, normalise_name};
 
 impl Linker {
     /// What is known of a mention and its best candidate, without the text's other mentions. `None`
@@ -44,6 +44,7 @@ impl Linker {
             type_fit: 0.0,
             expanded: mention.rewritten,
             short_mention: is_word && mention.text.chars().count() < SHORT_BELOW,
+            found_by_name: mention.detected.origin == Origin::Name,
         })
     }
 

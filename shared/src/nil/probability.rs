@@ -57,6 +57,9 @@ pub struct Evidence {
     pub expanded: bool,
     /// Whether the mention is one word of fewer than [`SHORT_BELOW`] characters.
     pub short_mention: bool,
+    /// Whether the mention was found because it is a name. Such a mention says nothing about how
+    /// many of the others the knowledge base has, so it does not count for the share of its text.
+    pub found_by_name: bool,
 }
 
 /// A feature of the regression.
@@ -205,7 +208,14 @@ impl ProbabilityModel {
             .map(|evidence| Some(f64::from(self.logit(evidence.as_ref()?))))
             .collect();
         let prior = bounded(f64::from(self.prior));
-        let known: Vec<f64> = logits.iter().copied().flatten().collect();
+        let counts =
+            |evidence: &Option<Evidence>| evidence.is_some_and(|evidence| !evidence.found_by_name);
+        let known: Vec<f64> = logits
+            .iter()
+            .zip(evidence)
+            .filter(|(_, evidence)| counts(evidence))
+            .filter_map(|(logit, _)| *logit)
+            .collect();
         let shift = log_odds(self.share(&known, prior)) - log_odds(prior);
         logits
             .into_iter()
@@ -417,6 +427,7 @@ mod tests {
             type_fit: -2.0,
             expanded: true,
             short_mention: true,
+            found_by_name: false,
         };
         // Intercept, score, margin, exact, ln 4 for three concepts, ln 4 for four names, source fit,
         // expanded, short.
@@ -453,6 +464,15 @@ mod tests {
         // Order does not matter.
         let turned = plain.of_text(&[texts[3], texts[0], texts[1], texts[2]]);
         assert_eq!(turned[0], found[3]);
+        // Names that were looked for say nothing of the fourth.
+        let named = texts.map(|evidence| {
+            evidence.map(|evidence| Evidence {
+                found_by_name: evidence.score > 1.0,
+                ..evidence
+            })
+        });
+        let last = plain.of_text(&named)[3].expect("a probability");
+        assert!((last - 0.5).abs() < 1e-6, "{last}");
     }
 
     #[test]
