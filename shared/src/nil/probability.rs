@@ -58,7 +58,7 @@ pub struct Evidence {
     /// Whether the mention is one word of fewer than [`SHORT_BELOW`] characters.
     pub short_mention: bool,
     /// Whether the mention was found because it is a name. Such a mention says nothing about how
-    /// many of the others the knowledge base has, so it does not count for the share of its text.
+    /// many of the others the knowledge base has, so it does not count for the share of those.
     pub found_by_name: bool,
 }
 
@@ -208,19 +208,20 @@ impl ProbabilityModel {
             .map(|evidence| Some(f64::from(self.logit(evidence.as_ref()?))))
             .collect();
         let prior = bounded(f64::from(self.prior));
-        let counts =
-            |evidence: &Option<Evidence>| evidence.is_some_and(|evidence| !evidence.found_by_name);
-        let known: Vec<f64> = logits
-            .iter()
-            .zip(evidence)
-            .filter(|(_, evidence)| counts(evidence))
-            .filter_map(|(logit, _)| *logit)
-            .collect();
-        let shift = log_odds(self.share(&known, prior)) - log_odds(prior);
-        logits
-            .into_iter()
-            .map(|logit| logit.map(|logit| sigmoid(logit + shift) as f32))
-            .collect()
+        let shift = |counted: &dyn Fn(&Evidence) -> bool| {
+            let own = evidence.iter().zip(&logits);
+            let own = own.filter(|(evidence, _)| evidence.as_ref().is_some_and(counted));
+            let own: Vec<f64> = own.filter_map(|(_, logit)| *logit).collect();
+            log_odds(self.share(&own, prior)) - log_odds(prior)
+        };
+        let of_all = shift(&|_| true);
+        let of_others = shift(&|evidence| !evidence.found_by_name);
+        let probability = |(evidence, logit): (&Option<Evidence>, &Option<f64>)| {
+            let by_name = evidence.as_ref()?.found_by_name;
+            let shift = if by_name { of_all } else { of_others };
+            Some(sigmoid((*logit)? + shift) as f32)
+        };
+        evidence.iter().zip(&logits).map(probability).collect()
     }
 
     /// The share of right candidates of a text.
