@@ -223,7 +223,15 @@ export interface Manifest {
     };
     calibrated_on: string | null;
     /** The model of the probability that the best candidate is right; the threshold is then a probability. */
-    probability?: { weights: Record<string, number>; intercept: number; prior: number; prior_mentions: number };
+    probability?: {
+      weights: Record<string, number>;
+      intercept: number;
+      prior: number;
+      prior_mentions: number;
+      typical: Record<string, number>;
+    };
+    /** The limits of sets of answers, one for each coverage; missing without probabilities. */
+    sets?: { coverage: number; behind: number | null; nil_up_to: number | null }[];
     /** NIL precision and recall by threshold, ascending; missing without calibration. */
     curve?: { threshold: number; precision: number; recall: number }[];
   };
