@@ -1,6 +1,7 @@
 //! The knowledge base: an ordered list of concepts with unique identifiers.
 
 pub mod changes;
+pub mod group;
 pub mod import;
 pub mod redirects;
 pub mod table;

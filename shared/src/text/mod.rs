@@ -2,6 +2,7 @@
 //! UTF-16.
 
 pub mod abbreviations;
+pub mod context;
 pub mod detect;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,258 @@
+//! Cues in a text, and how far they reach.
+
+use super::rules::{Action, Direction, RuleSet};
+use super::tokens::{Border, Token};
+use super::values::{Effect, Property};
+use super::vocabulary::Symbol;
+
+/// A cue with its scope, for one rule.
+#[derive(Clone, Debug)]
+pub(super) struct ScopedCue {
+    pub rule: usize,
+    pub effect: Effect,
+    /// The first token of the cue and the one after the last.
+    pub first: usize,
+    pub end: usize,
+    /// The scope after the cue: tokens.
+    pub after: (usize, usize),
+    /// The scope before the cue: tokens.
+    pub before: (usize, usize),
+}
+
+/// What starts at a token and ends scopes of one property.
+#[derive(Clone, Copy, Default)]
+struct Stop {
+    /// Bit of each effect whose scope ends here.
+    ends: u16,
+    /// Bit of each effect whose scope ends at the comma before.
+    clause: u16,
+    /// Bit of each effect of the property that a cue sets forward from here.
+    cue: u16,
+    /// One past the phrase.
+    end: usize,
+}
+
+fn bits(effects: &[Effect]) -> u16 {
+    effects
+        .iter()
+        .fold(0, |bits, effect| bits | 1 << (*effect as u16))
+}
+
+/// The effects whose cues end the scope of an effect: all of its property, except that "possible"
+/// does not end the scope of "risk of".
+fn stronger(effect: Effect) -> u16 {
+    let property = effect.property();
+    let ends = |other: &Effect| {
+        other.property() == property
+            && (effect != Effect::Hypothetical || *other == Effect::Hypothetical)
+    };
+    Effect::NAMES
+        .iter()
+        .filter(|(_, other)| ends(other))
+        .fold(0, |bits, (_, other)| bits | 1 << (*other as u16))
+}
+
+/// Finds the cues of each property and their scopes, in the order of the text.
+pub(super) fn find(tokens: &[Token], in_heading: &[bool], rules: &RuleSet) -> Vec<ScopedCue> {
+    let questions = questions(tokens);
+    let mut all = Vec::new();
+    for property in Property::ALL {
+        find_of(property, tokens, in_heading, &questions, rules, &mut all);
+    }
+    all.sort_by_key(|cue| cue.first);
+    all
+}
+
+fn find_of(
+    property: Property,
+    tokens: &[Token],
+    in_heading: &[bool],
+    questions: &[bool],
+    rules: &RuleSet,
+    all: &mut Vec<ScopedCue>,
+) {
+    let mut stops = vec![Stop::default(); tokens.len()];
+    let mut cues: Vec<(usize, usize, usize)> = Vec::new();
+    for found in rules.cues[property.index()].matches(tokens) {
+        // A heading is no cue, but a mention may look like one: "NKDA".
+        if in_heading[found.first] && !tokens[found.first].in_mention {
+            continue;
+        }
+        let actions = || {
+            found.patterns.iter().filter_map(|rule| {
+                let rule = *rule as usize;
+                Some((rule, rules.actions.get(rules.rules.get(rule)?.action)?))
+            })
+        };
+        if actions().any(|(_, action)| matches!(action, Action::Pseudo { .. })) {
+            continue;
+        }
+        for (rule, action) in actions() {
+            let mut within = Stop::default();
+            // Words of a mention end no scope.
+            let stop = if tokens[found.first].in_mention {
+                &mut within
+            } else {
+                &mut stops[found.first]
+            };
+            stop.end = found.end;
+            match action {
+                Action::Cue { question, .. } if *question && !questions[found.first] => {}
+                Action::Cue {
+                    direction, effects, ..
+                } => {
+                    if matches!(direction, Direction::Forward | Direction::Both) {
+                        stop.cue |= bits(effects);
+                    }
+                    cues.push((rule, found.first, found.end));
+                }
+                Action::End { effects, clause } if *clause => stop.clause |= bits(effects),
+                Action::End { effects, .. } => stop.ends |= bits(effects),
+                Action::Pseudo { .. } => {}
+            }
+        }
+    }
+    let scopes = Scopes {
+        tokens,
+        stops: &stops,
+    };
+    all.extend(cues.into_iter().filter_map(|(rule, first, end)| {
+        let Action::Cue {
+            effects,
+            direction,
+            within,
+            until,
+            ..
+        } = rules.actions.get(rules.rules[rule].action)?
+        else {
+            return None;
+        };
+        let effect = *effects
+            .iter()
+            .find(|effect| effect.property() == property)?;
+        let reach = Reach {
+            effect: 1 << (effect as u16),
+            cues: stronger(effect),
+            within: *within,
+            until: *until,
+        };
+        let forward = matches!(direction, Direction::Forward | Direction::Both);
+        let backward = matches!(direction, Direction::Backward | Direction::Both);
+        let none = |at: usize| (at, at);
+        Some(ScopedCue {
+            rule,
+            effect,
+            first,
+            end,
+            after: if forward {
+                scopes.after(end, &reach)
+            } else {
+                none(end)
+            },
+            before: if backward {
+                scopes.before(first, &reach)
+            } else {
+                none(first)
+            },
+        })
+    }));
+}
+
+/// For each token, whether its sentence ends with a question mark.
+fn questions(tokens: &[Token]) -> Vec<bool> {
+    let mut asked = vec![false; tokens.len()];
+    let mut current = false;
+    for at in (0..tokens.len()).rev() {
+        let ends = tokens
+            .get(at + 1)
+            .is_none_or(|next| next.border.ends_sentence());
+        if ends {
+            current = tokens[at].mark == '?';
+        }
+        asked[at] = current;
+    }
+    asked
+}
+
+/// How far a cue may reach.
+struct Reach {
+    effect: u16,
+    /// The bits of the effects whose cues end the scope.
+    cues: u16,
+    within: usize,
+    until: Option<Symbol>,
+}
+
+struct Scopes<'t> {
+    tokens: &'t [Token],
+    stops: &'t [Stop],
+}
+
+impl Scopes<'_> {
+    fn is_until(&self, at: usize, reach: &Reach) -> bool {
+        reach
+            .until
+            .is_some_and(|class| self.tokens[at].symbols.contains(&class))
+    }
+
+    /// The tokens after a cue that it reaches.
+    fn after(&self, start: usize, reach: &Reach) -> (usize, usize) {
+        let limit = start
+            .saturating_add(reach.within + 1)
+            .min(self.tokens.len());
+        let mut separator = None;
+        let mut list = false;
+        let mut depth = 0usize;
+        for at in start..limit {
+            let token = &self.tokens[at];
+            if token.border.ends_sentence() {
+                // "Denies:" reaches the items of the list below it.
+                let opens =
+                    at > start && self.tokens[at - 1].mark == ':' && at == start + 1 || at == start;
+                list = list || opens;
+                if !(list && token.border == Border::Bullet) {
+                    return (start, at);
+                }
+            }
+            let stop = &self.stops[at];
+            if stop.ends & reach.effect != 0
+                || stop.cue & reach.cues != 0
+                || self.is_until(at, reach)
+            {
+                return (start, at);
+            }
+            if stop.clause & reach.effect != 0 && at > start {
+                return (start, separator.unwrap_or(at));
+            }
+            match token.mark {
+                ',' | ';' => separator = Some(at),
+                '(' | '[' => depth += 1,
+                // A cue in brackets reaches nothing after them.
+                ')' | ']' if depth == 0 => return (start, at),
+                ')' | ']' => depth -= 1,
+                _ => {}
+            }
+        }
+        (start, limit)
+    }
+
+    /// The tokens before a cue that it reaches.
+    fn before(&self, end: usize, reach: &Reach) -> (usize, usize) {
+        let limit = end.saturating_sub(reach.within + 1);
+        let mut first = end;
+        for at in (limit..end).rev() {
+            let token = &self.tokens[at];
+            let stop = &self.stops[at];
+            let stops = (stop.ends | stop.clause) & reach.effect != 0 || stop.cue & reach.cues != 0;
+            if stops || self.is_until(at, reach) {
+                // The phrase that ends the scope is outside it.
+                return (stop.end.max(at + 1).min(end), end);
+            }
+            first = at;
+            if token.border.ends_sentence() {
+                break;
+            }
+        }
+        (first, end)
+    }
+}

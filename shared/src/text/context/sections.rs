@@ -1,0 +1,153 @@
+//! Section headings of a note, and the section of each token.
+
+use super::rules::{RuleSet, SUBHEADING};
+use super::tokens::{Border, Token};
+
+/// A section of a text.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    /// The number of the section's rule; `None` for a heading that no rule has.
+    pub known: Option<usize>,
+    /// The first token of the heading.
+    pub first: usize,
+    /// The first token after the heading.
+    pub content: usize,
+    /// One past the last token.
+    pub end: usize,
+}
+
+/// The largest number of words of a heading that no rule has.
+const MAX_HEADING: usize = 6;
+/// The largest number of bytes of a heading that no rule has. Each mention has a copy of it.
+const MAX_HEADING_BYTES: usize = 256;
+
+/// Finds the sections, in order. The border after a heading becomes one of a sentence; tokens of
+/// headings are flagged, because no cue is in a heading.
+pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Section>, Vec<bool>) {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut in_heading = vec![false; tokens.len()];
+    let mut at = 0;
+    while at < tokens.len() {
+        let starts_line = starts_line(tokens, at);
+        let heading = known_heading(tokens, at, starts_line, rules)
+            .map(|(section, end)| (Some(section), end))
+            .or_else(|| {
+                let end = starts_line.then(|| unknown_heading(text, tokens, at))??;
+                Some((None, end))
+            });
+        let Some((known, end)) = heading else {
+            at += 1;
+            continue;
+        };
+        let marked = tokens
+            .get(end)
+            .is_some_and(|token| matches!(token.mark, ':' | '-'));
+        let content = end + usize::from(marked);
+        if known.is_some() {
+            in_heading[at..end].fill(true);
+        }
+        if tokens[at].border < Border::Sentence {
+            tokens[at].border = Border::Sentence;
+        }
+        if let Some(token) = tokens.get_mut(content)
+            && token.border < Border::Sentence
+        {
+            token.border = Border::Sentence;
+        }
+        if known != Some(SUBHEADING) {
+            if let Some(last) = sections.last_mut() {
+                last.end = at;
+            }
+            sections.push(Section {
+                known,
+                first: at,
+                content,
+                end: tokens.len(),
+            });
+        }
+        at = content.max(at + 1);
+    }
+    (sections, in_heading)
+}
+
+/// Whether a token is the first of a line, after a bullet or number.
+fn starts_line(tokens: &[Token], at: usize) -> bool {
+    let mut at = at;
+    for _ in 0..3 {
+        if tokens[at].border.starts_line() {
+            return true;
+        }
+        let Some(before) = at.checked_sub(1) else {
+            return true;
+        };
+        let bullet = matches!(tokens[before].mark, '-' | '*' | '•' | '.' | ')' | '#')
+            || tokens[before].end - tokens[before].start <= 2
+                && tokens[before].mark == ' '
+                && tokens[at].mark != ' ';
+        if !bullet {
+            return false;
+        }
+        at = before;
+    }
+    false
+}
+
+/// The section of a known heading at a token, and the token after the heading.
+fn known_heading(
+    tokens: &[Token],
+    at: usize,
+    starts_line: bool,
+    rules: &RuleSet,
+) -> Option<(usize, usize)> {
+    let token = &tokens[at];
+    if token.symbols.is_empty() {
+        return None;
+    }
+    // Inside a line, only capitals and a colon tell a heading from other words.
+    if !starts_line && !token.capital {
+        return None;
+    }
+    let found = rules.headings.longest(tokens, at)?;
+    let after = tokens.get(found.end);
+    let colon = after.is_some_and(|token| token.mark == ':');
+    let ends_line = after.is_none_or(|token| token.border.starts_line());
+    let dash = after.is_some_and(|token| token.mark == '-');
+    let closes = colon || starts_line && (ends_line || dash);
+    let section = found.patterns.first().map(|section| *section as usize)?;
+    closes.then_some((section, found.end))
+}
+
+/// The end of an unknown heading at the start of a line: a few words in capitals, with a colon or
+/// alone in the line.
+fn unknown_heading(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
+    let mut end = at;
+    let mut letters = 0;
+    while let Some(token) = tokens.get(end) {
+        if end > at && token.border.starts_line() || token.mark == ':' {
+            break;
+        }
+        if token.end - tokens[at].start > MAX_HEADING_BYTES {
+            return None;
+        }
+        let word = &text[token.start..token.end];
+        let small = word.chars().any(char::is_lowercase);
+        if small || end - at >= MAX_HEADING || matches!(token.mark, '.' | ',' | '?' | ';') {
+            return None;
+        }
+        letters += word.chars().filter(|c| c.is_uppercase()).count();
+        end += 1;
+    }
+    let alone = tokens.get(end).is_none_or(|token| token.mark != ':');
+    // A line of its own in an all-caps note is a heading only between empty lines.
+    let apart = tokens[at].border == Border::Block
+        && tokens
+            .get(end)
+            .is_some_and(|token| token.border == Border::Block);
+    (letters >= 4 && (!alone || apart)).then_some(end)
+}
+
+/// The index of the section that a token is in.
+pub(super) fn section_at(sections: &[Section], token: usize) -> Option<usize> {
+    let after = sections.partition_point(|section| section.first <= token);
+    after.checked_sub(1)
+}

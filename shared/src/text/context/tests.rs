@@ -1,0 +1,583 @@
+//! Tests of judging: sentences whose context a reader can check.
+
+use super::*;
+
+/// Judges mentions in the order of their words in a text.
+fn judge(rules: &ContextRules, text: &str, mentions: &[(&str, Option<Group>)]) -> Vec<Context> {
+    let mut from = 0;
+    let spans: Vec<Span> = mentions
+        .iter()
+        .map(|(mention, _)| {
+            let start = from
+                + text[from..]
+                    .find(mention)
+                    .expect("the mention is in the text");
+            from = start + mention.len();
+            Span::new(start, from)
+        })
+        .collect();
+    let targets: Vec<Target> = spans
+        .iter()
+        .zip(mentions)
+        .map(|(span, (_, kind))| Target {
+            pieces: std::slice::from_ref(span),
+            group: *kind,
+        })
+        .collect();
+    rules.judge(text, &targets)
+}
+
+/// What is not the default, in short.
+fn short(context: &Context) -> String {
+    let mut words = Vec::new();
+    if context.negated {
+        words.push("negated");
+    }
+    match context.certainty {
+        Certainty::Certain => {}
+        Certainty::Uncertain => words.push("uncertain"),
+        Certainty::Hypothetical => words.push("hypothetical"),
+    }
+    match context.temporality {
+        Temporality::Current => {}
+        Temporality::Historical => words.push("historical"),
+        Temporality::Future => words.push("future"),
+    }
+    match context.experiencer {
+        Experiencer::Patient => {}
+        Experiencer::Family => words.push("family"),
+        Experiencer::Other => words.push("other"),
+    }
+    words.join(" ")
+}
+
+/// Checks English sentences in which mentions are written as `[mention|context]`; kinds other than
+/// problems follow a second bar.
+fn check_with(rules: &ContextRules, marked: &str) {
+    let (mut text, mut mentions, mut expected) = (String::new(), Vec::new(), Vec::new());
+    let mut rest = marked;
+    while let Some((before, after)) = rest.split_once('[') {
+        let (inner, after) = after.split_once(']').expect("a closing bracket");
+        let mut parts = inner.split('|');
+        let mention = parts.next().unwrap_or_default();
+        expected.push(parts.next().unwrap_or_default());
+        let kind = parts.next().and_then(Group::of_name);
+        mentions.push((mention, kind.or(Some(Group::Problem))));
+        text.push_str(before);
+        text.push_str(mention);
+        rest = after;
+    }
+    text.push_str(rest);
+    let found = judge(rules, &text, &mentions);
+    let found: Vec<String> = found.iter().map(short).collect();
+    assert_eq!(found, expected, "{marked}");
+}
+
+fn check(marked: &str) {
+    check_with(ContextRules::english(), marked);
+}
+
+#[test]
+fn negation_reaches_the_items_of_a_list() {
+    check("Patient denies [fever|negated], [chills|negated], or [cough|negated]. Has [asthma].");
+    check("No [fever|negated], [chills|negated], [nausea|negated] or [vomiting|negated].");
+    check("Negative for [fever|negated], [cough|negated], and [rash|negated].");
+    check("No [rash|negated]/[fever|negated]/[cough|negated]");
+    check("no [wheezing|negated] nor [stridor|negated]");
+    check("Denies:\n- [fever|negated]\n- [chills|negated]\n\n[Cough] for two days.");
+}
+
+#[test]
+fn negation_ends_at_the_clause() {
+    check("No [fever|negated] but [cough] persists.");
+    check("No [fever|negated], she has a [cough].");
+    check("He has [chills], but no [fever|negated].");
+    check("No [edema|negated]. [Rash] on both arms.");
+    check("No [nausea|negated]\n[Headache] since Monday");
+    check("Without [fever|negated], however [chills].");
+    check("There is no [mass|negated]; [gallstones] are seen.");
+}
+
+#[test]
+fn negation_after_the_mention() {
+    check("[Fever|negated]: no");
+    check("[Pneumonia|negated] was ruled out.");
+    check("[Edema|negated] is absent.");
+    check("[Chest pain|negated] - no");
+    check("[Murmur|negated] (-)");
+    check("[Blood culture||measurement]: negative");
+    check("[Fever|negated] | no | [Cough] | yes");
+    check(
+        "[Blood transfusion|negated|procedure]: No\nFamily history: mother had [breast cancer|family].",
+    );
+}
+
+#[test]
+fn words_that_look_like_negation() {
+    check("Has [Gram-negative sepsis].");
+    check("No change in [cough].");
+    check("[PE|uncertain] cannot be ruled out.");
+    check("Not only [fever] but also [chills].");
+    check("Afebrile, no [cough|negated].");
+    check("[Nonsmoker|negated].");
+}
+
+#[test]
+fn certainty() {
+    check("Possible [pneumonia|uncertain].");
+    check("r/o [PE|uncertain]");
+    check("? [gout|uncertain]");
+    check("[Gout|uncertain] is suspected.");
+    check("Concern for [sepsis|uncertain].");
+    check("Likely due to [reflux|uncertain].");
+    check("[PE|uncertain] cannot be excluded.");
+    check("Return if [fever|hypothetical] or [vomiting|hypothetical].");
+    check("If she develops [chest pain|hypothetical], call us.");
+    check("Risk of [bleeding|hypothetical], possible [infection|hypothetical].");
+    check("Aspirin to prevent [stroke|hypothetical]");
+}
+
+#[test]
+fn temporality() {
+    check("History of [stroke|historical] and [hypertension].");
+    check("s/p [CABG|historical|procedure] in 2004");
+    check("[Appendectomy|historical|procedure] 20 years ago.");
+    check("He had [pneumonia|historical] last year.");
+    check("[Pain] for 3 days.");
+    check("[Rash|historical] resolved.");
+    check("Will schedule [colonoscopy|future|procedure] next month.");
+    check("[MRI|future|procedure] was ordered.");
+    check("Follow up in 2 weeks with [chest x-ray|future|procedure].");
+    check(
+        "PAST SURGICAL HISTORY:\n[Cholecystectomy|historical|procedure]\n\nMEDICATIONS:\n[Aspirin||drug]",
+    );
+}
+
+#[test]
+fn experiencer() {
+    check("Mother had [diabetes|family].");
+    check("Family history of [breast cancer|family].");
+    check("No family history of [polyps|negated family].");
+    check("FAMILY HISTORY:\n[Asthma|family]\n\nSOCIAL HISTORY:\n[Smoker].");
+    check("Mom states he has a [cough].");
+    check("[Migraine|family] in her sister; the patient has [nausea].");
+    check("Coworkers with [influenza|other].");
+}
+
+#[test]
+fn notes_in_capitals_and_with_tags() {
+    check("PATIENT DENIES [FEVER|negated] AND [CHILLS|negated].");
+    check("HIS SON HAS [ASTHMA|family]. [MI|historical] IN 2010. NO [CHEST PAIN|negated].");
+    let text = "Mr. [**Known lastname 58**] denies [**Hospital1 18**] angina";
+    let found = judge(
+        ContextRules::english(),
+        text,
+        &[("angina", Some(Group::Problem))],
+    );
+    assert!(found[0].negated);
+    check("ROS: CV: no [chest pain|negated]. GI: [nausea], no [emesis|negated].");
+}
+
+#[test]
+fn abbreviations_and_numbers_end_no_sentence() {
+    check("No evidence per Dr. Smith of [sepsis|negated].");
+    check("Denies taking 2.5 mg of [Xanax|negated|drug].");
+    check("No p.o. [intolerance|negated].");
+}
+
+#[test]
+fn brackets_close_a_scope() {
+    check("Warm (no [fever|negated]), [cough] and [rash].");
+}
+
+#[test]
+fn a_mention_in_pieces_is_judged_as_one() {
+    let text = "no lung or heart injuries";
+    let pieces = [Span::new(3, 7), Span::new(17, 25)];
+    let target = Target {
+        pieces: &pieces,
+        group: Some(Group::Problem),
+    };
+    assert!(ContextRules::english().judge(text, &[target])[0].negated);
+}
+
+#[test]
+fn cues_are_explained() {
+    let rules = ContextRules::english();
+    let text = "There is no evidence of acute PE today.";
+    let context = judge(rules, text, &[("PE", Some(Group::Problem))]).remove(0);
+    let cue = context
+        .cues
+        .iter()
+        .find(|cue| cue.effect == Effect::Negated)
+        .expect("a negation");
+    assert_eq!(&text[cue.span.start..cue.span.end], "no evidence of");
+    assert!(text[cue.scope.start..cue.scope.end].starts_with("acute PE"));
+    let rule = rules.rule(cue.rule).expect("a rule");
+    assert_eq!(rule.file, "english.rules");
+    assert!(rule.heading.starts_with("cue negated forward"));
+}
+
+#[test]
+fn sections_are_named() {
+    let text = "CHIEF COMPLAINT\n\ncough\n\nFAMILY HISTORY: asthma. PLAN: x-ray\nODD HEADING: gout";
+    let kinds = ["cough", "asthma", "x-ray", "gout"].map(|name| (name, None));
+    let found = judge(ContextRules::english(), text, &kinds);
+    let found: Vec<_> = found
+        .iter()
+        .map(|context| context.section.as_deref())
+        .collect();
+    let expected = ["chief complaint", "family history", "plan", "odd heading"].map(Some);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn other_languages() {
+    let german = ContextRules::built_in("german")
+        .expect("rules")
+        .expect("valid");
+    check_with(
+        &german,
+        "Kein [Fieber|negated], kein [Husten|negated], aber [Kopfschmerzen].",
+    );
+    check_with(&german, "Verdacht auf [Pneumonie|uncertain].");
+    check_with(&german, "Z. n. [Herzinfarkt|historical] 2004");
+    check_with(&german, "Mutter mit [Diabetes|family].");
+    check_with(&german, "[Thrombose|negated] wurde ausgeschlossen.");
+    let french = ContextRules::built_in("french")
+        .expect("rules")
+        .expect("valid");
+    check_with(
+        &french,
+        "Pas de [fièvre|negated] ni de [toux|negated], mais [céphalées].",
+    );
+    check_with(&french, "Suspicion d'[embolie|uncertain].");
+    check_with(&french, "Antécédent d'[infarctus|historical] en 2004.");
+    check_with(&french, "Mère avec [diabète|family].");
+    let spanish = ContextRules::built_in("spanish")
+        .expect("rules")
+        .expect("valid");
+    check_with(
+        &spanish,
+        "Niega [fiebre|negated], [tos|negated] o [disnea|negated].",
+    );
+    check_with(&spanish, "Probable [neumonía|uncertain].");
+    check_with(&spanish, "Antecedentes de [infarto|historical] en 2004.");
+    check_with(&spanish, "Madre con [diabetes|family].");
+}
+
+#[test]
+fn built_in_rules_are_valid() {
+    for name in ContextRules::built_in_names() {
+        let rules = ContextRules::built_in(name).expect("the name is known");
+        assert!(rules.is_ok(), "{name}: {:?}", rules.err());
+    }
+    assert!(ContextRules::built_in("klingon").is_none());
+}
+
+#[test]
+fn a_file_extends_or_replaces_the_english_rules() {
+    let extended = "include english\ncue negated forward:\n  nowt of\npseudo negated: denies\n";
+    let rules = ContextRules::parse(extended, "mine.rules").expect("valid");
+    check_with(&rules, "Nowt of [fever|negated]. No [cough|negated].");
+    check_with(&rules, "Denies [fever].");
+    let alone = ContextRules::parse("cue negated forward: nowt of", "mine.rules").expect("valid");
+    check_with(&alone, "Nowt of [fever|negated]. No [cough].");
+}
+
+#[test]
+fn errors_have_file_and_line() {
+    let error = |text: &str| {
+        let parsed = ContextRules::parse(text, "my.rules");
+        parsed
+            .err()
+            .map_or(String::new(), |error| error.to_string())
+    };
+    assert_eq!(
+        error("# first\ncue negatd forward: no"),
+        "expected one of negated, affirmed, certain, uncertain, hypothetical, current, \
+         historical, future, patient, family, other, found \"negatd\" (my.rules:2)"
+    );
+    assert_eq!(
+        error("cue negated sideways: no"),
+        "expected an effect or forward, backward, both or inside, found \"sideways\" (my.rules:1)"
+    );
+    assert_eq!(
+        error("cue negated forward within many: no"),
+        "expected a number from 0 to 400, found \"many\" (my.rules:1)"
+    );
+    assert_eq!(
+        error("cue negated forward:\n  no <sing> of"),
+        "expected the name of a class declared above, found \"sing\" (my.rules:2)"
+    );
+    assert_eq!(
+        error("cue negated forward:\n  no (sign|trace of"),
+        "expected ')', found \"\" (my.rules:2)"
+    );
+    assert_eq!(
+        error("  no"),
+        "expected a heading before the first indented line, found \"no\" (my.rules:1)"
+    );
+    assert_eq!(
+        error("cue negated forward"),
+        "expected ':' after \"cue negated forward\" (my.rules:1)"
+    );
+    assert_eq!(
+        error("include french2"),
+        "expected one of english, german, french, spanish, contextkit, found \"french2\" \
+         (my.rules:1)"
+    );
+}
+
+/// A small generator of numbers, so that the tests need no crate.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+/// Any text and spans: no panic, and all cues and scopes are inside the text on character
+/// boundaries.
+#[test]
+fn any_text_is_judged() {
+    let parts = [
+        "no ",
+        "fever",
+        ", ",
+        "or ",
+        "denies ",
+        ".",
+        "\n",
+        "\n\n",
+        "- ",
+        "1. ",
+        "FAMILY HISTORY:",
+        "mother ",
+        "é",
+        "ß",
+        "İ",
+        "\u{301}",
+        "\u{200b}",
+        "’s",
+        "?",
+        "(",
+        ")",
+        "+/-",
+        "|",
+        "\t",
+        "if ",
+        "was ruled out",
+        "history of ",
+        "in 2004",
+        "😀",
+        "PLAN\n",
+        "Dr. ",
+        "\r\n",
+        "2.5",
+        "\u{2028}",
+        "'",
+        "''s",
+        "~",
+        "will ",
+        "and ",
+        "PMH - ",
+        "ﬁ",
+        "ǅ",
+        "\0",
+    ];
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let rules = ContextRules::english();
+    for _ in 0..2000 {
+        let text: String = (0..numbers.below(40))
+            .map(|_| parts[numbers.below(parts.len())])
+            .collect();
+        let spans: Vec<Span> = (0..numbers.below(6))
+            .map(|_| Span::new(numbers.below(text.len() + 3), numbers.below(text.len() + 3)))
+            .collect();
+        let targets: Vec<Target> = (0..=spans.len())
+            .map(|end| Target {
+                pieces: &spans[end.saturating_sub(2)..end],
+                group: [Some(Group::Problem), Some(Group::Anatomy)][end % 2],
+            })
+            .collect();
+        let contexts = rules.judge(&text, &targets);
+        assert_eq!(contexts.len(), targets.len());
+        for cue in contexts.iter().flat_map(|context| &context.cues) {
+            for span in [cue.span, cue.scope] {
+                assert!(
+                    text.get(span.start..span.end).is_some(),
+                    "{text:?} {span:?}"
+                );
+            }
+            assert!(rules.rule(cue.rule).is_some());
+        }
+    }
+}
+
+/// The time grows with the text, not with its square.
+#[test]
+fn hostile_repeats_take_linear_time() {
+    let rules = ContextRules::english();
+    for part in [
+        "no ",
+        "no fever, ",
+        "no no evidence of ",
+        "if ",
+        "FH: ",
+        "((((",
+        ".\n- ",
+        "a.",
+        "? ",
+        "family history of ",
+    ] {
+        let time = |repeats: usize| {
+            let text = part.repeat(repeats);
+            let spans: Vec<Span> = (0..repeats)
+                .map(|at| Span::new(at * part.len(), (at + 1) * part.len()))
+                .step_by(3)
+                .collect();
+            let targets: Vec<Target> = spans
+                .iter()
+                .map(|span| Target {
+                    pieces: std::slice::from_ref(span),
+                    group: Some(Group::Problem),
+                })
+                .collect();
+            let start = std::time::Instant::now();
+            rules.judge(&text, &targets);
+            start.elapsed()
+        };
+        time(100);
+        let (small, large) = (time(2000), time(20_000));
+        assert!(
+            large < small * 40 + std::time::Duration::from_millis(50),
+            "{part:?}: {small:?} for 2000, {large:?} for 20000"
+        );
+    }
+}
+
+/// Names of classes, lists and sections may be written in any case.
+#[test]
+fn names_in_rule_files_have_no_case() {
+    let rules = ContextRules::parse(
+        "class Denial: denies, refuses\nlist Chronic: gout\nsection Plan: plan\n\
+         cue negated forward: <denial> any\ncue historical forward if CHRONIC: h/o\n\
+         prior future in PLAN\n",
+        "my.rules",
+    );
+    let rules = match rules {
+        Ok(rules) => rules,
+        Err(error) => panic!("{error}"),
+    };
+    let found = judge(
+        &rules,
+        "He denies any gout, h/o gout.",
+        &[("gout", None), ("gout", None)],
+    );
+    assert!(found[0].negated);
+    assert_eq!(found[1].temporality, Temporality::Historical);
+}
+
+/// A small rule file may neither fill the memory nor take long.
+#[test]
+fn hostile_rule_files_are_refused() {
+    let entries = |heading: &str, entry: &str, count: usize| {
+        format!("{heading}: {}", vec![entry; count].join(", "))
+    };
+    let doubled = "(a|b)".repeat(12);
+    let classes: String = (0..33)
+        .map(|class| format!("class c{class}: a\n"))
+        .collect();
+    for (text, expected) in [
+        ("include english\n".repeat(30), "expected at most "),
+        ("\n".repeat(16_385), "expected at most 16384 lines"),
+        (
+            format!("cue negated forward: {doubled}(a|b)"),
+            "expected at most 4096 alternatives",
+        ),
+        (
+            format!("cue negated forward: ({doubled}|{doubled}|{doubled})"),
+            "expected at most 4096 alternatives",
+        ),
+        (
+            format!("cue negated forward: {doubled} \"{}\"", "a ".repeat(9)),
+            "expected at most 16 words in a pattern, found 21",
+        ),
+        (
+            format!("cue {}forward: a", "negated ".repeat(40)),
+            "expected a heading of at most 256 bytes",
+        ),
+        (
+            entries("cue negated forward", "a", 33),
+            "expected at most 32 entries with the same words",
+        ),
+        (
+            entries("list a", "*a", 4097),
+            "expected at most 4096 endings",
+        ),
+        (
+            entries("list a", &doubled, 65),
+            "expected at most 262144 patterns",
+        ),
+        (classes, "expected \"a\" in at most 32 classes"),
+        (
+            "class a: (b|c)".to_owned(),
+            "expected single words in a class",
+        ),
+    ] {
+        let error = ContextRules::parse(&text, "my.rules").err();
+        let error = error.map_or(String::new(), |error| error.to_string());
+        assert!(error.contains(expected), "{expected}: {error}");
+        assert!(error.contains(".rules:"), "{error}");
+    }
+    let nothing = format!("cue negated forward: no {}", "() ".repeat(1 << 16));
+    assert!(ContextRules::parse(&nothing, "my.rules").is_ok());
+}
+
+#[test]
+fn the_narrower_limit_holds() {
+    let text = "cue negated forward: no\nlimit negated negated within 9 for anatomy anatomy\n";
+    let parse = |more: &str| ContextRules::parse(&format!("{text}{more}"), "my.rules");
+    for (more, negated) in [
+        ("", true),
+        ("limit negated within 0 for anatomy", false),
+        ("limit negated never for anatomy", false),
+    ] {
+        let rules = parse(more).expect("valid");
+        assert_eq!(rules.set.limits.len(), 1);
+        let found = judge(&rules, "no big heart", &[("heart", Some(Group::Anatomy))]);
+        assert_eq!(found[0].negated, negated, "{more}");
+    }
+}
+
+#[test]
+fn cleared_classes_are_empty() {
+    let text = "class a: no\nclass b: nil, <a>\ncue negated forward: <b> of\n";
+    for (more, negated) in [
+        ("", [true, true]),
+        ("clear a", [false, true]),
+        ("clear b", [false, false]),
+        ("clear b\nclass b: no", [true, false]),
+    ] {
+        let rules = ContextRules::parse(&format!("{text}{more}"), "my.rules").expect("valid");
+        let mentions = [("fever", None), ("pain", None)];
+        let found = judge(&rules, "No of fever. Nil of pain.", &mentions);
+        let found: Vec<bool> = found.iter().map(|context| context.negated).collect();
+        assert_eq!(found, negated, "{more}");
+    }
+}
+
+/// Each mention has a copy of its heading.
+#[test]
+fn a_long_word_in_capitals_is_no_heading() {
+    for (count, section) in [(200, true), (300, false)] {
+        let text = format!("{}:\nfever", "A".repeat(count));
+        let found = judge(ContextRules::english(), &text, &[("fever", None)]);
+        assert_eq!(found[0].section.is_some(), section, "{count}");
+    }
+}

@@ -1,0 +1,217 @@
+//! The values of a context, and what a rule can set.
+
+use crate::kb::group::Group;
+use serde::{Deserialize, Serialize};
+
+/// How sure the author is of a mention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// Stated as a fact, or denied as one.
+    #[default]
+    Certain,
+    /// Possible or suspected: "possible pneumonia", "r/o PE".
+    Uncertain,
+    /// Under a condition: "return if fever", "risk of bleeding".
+    Hypothetical,
+}
+
+impl Certainty {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Certain => "certain",
+            Self::Uncertain => "uncertain",
+            Self::Hypothetical => "hypothetical",
+        }
+    }
+}
+
+/// When a mention holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Temporality {
+    /// Now, or not over.
+    #[default]
+    Current,
+    /// Over: a past event, a resolved problem.
+    Historical,
+    /// Planned.
+    Future,
+}
+
+impl Temporality {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Historical => "historical",
+            Self::Future => "future",
+        }
+    }
+}
+
+/// Whom a mention is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Experiencer {
+    /// The patient.
+    #[default]
+    Patient,
+    /// A relative of the patient.
+    Family,
+    /// Someone else.
+    Other,
+}
+
+impl Experiencer {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Patient => "patient",
+            Self::Family => "family",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The kinds of mentions in rule files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum MentionKind {
+    /// A disease, injury, symptom or finding.
+    Problem,
+    /// An operation, therapy or diagnostic procedure.
+    Procedure,
+    /// A drug or vaccine.
+    Drug,
+    /// A laboratory test, vital sign or score.
+    Measurement,
+    /// A body part.
+    Anatomy,
+    /// A device.
+    Device,
+    /// None of the other kinds, or not known.
+    #[default]
+    Unknown,
+}
+
+impl MentionKind {
+    /// The kind of a group of mentions.
+    pub fn of(group: Option<Group>) -> Self {
+        match group {
+            Some(Group::Problem) => Self::Problem,
+            Some(Group::Procedure) => Self::Procedure,
+            Some(Group::Drug) => Self::Drug,
+            Some(Group::Measurement) => Self::Measurement,
+            Some(Group::Anatomy) => Self::Anatomy,
+            Some(Group::Device) => Self::Device,
+            None => Self::Unknown,
+        }
+    }
+
+    /// The kind with a name in rule files.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "problem" => Self::Problem,
+            "procedure" => Self::Procedure,
+            "drug" => Self::Drug,
+            "measurement" => Self::Measurement,
+            "anatomy" => Self::Anatomy,
+            "device" => Self::Device,
+            "unknown" => Self::Unknown,
+            _ => return None,
+        })
+    }
+}
+
+/// What a rule sets. Each effect belongs to one property of a [`super::Context`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// `negated` is true.
+    Negated,
+    /// `negated` is false.
+    Affirmed,
+    /// [`Certainty::Certain`].
+    Certain,
+    /// [`Certainty::Uncertain`].
+    Uncertain,
+    /// [`Certainty::Hypothetical`].
+    Hypothetical,
+    /// [`Temporality::Current`].
+    Current,
+    /// [`Temporality::Historical`].
+    Historical,
+    /// [`Temporality::Future`].
+    Future,
+    /// [`Experiencer::Patient`].
+    Patient,
+    /// [`Experiencer::Family`].
+    Family,
+    /// [`Experiencer::Other`].
+    Other,
+}
+
+/// The four properties that rules set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Property {
+    Negation,
+    Certainty,
+    Temporality,
+    Experiencer,
+}
+
+impl Property {
+    pub const ALL: [Self; 4] = [
+        Self::Negation,
+        Self::Certainty,
+        Self::Temporality,
+        Self::Experiencer,
+    ];
+
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Effect {
+    /// All effects with their names in rule files.
+    pub(super) const NAMES: [(&'static str, Self); 11] = [
+        ("negated", Self::Negated),
+        ("affirmed", Self::Affirmed),
+        ("certain", Self::Certain),
+        ("uncertain", Self::Uncertain),
+        ("hypothetical", Self::Hypothetical),
+        ("current", Self::Current),
+        ("historical", Self::Historical),
+        ("future", Self::Future),
+        ("patient", Self::Patient),
+        ("family", Self::Family),
+        ("other", Self::Other),
+    ];
+
+    /// The effect with a name in rule files.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, effect)| *effect)
+    }
+
+    /// The effect's name in rule files.
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .iter()
+            .find(|(_, effect)| *effect == self)
+            .map_or("", |(name, _)| name)
+    }
+
+    pub(super) fn property(self) -> Property {
+        match self {
+            Self::Negated | Self::Affirmed => Property::Negation,
+            Self::Certain | Self::Uncertain | Self::Hypothetical => Property::Certainty,
+            Self::Current | Self::Historical | Self::Future => Property::Temporality,
+            Self::Patient | Self::Family | Self::Other => Property::Experiencer,
+        }
+    }
+}
