@@ -9,6 +9,7 @@ pub mod burn;
 pub mod config;
 pub mod cpu;
 pub mod cross_encoder;
+pub mod detector;
 pub mod encode;
 pub mod layer;
 pub mod tower;

@@ -13,10 +13,12 @@ mod batching;
 mod template;
 mod view;
 mod window;
+mod words;
 
 pub use batching::by_length;
 pub use template::{EntityTemplate, MentionTemplate};
 pub use view::{LONGEST_WINDOW, View, ViewOptions, cut_words};
+pub use words::{Word, Words};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -175,6 +177,16 @@ impl Tokens {
     /// The id of `[PAD]`.
     pub fn pad(&self) -> u32 {
         self.special.pad
+    }
+
+    /// The id of `[CLS]`.
+    pub(crate) fn cls(&self) -> u32 {
+        self.special.cls
+    }
+
+    /// The id of `[SEP]`.
+    pub(crate) fn sep(&self) -> u32 {
+        self.special.sep
     }
 
     /// The number of tokens in the vocabulary, special ones included.

@@ -69,6 +69,30 @@ impl Bert {
     /// it.
     pub fn from_bytes(config: &BertConfig, safetensors: &[u8], device: &Device) -> Result<Self> {
         let mut weights = Weights::from_bytes(safetensors)?;
+        let bert = Self::embeddings(config, &mut weights, device)?.with_layers(
+            config,
+            &mut weights,
+            device,
+        )?;
+        weights.finish()?;
+        Ok(bert)
+    }
+
+    /// Takes the embeddings from one file and the layers from another.
+    ///
+    /// # Errors
+    /// As [`Bert::from_bytes`], but tensors may be left in both.
+    pub fn with_embeddings_of(
+        config: &BertConfig,
+        embeddings: &mut Weights<'_>,
+        layers: &mut Weights<'_>,
+        device: &Device,
+    ) -> Result<Self> {
+        Self::embeddings(config, embeddings, device)?.with_layers(config, layers, device)
+    }
+
+    /// An encoder without layers.
+    fn embeddings(config: &BertConfig, weights: &mut Weights<'_>, device: &Device) -> Result<Self> {
         let hidden = config.hidden_size;
         let mut table = |name: &str, rows: usize| -> Result<Embedding> {
             let weight = weights.take(
@@ -80,22 +104,26 @@ impl Bert {
                 weight: Param::from_tensor(weight),
             })
         };
-        let words = table("word", config.vocab_size)?;
-        let positions = table("position", config.max_position_embeddings)?;
-        let segments = table("token_type", config.type_vocab_size)?;
-        let norm = layer_norm(&mut weights, "embeddings.LayerNorm", config, device)?;
-        let layers = (0..config.num_hidden_layers)
-            .map(|at| Layer::take(&mut weights, at, config, device))
-            .collect::<Result<_>>()?;
-        weights.finish()?;
         Ok(Self {
-            words,
-            positions,
-            segments,
-            norm,
-            layers,
+            words: table("word", config.vocab_size)?,
+            positions: table("position", config.max_position_embeddings)?,
+            segments: table("token_type", config.type_vocab_size)?,
+            norm: layer_norm(weights, "embeddings.LayerNorm", config, device)?,
+            layers: Vec::new(),
             max_positions: config.max_position_embeddings,
         })
+    }
+
+    fn with_layers(
+        self,
+        config: &BertConfig,
+        weights: &mut Weights<'_>,
+        device: &Device,
+    ) -> Result<Self> {
+        let layers = (0..config.num_hidden_layers)
+            .map(|at| Layer::take(weights, at, config, device))
+            .collect::<Result<_>>()?;
+        Ok(Self { layers, ..self })
     }
 
     /// The encoder with a frozen embedding layer, its LayerNorm included.

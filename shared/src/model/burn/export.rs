@@ -97,10 +97,19 @@ impl Bert {
             )?;
         }
         all.norm("embeddings.LayerNorm", &self.norm)?;
-        for (at, layer) in self.layers.iter().enumerate() {
-            layer.export(at, &mut all)?;
-        }
+        self.export_layers(&mut all)?;
         all.into_bytes()
+    }
+
+    /// Adds the tensors of all layers.
+    ///
+    /// # Errors
+    /// If they cannot be read from the device.
+    pub fn export_layers(&self, all: &mut Exported) -> Result<()> {
+        for (at, layer) in self.layers.iter().enumerate() {
+            layer.export(at, all)?;
+        }
+        Ok(())
     }
 }
 

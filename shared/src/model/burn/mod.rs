@@ -7,4 +7,5 @@ pub mod export;
 mod fused;
 mod layer;
 mod pass;
+pub mod span_head;
 pub mod sum_of_max;

@@ -16,19 +16,28 @@ impl Encoder {
     /// # Errors
     /// If a tensor is missing or of another shape or type; the error names it.
     pub fn from_weights(config: &BertConfig, weights: &mut Weights<'_>) -> Result<Self> {
-        let hidden = config.hidden_size;
-        let mut table = |name: &str, rows: usize| {
-            Table::take(
-                weights,
-                &format!("embeddings.{name}_embeddings.weight"),
-                rows,
-                hidden,
-            )
-        };
-        let words = table("word", config.vocab_size)?;
-        let positions = table("position", config.max_position_embeddings)?;
-        let segments = table("token_type", config.type_vocab_size)?;
-        let norm = norm(weights, "embeddings.LayerNorm", config)?;
+        let embeddings = Embeddings::take(config, weights)?;
+        Self::with(config, embeddings, weights)
+    }
+
+    /// Takes the embeddings from one file and the layers from another.
+    ///
+    /// # Errors
+    /// As [`Encoder::from_weights`].
+    pub fn with_embeddings_of(
+        config: &BertConfig,
+        embeddings: &mut Weights<'_>,
+        layers: &mut Weights<'_>,
+    ) -> Result<Self> {
+        let embeddings = Embeddings::take(config, embeddings)?;
+        Self::with(config, embeddings, layers)
+    }
+
+    fn with(
+        config: &BertConfig,
+        embeddings: Embeddings,
+        weights: &mut Weights<'_>,
+    ) -> Result<Self> {
         // It grows with the tensors that are found: how many layers there are is only what the
         // configuration says.
         let mut layers = Vec::new();
@@ -52,14 +61,47 @@ impl Encoder {
                 activation,
             });
         }
+        let Embeddings {
+            words,
+            positions,
+            segments,
+            norm,
+        } = embeddings;
         Ok(Self {
             words,
             positions,
             segments,
             norm,
             layers,
-            hidden,
+            hidden: config.hidden_size,
             idle: Mutex::default(),
+        })
+    }
+}
+
+/// The embedding layer.
+struct Embeddings {
+    words: Table,
+    positions: Table,
+    segments: Table,
+    norm: NormWeights,
+}
+
+impl Embeddings {
+    fn take(config: &BertConfig, weights: &mut Weights<'_>) -> Result<Self> {
+        let mut table = |name: &str, rows: usize| {
+            Table::take(
+                weights,
+                &format!("embeddings.{name}_embeddings.weight"),
+                rows,
+                config.hidden_size,
+            )
+        };
+        Ok(Self {
+            words: table("word", config.vocab_size)?,
+            positions: table("position", config.max_position_embeddings)?,
+            segments: table("token_type", config.type_vocab_size)?,
+            norm: norm(weights, "embeddings.LayerNorm", config)?,
         })
     }
 }

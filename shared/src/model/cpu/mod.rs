@@ -14,7 +14,7 @@ mod table;
 mod tower;
 pub mod train;
 
-pub use quantise::{is_quantised, quantise};
+pub use quantise::{is_quantised, quantise, quantise_layers};
 pub use tower::Tower;
 
 use crate::kernels;

@@ -77,7 +77,7 @@ impl Tensors {
 /// If a tensor is missing, unexpected, not finite, or its shape differs from `config`. The error
 /// names it.
 pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
-    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+    let hidden = config.hidden_size;
     let mut weights = Weights::within(safetensors)?;
     let mut tensors = Tensors::default();
     for (name, rows) in [
@@ -94,6 +94,28 @@ pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
         )?;
     }
     norm(&mut weights, &mut tensors, "embeddings.LayerNorm", hidden)?;
+    layers(config, &mut weights, &mut tensors)?;
+    weights.finish()?;
+    tensors.file()
+}
+
+/// Quantises the layers in the weights of a detector. All other tensors stay f32.
+///
+/// # Errors
+/// As [`quantise`].
+pub fn quantise_layers(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
+    let mut weights = Weights::within(safetensors)?;
+    let mut tensors = Tensors::default();
+    layers(config, &mut weights, &mut tensors)?;
+    for (name, shape) in weights.left() {
+        let values = weights.floats(&name, &shape)?;
+        tensors.floats(name, &shape, &values);
+    }
+    tensors.file()
+}
+
+fn layers(config: &BertConfig, weights: &mut Weights<'_>, tensors: &mut Tensors) -> Result<()> {
+    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
     for at in 0..config.num_hidden_layers {
         for (name, inputs, outputs) in [
             ("attention.self.query", hidden, hidden),
@@ -103,25 +125,15 @@ pub fn quantise(config: &BertConfig, safetensors: &Bytes) -> Result<Vec<u8>> {
             ("intermediate.dense", hidden, inner),
             ("output.dense", inner, hidden),
         ] {
-            linear(
-                &mut weights,
-                &mut tensors,
-                &format!("encoder.layer.{at}.{name}"),
-                inputs,
-                outputs,
-            )?;
+            let name = format!("encoder.layer.{at}.{name}");
+            linear(weights, tensors, &name, inputs, outputs)?;
         }
         for name in ["attention.output.LayerNorm", "output.LayerNorm"] {
-            norm(
-                &mut weights,
-                &mut tensors,
-                &format!("encoder.layer.{at}.{name}"),
-                hidden,
-            )?;
+            let name = format!("encoder.layer.{at}.{name}");
+            norm(weights, tensors, &name, hidden)?;
         }
     }
-    weights.finish()?;
-    tensors.file()
+    Ok(())
 }
 
 /// Whether weights are quantised.

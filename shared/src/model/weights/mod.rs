@@ -126,6 +126,19 @@ impl<'a> Weights<'a> {
         Ok(view)
     }
 
+    /// Whether the tensor `name` is there and was not taken.
+    pub fn has(&self, name: &str) -> bool {
+        self.left.contains_key(name)
+    }
+
+    /// The names and shapes of the tensors that were not yet taken.
+    pub fn left(&self) -> Vec<(String, Vec<usize>)> {
+        self.left
+            .iter()
+            .map(|(name, view)| (name.clone(), view.shape().to_vec()))
+            .collect()
+    }
+
     /// Whether the tensor `name` holds codes of one byte.
     pub fn is_quantised(&self, name: &str) -> bool {
         self.left
