@@ -13,6 +13,7 @@ use crate::kb::{Concept, ConceptId, KnowledgeBase};
 use crate::kernels;
 use crate::model::config::BertConfig;
 use crate::model::cpu;
+use crate::model::detector::DetectorInfo;
 use crate::model::encode::{BatchSize, Encoder, SequenceInterner};
 use crate::model::layer;
 use crate::model::tower::Side;
@@ -63,6 +64,7 @@ pub struct BundleBuilder {
     hnsw: Option<HnswOptions>,
     cells: Option<CellOptions>,
     nil: NilPolicy,
+    detector: Option<DetectorInfo>,
     compute_precision: layer::Precision,
 }
 
@@ -149,6 +151,7 @@ impl BundleBuilder {
             hnsw: None,
             cells: None,
             nil: NilPolicy::default(),
+            detector: None,
             compute_precision: layer::Precision::F32,
         }
     }
@@ -214,6 +217,12 @@ impl BundleBuilder {
     #[must_use]
     pub fn nil(self, nil: NilPolicy) -> Self {
         Self { nil, ..self }
+    }
+
+    /// Sets the detector, whose files are among those of the encoder; by default there is none.
+    #[must_use]
+    pub fn detector(self, detector: Option<DetectorInfo>) -> Self {
+        Self { detector, ..self }
     }
 
     /// Sets the precision in which concepts are encoded, where the device has it
@@ -512,6 +521,7 @@ impl TokenizedBundle {
             redirects,
             view,
             nil,
+            detector,
             ..
         } = options;
         for (config, weights) in [
@@ -534,6 +544,7 @@ impl TokenizedBundle {
             index: index_info,
             token_vectors,
             nil,
+            detector,
             files: parts.file_infos(),
             digest: None,
         };

@@ -5,6 +5,7 @@ use crate::digest;
 use crate::error::{Error, Result};
 use crate::index::{IndexInfo, Precision, TokenStoreInfo};
 use crate::kb::KnowledgeBase;
+use crate::model::detector::DetectorInfo;
 use crate::model::tower::{Pooling, Reduction};
 use crate::nil::NilPolicy;
 use crate::score::Similarity;
@@ -32,6 +33,12 @@ pub const FORMAT_WITH_NIL_MODEL: u32 = 5;
 /// probability.
 pub const FORMAT_WITH_PROBABILITY: u32 = 6;
 
+/// The format of a bundle with a detector.
+pub const FORMAT_WITH_DETECTOR: u32 = 7;
+
+/// The newest format.
+pub const NEWEST_FORMAT: u32 = FORMAT_WITH_DETECTOR;
+
 /// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,6 +60,9 @@ pub struct Manifest {
     pub token_vectors: Option<TokenStoreInfo>,
     /// The rule for NIL.
     pub nil: NilPolicy,
+    /// The detector of mentions, if the bundle has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detector: Option<DetectorInfo>,
     /// The size and checksum of every other file of the bundle.
     pub files: BTreeMap<String, FileInfo>,
     /// The digest of all other fields, in hexadecimal ([`digest::of`]); `None` in formats 1 to 3.
@@ -180,9 +190,9 @@ impl Manifest {
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if !(FORMAT_VERSION..=FORMAT_WITH_PROBABILITY).contains(&format) {
+        if !(FORMAT_VERSION..=NEWEST_FORMAT).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {FORMAT_WITH_PROBABILITY}"
+                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {NEWEST_FORMAT}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
@@ -193,7 +203,8 @@ impl Manifest {
             return Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
                  `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
-                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}), found version {format}"
+                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` {FORMAT_WITH_DETECTOR}), found \
+                 version {format}"
             )));
         }
         manifest
@@ -233,6 +244,9 @@ impl Manifest {
             )));
         }
         self.view.check_lengths()?;
+        if let Some(detector) = &self.detector {
+            detector.check()?;
+        }
         self.nil.check()
     }
 
@@ -255,7 +269,9 @@ impl Manifest {
     pub fn least_format(&self) -> u32 {
         let has_model = self.nil.model.is_some();
         if self.digest.is_some() {
-            return if self.nil.probability.is_some() {
+            return if self.detector.is_some() {
+                FORMAT_WITH_DETECTOR
+            } else if self.nil.probability.is_some() {
                 FORMAT_WITH_PROBABILITY
             } else if has_model {
                 FORMAT_WITH_NIL_MODEL

@@ -3,14 +3,16 @@
 //! A bundle is a folder of files, or one file with the same files in it.
 
 mod builder;
+mod detect;
 mod manifest;
 mod queries;
 mod update;
 
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use manifest::{
-    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DIGEST, FORMAT_WITH_NIL_MODEL,
-    FORMAT_WITH_PROBABILITY, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest,
+    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DETECTOR, FORMAT_WITH_DIGEST,
+    FORMAT_WITH_NIL_MODEL, FORMAT_WITH_PROBABILITY, FORMAT_WITH_TOKENS, FileInfo, KbInfo, Manifest,
+    NEWEST_FORMAT,
 };
 pub use queries::Queries;
 pub use update::{BundleUpdate, ConceptOrigin, UpdatedBundle, UpdatedRows};
@@ -23,12 +25,11 @@ use crate::kb::table::ConceptTable;
 use crate::kb::{ConceptId, KnowledgeBase};
 use crate::kernels;
 use crate::model::config::BertConfig;
+use crate::model::detector::Detector;
 use crate::model::encode::Encoder;
 use crate::model::tower::TowerBytes;
 use crate::score::Scorer;
-use crate::text::Span;
-use crate::text::abbreviations::Abbreviations;
-use crate::text::detect::{DetectOptions, Detected, Dictionary, Origin};
+use crate::text::detect::Dictionary;
 use crate::tokens::Tokens;
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -60,6 +61,10 @@ pub mod names {
     pub const CONCEPTS: &str = "concepts.bin";
     /// The dictionary of names for detection.
     pub const DICTIONARY: &str = "dictionary.bin";
+    /// The configuration of the detector's encoder, if there is a detector.
+    pub const DETECTOR_CONFIG: &str = "detector.config.json";
+    /// The weights of the detector, if there is one.
+    pub const DETECTOR_WEIGHTS: &str = "detector.safetensors";
     /// The full text of the licences, if the knowledge base has it.
     pub const LICENCES: &str = "LICENSES.md";
 
@@ -194,6 +199,8 @@ pub struct Bundle {
     pub dictionary: Dictionary,
     /// The retired identifiers, if the bundle has any.
     pub redirects: Option<Redirects>,
+    /// The detector of mentions, if the bundle has one.
+    pub detector: Option<Detector>,
     parts: Parts,
 }
 
@@ -247,44 +254,7 @@ impl Resolved {
     }
 }
 
-/// The earlier mentions that are searched for one that overlaps a position.
-const BESIDE: usize = 32;
-
 impl Bundle {
-    /// Detects the mentions of a text, ordered by start, then end: names of the dictionary, and
-    /// abbreviations whose long form in the text is such a name.
-    pub fn detect(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
-        let mut detected = self.dictionary.detect(text, options);
-        if !self.manifest.view.abbreviations {
-            return detected;
-        }
-        let abbreviations = Abbreviations::of(text);
-        let mut named: Vec<Span> = Vec::new();
-        for (span, long) in abbreviations.all() {
-            let whole = Detected::new(span, Origin::Name);
-            // A discontinuous mention may end after later ones.
-            let to = detected.partition_point(|found| found.span.start < span.end);
-            let mut beside = detected[..to].iter().rev().take(BESIDE);
-            let taken = !options.overlapping
-                && beside.any(|found| found.origin == Origin::Name && found.overlaps(&whole));
-            if !taken && !self.dictionary.lookup_mention(long).is_empty() {
-                named.push(span);
-            }
-        }
-        detected.retain(|found| {
-            let beside = named.get(named.partition_point(|span| span.end <= found.span.start));
-            found.origin == Origin::Name || beside.is_none_or(|span| !span.overlaps(&found.span))
-        });
-        detected.extend(
-            named
-                .into_iter()
-                .map(|span| Detected::new(span, Origin::Name)),
-        );
-        detected.sort_unstable();
-        detected.dedup();
-        detected
-    }
-
     /// Reads a bundle and compares every file with the manifest.
     ///
     /// # Errors
@@ -377,6 +347,7 @@ impl Bundle {
                 .iter_mut()
                 .for_each(|store| store.set_mix(manifest.view.mix));
         }
+        let detector = detector(&manifest, &parts)?;
         Ok(Self {
             manifest,
             tokens,
@@ -385,6 +356,7 @@ impl Bundle {
             concepts,
             dictionary,
             redirects,
+            detector,
             parts,
         })
     }
@@ -510,4 +482,20 @@ fn token_vectors(manifest: &Manifest, parts: &Parts, index: &Index) -> Result<Op
     }
     store.check_beside(index)?;
     Ok(Some(store))
+}
+
+/// Builds the detector of a bundle.
+fn detector(manifest: &Manifest, parts: &Parts) -> Result<Option<Detector>> {
+    let Some(info) = &manifest.detector else {
+        return Ok(None);
+    };
+    let detector = Detector::from_bytes(
+        info.clone(),
+        parts.get(names::DETECTOR_CONFIG)?,
+        parts.get(names::DETECTOR_WEIGHTS)?,
+        parts.get(names::WEIGHTS)?,
+    );
+    detector
+        .map(Some)
+        .context(|| names::DETECTOR_WEIGHTS.to_owned())
 }

@@ -18,6 +18,7 @@
 pub mod added;
 mod candidates;
 mod coherence;
+mod context;
 mod evidence;
 mod explain;
 mod prepared;
@@ -35,11 +36,13 @@ pub use proposals::Proposals;
 use crate::bundle::{Bundle, Resolved};
 use crate::error::{Error, Result};
 use crate::index::best_per_concept;
+use crate::kb::group::Group;
 use crate::kb::{Concept, ConceptId};
 use crate::model::encode::{Encoder, SequenceInterner};
 use crate::nil::{Decision, Evidence, NilFeatures, NilPolicy, NilReason};
 use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
+use crate::text::context::{Context, ContextRules};
 use crate::text::detect::{DetectOptions, Detected, Origin};
 use crate::text::{self, Span};
 use crate::tokens::View;
@@ -64,6 +67,7 @@ pub struct Linker {
     encoder: Encoder,
     scorer: Scorer,
     added: AddedConcepts,
+    context_rules: Cow<'static, ContextRules>,
 }
 
 /// The options for linking a text.
@@ -126,6 +130,10 @@ pub struct Link {
     pub fragments: Vec<Span>,
     /// The source of the mention.
     pub origin: Origin,
+    /// What kind of thing it is: as the detector found it, else by the concepts of its name.
+    pub group: Option<Group>,
+    /// Whether the text says that it is absent, past, uncertain or someone else's.
+    pub context: Context,
     /// Linked or NIL.
     pub decision: Decision,
     /// The best candidates, best first.
@@ -208,6 +216,7 @@ impl Linker {
             encoder,
             scorer,
             added,
+            context_rules: Cow::Borrowed(ContextRules::english()),
         };
         linker.set_scorer(scorer)?;
         Ok(linker)
@@ -218,7 +227,7 @@ impl Linker {
     /// # Errors
     /// If the device fails.
     pub fn link(&self, text: &str, options: &LinkOptions) -> Result<Vec<Link>> {
-        self.link_mentions(text, self.detect(text, options), options)
+        self.link_mentions(text, self.detect(text, options)?, options)
     }
 
     /// Links given mentions of a text, in the order given.
@@ -328,13 +337,23 @@ impl Linker {
         &self.encoder
     }
 
+    /// Sets the rules of context, in place of those of English.
+    pub fn set_context_rules(&mut self, rules: ContextRules) {
+        self.context_rules = Cow::Owned(rules);
+    }
+
+    /// The rules of context.
+    pub fn context_rules(&self) -> &ContextRules {
+        &self.context_rules
+    }
+
     /// Detects the mentions of a text, in its order.
-    pub fn detect(&self, text: &str, options: &LinkOptions) -> Vec<Detected> {
-        self.added.detect(
-            text,
-            self.bundle.detect(text, &options.detect),
-            &options.detect,
-        )
+    ///
+    /// # Errors
+    /// As [`Bundle::detect`].
+    pub fn detect(&self, text: &str, options: &LinkOptions) -> Result<Vec<Detected>> {
+        let found = self.bundle.detect(text, &options.detect)?;
+        Ok(self.added.detect(text, found, &options.detect))
     }
 
     /// Cuts mentions out of a text and tokenizes them.
@@ -342,12 +361,15 @@ impl Linker {
     /// # Errors
     /// If a span cannot be cut out of the text.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
-        self.prepare_with(&mut self.bundle.manifest.view.reader(), text, mentions)
+        let reader = &mut self.bundle.manifest.view.reader();
+        let mut prepared = self.prepare_with(reader, text, mentions)?;
+        self.judge(text, &mut prepared)?;
+        Ok(prepared)
     }
 
     /// As [`Linker::prepare`], for some of a text's mentions. The reader
     /// ([`ViewOptions::reader`](crate::tokens::ViewOptions::reader)) finds the abbreviations of the
-    /// text once for all calls.
+    /// text once for all calls. The context of the mentions is left to [`Linker::judge`].
     ///
     /// # Errors
     /// As [`Linker::prepare`].
@@ -385,6 +407,8 @@ impl Linker {
                 misspelt,
                 text: mention.text.into_owned(),
                 rewritten,
+                group: None,
+                context: Context::default(),
             });
         }
         let texts = vec![prepared.len()];
@@ -482,6 +506,7 @@ impl Linker {
                 span,
                 origin,
                 fragments,
+                group: _,
             } = mention.detected.clone();
             let cut = mention
                 .sequence
@@ -510,6 +535,8 @@ impl Linker {
                 span,
                 fragments,
                 origin,
+                group: mention.group,
+                context: mention.context.clone(),
                 decision,
                 candidates,
                 probability: None,

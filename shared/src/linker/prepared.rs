@@ -1,7 +1,9 @@
 //! Tokenized mentions.
 
 use crate::kb::ConceptId;
+use crate::kb::group::Group;
 use crate::model::encode::SequenceInterner;
+use crate::text::context::Context;
 use crate::text::detect::{Detected, SimilarName};
 use crate::tokens::Encoded;
 
@@ -26,6 +28,10 @@ pub(super) struct PreparedMention {
     pub text: String,
     /// Whether an abbreviation was expanded.
     pub rewritten: bool,
+    /// The kind of the first concept of its name that has one.
+    pub group: Option<Group>,
+    /// What the text says of it.
+    pub context: Context,
 }
 
 /// Some mentions of a [`Prepared`].
@@ -158,6 +164,8 @@ mod tests {
             misspelt: Vec::new(),
             text: String::new(),
             rewritten: false,
+            group: None,
+            context: Context::default(),
         }
     }
 

@@ -51,10 +51,11 @@ pub use normalise::normalise_name;
 pub use similar::SimilarName;
 pub(crate) use words::is_ordinary;
 
+use crate::kb::group::Group;
 use crate::text;
 use crate::text::Span;
 use coordination::{around_designators, before_shared_head};
-use normalise::{Gap, Source};
+use normalise::{Gap, Kind, Source};
 use persons::{Person, person_at};
 use scan::{Found, Scan};
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,9 @@ pub struct Detected {
     /// injuries" in "lung and heart injuries"). Empty for a contiguous mention.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fragments: Vec<Span>,
+    /// What kind of thing it is, if a detector found it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
 }
 
 impl Detected {
@@ -79,6 +83,7 @@ impl Detected {
             span,
             origin,
             fragments: Vec::new(),
+            group: None,
         }
     }
 
@@ -95,6 +100,7 @@ impl Detected {
             } else {
                 Vec::new()
             },
+            group: None,
         })
     }
 
@@ -120,6 +126,8 @@ pub enum Origin {
     /// It is a word that neither the knowledge base nor general English has, and no person's name:
     /// a misspelling or a new term.
     UnknownTerm,
+    /// The detector of the bundle found it, whether it is a name in the knowledge base or not.
+    Detector,
     /// The user gave it.
     Given,
 }
@@ -129,8 +137,13 @@ pub enum Origin {
 pub struct DetectOptions {
     /// Report unknown terms. Has no effect unless [`Dictionary::knows_enough_words`].
     pub unknown_terms: bool,
-    /// Report overlapping names instead of the longest matches from left to right.
+    /// Report overlapping names instead of the longest matches from left to right; of a detector,
+    /// all spans that reach its threshold instead of the most probable without overlap.
     pub overlapping: bool,
+    /// Find names of the knowledge base and unknown terms, even if the bundle has a detector.
+    pub names_only: bool,
+    /// The number of the detector's set of labels; 0 is its default.
+    pub scheme: usize,
 }
 
 impl Default for DetectOptions {
@@ -139,6 +152,8 @@ impl Default for DetectOptions {
         Self {
             unknown_terms: true,
             overlapping: false,
+            names_only: false,
+            scheme: 0,
         }
     }
 }
@@ -245,6 +260,57 @@ impl Dictionary {
             detected.dedup();
         }
         detected
+    }
+}
+
+/// The places of a text where no mention is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Barriers {
+    /// The persons' names and the de-identification placeholders, in the order of the text. No
+    /// mention overlaps one.
+    pub hidden: Vec<Span>,
+    /// The first bytes after borders of table cells, list bullets and empty lines. No mention spans
+    /// one.
+    pub borders: Vec<usize>,
+}
+
+impl Barriers {
+    /// Whether a span may be a mention.
+    pub fn admit(&self, span: &Span) -> bool {
+        let hidden = self.hidden.get(
+            self.hidden
+                .partition_point(|hidden| hidden.end <= span.start),
+        );
+        let border = self
+            .borders
+            .get(self.borders.partition_point(|border| *border <= span.start));
+        hidden.is_none_or(|hidden| !hidden.overlaps(span))
+            && border.is_none_or(|border| *border >= span.end)
+    }
+}
+
+impl Dictionary {
+    /// The places of a text where no mention is.
+    pub fn barriers(&self, text: &str) -> Barriers {
+        let mut scan = Scan::new(self, text, Source::Text);
+        let mut found = Barriers::default();
+        let mut at = 0;
+        let mut person_end = 0;
+        while let Some(token) = scan.token(at) {
+            if let Some(person) = person_at(&mut scan, at).filter(|person| person.end > person_end)
+            {
+                person_end = person.end;
+            }
+            if token.kind == Kind::Hidden || at < person_end {
+                found.hidden.push(Span::new(token.start, token.end));
+            }
+            if token.gap.parts() {
+                found.borders.push(token.start);
+            }
+            at += 1;
+            scan.forget_before(at);
+        }
+        found
     }
 }
 

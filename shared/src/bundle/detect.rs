@@ -1,0 +1,214 @@
+//! Detection of the mentions of a text: by the detector of the bundle, or by its names alone.
+
+use super::Bundle;
+use crate::error::Result;
+use crate::kb::group::Group;
+use crate::model::detector::decode::without_overlap;
+use crate::model::detector::{Detector, Features};
+use crate::text::Span;
+use crate::text::abbreviations::Abbreviations;
+use crate::text::detect::{DetectOptions, Detected, Origin};
+
+/// The earlier mentions that are searched for one that overlaps a position.
+const BESIDE: usize = 32;
+
+impl Bundle {
+    /// Detects the mentions of a text, ordered by start, then end. With a detector: the spans that
+    /// it takes for mentions. Without one, or with [`DetectOptions::names_only`]: names of the
+    /// dictionary, and abbreviations whose long form in the text is such a name.
+    ///
+    /// # Errors
+    /// If the text cannot be tokenized, or a concept is damaged.
+    pub fn detect(&self, text: &str, options: &DetectOptions) -> Result<Vec<Detected>> {
+        match self.detector.as_ref().filter(|_| !options.names_only) {
+            Some(detector) => self.detect_with(detector, text, options),
+            None => Ok(self.detect_names(text, options)),
+        }
+    }
+
+    fn detect_with(
+        &self,
+        detector: &Detector,
+        text: &str,
+        options: &DetectOptions,
+    ) -> Result<Vec<Detected>> {
+        let words = self.tokens.words(text)?;
+        detector.check_tokens(&self.tokens, &words)?;
+        let features = Features::new(text, &words, &self.dictionary, &self.concepts)?;
+        let scheme = options.scheme.min(detector.info().schemes.len() - 1);
+        let labels = &detector.info().schemes[scheme];
+        let spans = detector.spans(&self.tokens, &words, &features, scheme, labels.threshold);
+        let barriers = self.dictionary.barriers(text);
+        let of_words = |first: usize, last: usize| {
+            Span::new(words.words[first].span.start, words.words[last].span.end)
+        };
+        // A word is empty if another one has its only character ("…" may become "...").
+        let is_there = |word: usize| !words.words[word].span.is_empty();
+        let spans = spans
+            .into_iter()
+            .filter(|span| is_there(span.first) && is_there(span.last))
+            .filter(|span| barriers.admit(&of_words(span.first, span.last)))
+            .collect();
+        let chosen = match options.overlapping {
+            true => spans,
+            false => without_overlap(spans),
+        };
+        let groups: Vec<Option<Group>> = labels
+            .labels
+            .iter()
+            .map(|label| Group::of_label(label))
+            .collect();
+        let mut detected: Vec<Detected> = chosen
+            .into_iter()
+            .map(|span| Detected {
+                group: groups[span.label],
+                ..Detected::new(of_words(span.first, span.last), Origin::Detector)
+            })
+            .collect();
+        let names = self.dictionary.detect(text, options);
+        add_coordinations(names, options.overlapping, &mut detected);
+        detected.sort_unstable();
+        detected.dedup();
+        Ok(detected)
+    }
+
+    /// Detects the names of the dictionary, and abbreviations whose long form in the text is such a
+    /// name.
+    fn detect_names(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
+        let mut detected = self.dictionary.detect(text, options);
+        if !self.manifest.view.abbreviations {
+            return detected;
+        }
+        let abbreviations = Abbreviations::of(text);
+        let mut named: Vec<Span> = Vec::new();
+        for (span, long) in abbreviations.all() {
+            let whole = Detected::new(span, Origin::Name);
+            // A discontinuous mention may end after later ones.
+            let to = detected.partition_point(|found| found.span.start < span.end);
+            let mut beside = detected[..to].iter().rev().take(BESIDE);
+            let taken = !options.overlapping
+                && beside.any(|found| found.origin == Origin::Name && found.overlaps(&whole));
+            if !taken && !self.dictionary.lookup_mention(long).is_empty() {
+                named.push(span);
+            }
+        }
+        detected.retain(|found| {
+            let beside = named.get(named.partition_point(|span| span.end <= found.span.start));
+            found.origin == Origin::Name || beside.is_none_or(|span| !span.overlaps(&found.span))
+        });
+        detected.extend(
+            named
+                .into_iter()
+                .map(|span| Detected::new(span, Origin::Name)),
+        );
+        detected.sort_unstable();
+        detected.dedup();
+        detected
+    }
+}
+
+/// Adds names that coordinated mentions share words of ("breast cancer" in "breast and ovarian
+/// cancer") if the detector found a mention at the shared words. Mentions inside the other words
+/// are removed, unless mentions may overlap. `detected` is in the order of the text.
+fn add_coordinations(names: Vec<Detected>, overlapping: bool, detected: &mut Vec<Detected>) {
+    let ends = highest_ends(detected.iter().map(|found| &found.span));
+    let mut shared = Vec::new();
+    for name in names {
+        let Some(last) = name.fragments.last() else {
+            continue;
+        };
+        // The first mention that ends after the start of the shared words.
+        let beside = detected.get(ends.partition_point(|end| *end <= last.start));
+        if let Some(found) = beside.filter(|found| found.span.overlaps(last)) {
+            let group = found.group;
+            shared.push(Detected { group, ..name });
+        }
+    }
+    if !overlapping {
+        let mut own: Vec<Span> = shared
+            .iter()
+            .filter_map(|name| name.fragments.split_last())
+            .flat_map(|(_, own)| own.iter().copied())
+            .collect();
+        own.sort_unstable();
+        let ends = highest_ends(own.iter());
+        detected.retain(|found| {
+            let before = own.partition_point(|piece| piece.start <= found.span.start);
+            let end = before.checked_sub(1).map_or(0, |last| ends[last]);
+            found.span.end > end
+        });
+    }
+    detected.extend(shared);
+}
+
+/// For each span, the largest end of it and those before it.
+fn highest_ends<'s>(spans: impl Iterator<Item = &'s Span>) -> Vec<usize> {
+    let mut highest = 0;
+    spans
+        .map(|span| {
+            highest = highest.max(span.end);
+            highest
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(start: usize, end: usize) -> Detected {
+        Detected {
+            group: Some(Group::Problem),
+            ..Detected::new(Span::new(start, end), Origin::Detector)
+        }
+    }
+
+    fn coordinated(pieces: [(usize, usize); 2]) -> Detected {
+        let pieces = pieces.map(|(start, end)| Span::new(start, end)).to_vec();
+        Detected::of_pieces(pieces, Origin::Name).expect("it has pieces")
+    }
+
+    /// "breast and ovarian cancer"
+    #[test]
+    fn a_coordinated_name_replaces_its_own_words() {
+        let name = coordinated([(0, 6), (19, 25)]);
+        let with_group = Detected {
+            group: Some(Group::Problem),
+            ..name.clone()
+        };
+        let (part, other) = (found(0, 6), found(11, 25));
+        for (overlapping, before, after) in [
+            (
+                false,
+                vec![part.clone(), other.clone()],
+                vec![other.clone(), with_group.clone()],
+            ),
+            (
+                true,
+                vec![part.clone(), other.clone()],
+                vec![part.clone(), other, with_group],
+            ),
+            // Nothing was found at the shared word.
+            (false, vec![part.clone()], vec![part]),
+        ] {
+            let mut detected = before;
+            add_coordinations(vec![name.clone()], overlapping, &mut detected);
+            assert_eq!(detected, after);
+        }
+    }
+
+    /// With a search through all mentions for each name this took minutes.
+    #[test]
+    fn many_coordinated_names_take_little_time() {
+        let count = 100_000;
+        let names =
+            (0..count).map(|at| coordinated([(at * 10, at * 10 + 2), (at * 10 + 4, at * 10 + 6)]));
+        let parts = (0..count)
+            .flat_map(|at| [found(at * 10, at * 10 + 2), found(at * 10 + 4, at * 10 + 6)]);
+        let mut detected: Vec<Detected> = parts.collect();
+        let start = std::time::Instant::now();
+        add_coordinations(names.collect(), false, &mut detected);
+        assert!(start.elapsed().as_secs() < 20);
+        assert_eq!(detected.len(), 2 * count);
+    }
+}
