@@ -14,7 +14,13 @@ const TEXT: &str = "Note 😷\nfever of the toe\nand =chest\r\npain";
 
 fn records(linker: &Linker) -> Vec<Record> {
     let options = LinkOptions::default();
-    let links = link(linker, TEXT, linker.detect(TEXT, &options), &options).expect("linked");
+    let links = link(
+        linker,
+        TEXT,
+        linker.detect(TEXT, &options).expect("detected"),
+        &options,
+    )
+    .expect("linked");
     links
         .iter()
         .map(|link| Record::new(linker, link).expect("whole"))
@@ -52,9 +58,10 @@ fn offsets_have_the_unit_of_each_format() {
     );
     assert_eq!(
         write(Form::Csv),
-        "doc,start,end,text,read_as,decision,id,name,type,score,found,fragments,xrefs\r\n\
-         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,\r\n\
-         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,\r\n"
+        "doc,start,end,text,read_as,decision,id,name,type,score,found,fragments,xrefs,\
+         probability,group,negated,certainty,temporality,experiencer,section\r\n\
+         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,,,problem,false,certain,current,patient,\r\n\
+         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,,,problem,false,certain,current,patient,\r\n"
     );
     let lines = write(Form::Jsonl);
     let first: serde_json::Value =
@@ -97,7 +104,7 @@ fn user_decisions_are_written() {
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
     assert!(
-        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,\r\n"),
+        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,,,problem,false,certain,current,patient,\r\n"),
         "{csv}"
     );
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
@@ -133,7 +140,7 @@ fn fragments_are_written_in_each_format() {
         "{}",
         write(Form::Pubtator)
     );
-    let row = "7,23,fever toe,,linked,D1,fever,Sign,1,found,7 12;20 23,ICD10:R50.9|ICD10CM:R50.9|MESH:D005334\r\n";
+    let row = "7,23,fever toe,,linked,D1,fever,Sign,1,found,7 12;20 23,ICD10:R50.9|ICD10CM:R50.9|MESH:D005334,";
     assert!(write(Form::Csv).contains(row), "{}", write(Form::Csv));
     let line = write(Form::Jsonl)
         .lines()
@@ -181,7 +188,7 @@ fn cross_references_are_filtered_by_prefix() {
         let csv = write(Form::Csv);
         csv.lines()
             .nth(1)
-            .and_then(|row| row.rsplit(',').next())
+            .and_then(|row| row.rsplit(',').nth(7))
             .expect("a cell")
             .to_owned()
     };
@@ -229,7 +236,13 @@ fn offsets_count_byte_order_mark_and_line_ends() {
         ("chest\rpain", "0 5;6 10"),
     ] {
         let options = LinkOptions::default();
-        let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
+        let links = link(
+            &linker,
+            text,
+            linker.detect(text, &options).expect("detected"),
+            &options,
+        )
+        .expect("linked");
         let records: Vec<Record> = links
             .iter()
             .map(|link| Record::new(&linker, link).expect("whole"))

@@ -84,7 +84,19 @@ export interface Link extends Span {
   /** The fragments of a discontinuous mention, in text order. */
   fragments?: Span[];
   /** Detected by a name, detected as an unknown term, or given by the caller. */
-  origin: "name" | "unknown_term" | "given";
+  origin: "name" | "unknown_term" | "detector" | "given";
+  /** What kind of thing it is, as far as it is known. */
+  group?: "problem" | "drug" | "procedure" | "measurement" | "anatomy" | "device";
+  /** Whether the text says that it is absent. */
+  negated: boolean;
+  /** How sure the author is: "possible", or under a condition. */
+  certainty: "certain" | "uncertain" | "hypothetical";
+  /** When it holds. */
+  temporality: "current" | "historical" | "future";
+  /** Whom it is about. */
+  experiencer: "patient" | "family" | "other";
+  /** The section of the note, as the rules name it. */
+  section?: string;
   decision: "linked" | "nil";
   nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
   /** The probability, 0 to 1, that the best candidate is right; missing if the bundle has no model of it. */
@@ -234,6 +246,18 @@ export interface Manifest {
     sets?: { coverage: number; behind: number | null; nil_up_to: number | null }[];
     /** NIL precision and recall by threshold, ascending; missing without calibration. */
     curve?: { threshold: number; precision: number; recall: number }[];
+  };
+  /** The detector of mentions; missing if mentions are found by names alone. */
+  detector?: {
+    name: string;
+    licence: string;
+    /** The sets of labels; the first is the default. */
+    schemes: { name: string; labels: string[]; threshold: number }[];
+    window: number;
+    overlap: number;
+    words: number;
+    width: number;
+    rank: number;
   };
   files: Record<string, { bytes: number; blake3: string }>;
   /** The checksum of all other fields, verified on loading; missing in formats 1 to 3. */

@@ -144,7 +144,7 @@ impl Engine {
         let found = if spans_only {
             Vec::new()
         } else {
-            self.linker.detect(&text, &options)
+            self.linker.detect(&text, &options)?
         };
         let prepared = self.linker.prepare(&text, join(given, found))?;
         let total = prepared.mentions();

@@ -1,9 +1,11 @@
 //! The JSON between Rust and JavaScript. Its offsets are UTF-16 units.
 
 use pel_shared::error::{Error, Result};
+use pel_shared::kb::group::Group;
 use pel_shared::linker::MatchedText;
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Named, NamedSet, Record};
+use pel_shared::text::context::{Certainty, Context, Experiencer, Temporality};
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Cut;
@@ -87,6 +89,18 @@ pub struct JsLink {
     #[serde(default)]
     text: String,
     origin: Origin,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<Group>,
+    #[serde(default)]
+    negated: bool,
+    #[serde(default)]
+    certainty: Certainty,
+    #[serde(default)]
+    temporality: Temporality,
+    #[serde(default)]
+    experiencer: Experiencer,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    section: Option<String>,
     decision: JsDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -130,6 +144,8 @@ impl JsLink {
             span,
             fragments,
             origin,
+            group,
+            context,
             read_as,
             decision,
             candidates,
@@ -155,6 +171,12 @@ impl JsLink {
             fragments,
             text,
             origin,
+            group,
+            negated: context.negated,
+            certainty: context.certainty,
+            temporality: context.temporality,
+            experiencer: context.experiencer,
+            section: context.section,
             decision,
             nil_reason,
             probability,
@@ -189,6 +211,12 @@ impl JsLink {
         let fragments = spans(&self.fragments, text, offsets)?;
         let Self {
             origin,
+            group,
+            negated,
+            certainty,
+            temporality,
+            experiencer,
+            section,
             read_as,
             candidates,
             probability,
@@ -204,6 +232,15 @@ impl JsLink {
             span,
             fragments,
             origin,
+            group,
+            context: Context {
+                negated,
+                certainty,
+                temporality,
+                experiencer,
+                section,
+                cues: Vec::new(),
+            },
             read_as,
             decision,
             candidates,

@@ -2,6 +2,7 @@
 
 use super::Note;
 use crate::clean::{breaks_line, field};
+use crate::text::context::{Certainty, Context, Experiencer, Temporality};
 use crate::text::{Offsets, Span};
 use std::fmt::Write;
 
@@ -38,6 +39,7 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
             places.join(";"),
             field(&words.join(" "))
         );
+        out += &attributes(number, &record.context);
         let _ = match &record.decision {
             // A space would end the reference.
             Ok(concept) => {
@@ -56,6 +58,35 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
         };
     }
     out
+}
+
+/// The attributes of a mention: what is not the default. A mention has at most ten, so that their
+/// numbers follow from its own.
+fn attributes(number: usize, context: &Context) -> String {
+    let Context {
+        negated,
+        certainty,
+        temporality,
+        experiencer,
+        ..
+    } = context;
+    let mut all = Vec::new();
+    if *negated {
+        all.push(format!("Negated T{number}"));
+    }
+    if *certainty != Certainty::default() {
+        all.push(format!("Certainty T{number} {}", certainty.name()));
+    }
+    if *temporality != Temporality::default() {
+        all.push(format!("Temporality T{number} {}", temporality.name()));
+    }
+    if *experiencer != Experiencer::default() {
+        all.push(format!("Experiencer T{number} {}", experiencer.name()));
+    }
+    all.iter()
+        .enumerate()
+        .map(|(place, words)| format!("A{}\t{words}\n", 10 * number + place))
+        .collect()
 }
 
 /// The fragments of a mention, split at line ends, tabs and control characters. White space beside

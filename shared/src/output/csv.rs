@@ -3,9 +3,10 @@
 use super::{Note, origin_words};
 use crate::clean::cell;
 use crate::error::{Error, Result};
+use crate::kb::group::Group;
 use crate::text::{Offsets, Span};
 
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 20] = [
     "doc",
     "start",
     "end",
@@ -19,6 +20,13 @@ const HEAD: [&str; 13] = [
     "found",
     "fragments",
     "xrefs",
+    "probability",
+    "group",
+    "negated",
+    "certainty",
+    "temporality",
+    "experiencer",
+    "section",
 ];
 
 /// The names of the columns.
@@ -71,6 +79,19 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
                 origin_words(record.origin),
                 &fragments.join(";"),
                 &cell(&xrefs),
+                &record
+                    .probability
+                    .map_or(String::new(), |probability| probability.to_string()),
+                record.group.map_or("", Group::name),
+                if record.context.negated {
+                    "true"
+                } else {
+                    "false"
+                },
+                record.context.certainty.name(),
+                record.context.temporality.name(),
+                record.context.experiencer.name(),
+                &cell(record.context.section.as_deref().unwrap_or_default()),
             ])
             .map_err(failed)?;
     }

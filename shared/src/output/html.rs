@@ -174,6 +174,10 @@ fn why(record: &Record) -> String {
     if let Some(read_as) = &record.read_as {
         why += &format!(", read as {read_as:?}");
     }
+    let context = record.context.words();
+    if !context.is_empty() {
+        why += &format!("; {context}");
+    }
     if let Err(reason) = &record.decision {
         why += &format!("; {}", reason.words());
     }

@@ -3,7 +3,9 @@
 use super::{Named, NamedSet, Note, Record};
 use crate::clean::escaped;
 use crate::error::{Error, Result};
+use crate::kb::group::Group;
 use crate::nil::NilReason;
+use crate::text::context::{Certainty, Experiencer, Temporality};
 use crate::text::detect::Origin;
 use crate::text::{Offsets, Span};
 use crate::tokens::Cut;
@@ -28,6 +30,14 @@ pub struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     read_as: Option<&'a str>,
     origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<Group>,
+    negated: bool,
+    certainty: Certainty,
+    temporality: Temporality,
+    experiencer: Experiencer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<&'a str>,
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -107,6 +117,12 @@ fn line<'a>(
         text: note.mention(record),
         read_as: record.read_as.as_deref(),
         origin: record.origin,
+        group: record.group,
+        negated: record.context.negated,
+        certainty: record.context.certainty,
+        temporality: record.context.temporality,
+        experiencer: record.context.experiencer,
+        section: record.context.section.as_deref(),
         decision: if record.decision.is_ok() {
             "linked"
         } else {

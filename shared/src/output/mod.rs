@@ -11,11 +11,13 @@ mod pubtator;
 
 use crate::error::Result;
 use crate::kb::Concept;
+use crate::kb::group::Group;
 use crate::linker::{Link, Linker};
 use crate::nil::{Decision, NilReason};
 use crate::score::Candidate;
 use crate::text;
 use crate::text::Span;
+use crate::text::context::Context;
 use crate::text::detect::Origin;
 use crate::tokens::Cut;
 use serde::{Deserialize, Serialize};
@@ -53,6 +55,10 @@ pub struct Record {
     pub fragments: Vec<Span>,
     /// The source of the mention.
     pub origin: Origin,
+    /// What kind of thing the mention is, if it is known.
+    pub group: Option<Group>,
+    /// Whether the text says that it is absent, past, uncertain or someone else's.
+    pub context: Context,
     /// The long form of an abbreviation that the text defines.
     pub read_as: Option<String>,
     /// The concept, or the reason for NIL.
@@ -212,6 +218,8 @@ impl Record {
             span: link.span,
             fragments: link.fragments.clone(),
             origin: link.origin,
+            group: link.group,
+            context: link.context.clone(),
             read_as: link.read_as.clone(),
             decision,
             candidates,
@@ -274,7 +282,7 @@ impl Note<'_> {
 /// The source of a mention, in words.
 pub fn origin_words(origin: Origin) -> &'static str {
     match origin {
-        Origin::Name => "found",
+        Origin::Name | Origin::Detector => "found",
         Origin::UnknownTerm => "unknown word",
         Origin::Given => "given",
     }

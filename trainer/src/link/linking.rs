@@ -44,6 +44,8 @@ pub(crate) struct Linking {
     pub xrefs: Option<Vec<String>>,
     /// Whether to write sets of answers.
     pub sets: bool,
+    /// Whether only links are written that are stated of the patient now.
+    pub asserted: bool,
     /// Encoding of the notes and given spans.
     pub encoding: TextEncoding,
     /// Whether to link only given spans.
@@ -160,7 +162,7 @@ impl Linking {
         let found = if self.spans_only {
             Vec::new()
         } else {
-            self.linker.detect(&text, &self.options)
+            self.linker.detect(&text, &self.options)?
         };
         let mentions = join(given.mentions, found);
         Ok((
@@ -313,7 +315,8 @@ impl Linking {
                 .par_chunks(PREPARED)
                 .map(prepare)
                 .collect::<Result<Vec<_>>>()?;
-            let prepared = Prepared::join(prepared).of_one_text();
+            let mut prepared = Prepared::join(prepared).of_one_text();
+            self.linker.judge(text, &mut prepared)?;
             let queries = self.linker.encode(&prepared, |_| interrupt::check())?;
             let mut links = self.finish(&prepared, &queries)?;
             self.rerank(text, &mut links)?;
@@ -338,6 +341,7 @@ impl Linking {
     fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
         let mut records: Vec<Record> = links
             .iter()
+            .filter(|link| !self.asserted || link.context.is_asserted())
             .map(|link| {
                 let mut record = Record::new(&self.linker, link)?;
                 if self.sets {

@@ -7,10 +7,12 @@ pub mod second_stage;
 mod table;
 
 use crate::io::device::OpenDevice;
+use crate::io::files::read_text;
 use pel_shared::bundle::Bundle;
-use pel_shared::error::{Context, Result};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker};
 use pel_shared::score::Scorer;
+use pel_shared::text::context::ContextRules;
 use pel_shared::text::detect::Detected;
 use std::path::Path;
 
@@ -43,4 +45,48 @@ pub fn open_linker(
         Ok(linker)
     });
     made.context(|| path.display().to_string())
+}
+
+/// The number of the set of labels with this name that the bundle's detector has; 0 without a name.
+///
+/// # Errors
+/// If the bundle has no detector, or its detector has no such set. The error names the option
+/// `--labels`.
+pub fn label_scheme(name: Option<&str>, bundle: &Bundle) -> Result<usize> {
+    let Some(name) = name else {
+        return Ok(0);
+    };
+    let Some(detector) = &bundle.detector else {
+        return Err(Error::input(format!(
+            "--labels: expected a bundle with a detector, found one without (to look for {name})"
+        )));
+    };
+    detector.info().scheme(name).ok_or_else(|| {
+        let schemes = detector.info().schemes.iter();
+        let known: Vec<&str> = schemes.map(|scheme| scheme.name.as_str()).collect();
+        Error::input(format!(
+            "--labels: expected {}, found {name}",
+            known.join(" or ")
+        ))
+    })
+}
+
+/// The rules of context with a built-in name, or of a file.
+///
+/// # Errors
+/// If there is neither, or the file has an invalid line. The error names the option
+/// `--context-rules`, or the file and line.
+pub fn context_rules(choice: &Path) -> Result<ContextRules> {
+    if let Some(rules) = choice.to_str().and_then(ContextRules::built_in) {
+        return rules;
+    }
+    if !choice.is_file() {
+        let names: Vec<&str> = ContextRules::built_in_names().collect();
+        return Err(Error::input(format!(
+            "--context-rules: expected {} or a rule file, found {}",
+            names.join(", "),
+            choice.display()
+        )));
+    }
+    ContextRules::parse(&read_text(choice)?, &choice.display().to_string())
 }

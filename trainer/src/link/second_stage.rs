@@ -52,6 +52,11 @@ pub struct SecondStage {
 }
 
 impl SecondStage {
+    /// A cross-encoder that reranks the first `count` candidates.
+    pub fn new(ranker: Ranker, count: usize) -> Self {
+        Self { ranker, count }
+    }
+
     /// Reranks the first candidates of a text's mentions.
     ///
     /// # Errors

@@ -52,8 +52,9 @@ impl TableFormatter {
             Some(_) => "Probability",
             None => "Score",
         };
-        let mut table =
-            text_tables::coloured(["Line", "Mention", "Concept", "Id", "Type", value, "How"]);
+        let mut table = text_tables::coloured([
+            "Line", "Mention", "Context", "Concept", "Id", "Type", value, "How",
+        ]);
         let cell = |text: &str| Cell::new(escaped(text));
         for record in note.records {
             self.lines += note
@@ -121,6 +122,7 @@ impl TableFormatter {
             let mut cells = vec![
                 Cell::new(self.lines + 1).set_alignment(CellAlignment::Right),
                 cell(&mention).add_attribute(Attribute::Bold),
+                cell(&record.context.words()),
             ];
             cells.extend(row);
             table.add_row(cells);
