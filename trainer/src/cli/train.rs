@@ -1,4 +1,5 @@
-//! `pel train`: trains a bi-encoder or a cross-encoder on annotated mentions.
+//! `pel train`: trains a bi-encoder or a cross-encoder on annotated mentions, or a detector of
+//! mentions.
 
 use super::training::RunArgs;
 use crate::io::device::DeviceArgs;
@@ -25,7 +26,8 @@ pub struct TrainArgs {
     /// Corpus folder (documents.jsonl, mentions.train.jsonl ...) written by `pel import`
     #[arg(long)]
     corpus: Option<PathBuf>,
-    /// Model to train: a bi-encoder, or a cross-encoder that ranks candidates
+    /// Model to train: a bi-encoder, a cross-encoder that ranks candidates, or a detector of
+    /// mentions
     #[arg(long, value_enum, default_value = "link")]
     stage: Stage,
     /// Paper whose defaults to use; for a cross-encoder PEL or BLINK
@@ -43,13 +45,15 @@ pub struct TrainArgs {
     distil: Option<PathBuf>,
 }
 
-/// The stages of linking (BLINK, section 4).
+/// The stages of linking (BLINK, section 4), and what finds mentions before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
     /// Bi-encoder, which retrieves candidates
     Link,
     /// Cross-encoder, which ranks them
     Rank,
+    /// Detector, which finds mentions in a text
+    Detect,
 }
 
 /// The papers with default settings.
@@ -78,6 +82,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         (Stage::Link, Paper::TBiencoder) => Config::t_biencoder(),
         (Stage::Rank, Paper::Pel) => Config::ranking(),
         (Stage::Rank, Paper::Blink) => Config::blink_ranking(),
+        (Stage::Detect, _) => Config::detection(),
         (Stage::Rank, Paper::TBiencoder) => {
             return Err(Error::input(
                 "--paper: expected pel or blink with --stage rank, found t-biencoder, which has no cross-encoder",
@@ -97,8 +102,20 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         ),
         ("validation.candidates", path(&args.dev_candidates)),
     ];
+    if args.stage == Stage::Detect {
+        let given = [
+            ("--corpus", args.corpus.is_some()),
+            ("--candidates", args.candidates.is_some()),
+            ("--distil", args.distil.is_some()),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+            return Err(Error::input(format!(
+                "{option}: expected no such option with --stage detect, whose texts are in `detect.corpora` of --config"
+            )));
+        }
+    }
     let mut config = args.run.config(defaults.clone(), flags.clone())?;
-    if args.paper == Paper::TBiencoder {
+    if args.paper == Paper::TBiencoder && args.stage == Stage::Link {
         // Table 3 has a bound for each scorer and kind of negatives. Its layers count from an
         // encoder of 12.
         let epsilon = Transformation::best_epsilon(config.model.scorer, config.negatives.kind);
@@ -116,7 +133,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             "--distil: `distillation.own_share`: expected less than 1, so that the teacher has a share, found 1",
         ));
     }
-    if args.dev_candidates.is_some() && args.stage == Stage::Link {
+    if args.dev_candidates.is_some() && args.stage != Stage::Rank {
         return Err(Error::input(
             "--dev-candidates: expected --stage rank, found a bi-encoder, which is validated by its own search",
         ));

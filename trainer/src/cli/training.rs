@@ -4,7 +4,8 @@ use crate::io::device::{DeviceArgs, Work};
 use crate::io::files::read_text;
 use crate::io::json;
 use crate::io::outputs::{Inputs, Output, is_same};
-use crate::train::config::{Config, Keep, idle};
+use crate::train::config::{Config, Keep, Task, idle};
+use crate::train::detect::TrainedDetector;
 use crate::train::{self, METRICS, Trained};
 use clap::{Args, ValueEnum};
 use pel_shared::error::Result;
@@ -109,8 +110,20 @@ impl RunArgs {
                     .filter(given)
                     .map(PathBuf::as_path),
             )
+            .artifacts(
+                config
+                    .detect
+                    .iter()
+                    .map(|detect| &detect.names)
+                    .filter(given)
+                    .map(PathBuf::as_path),
+            )
             .corpora(
                 std::iter::once(&data.corpus)
+                    .chain(config.detect.iter().flat_map(|detect| {
+                        let texts = detect.corpora.iter().chain(&detect.validation);
+                        texts.map(|texts| &texts.folder)
+                    }))
                     .filter(given)
                     .map(PathBuf::as_path),
             );
@@ -152,9 +165,31 @@ impl RunArgs {
                 eprintln!("warning: {flag} has no effect: {reason}");
             }
         }
-        report(&train::train(config, out, &device)?, json);
+        if config.data.task == Task::Detect {
+            report_detector(&train::detect::train(config, out, &device)?, json);
+        } else {
+            report(&train::train(config, out, &device)?, json);
+        }
         Ok(())
     }
+}
+
+fn report_detector(trained: &TrainedDetector, json: bool) {
+    let TrainedDetector {
+        model,
+        steps,
+        examples,
+        report,
+        validated,
+    } = trained;
+    if json {
+        let summary = serde_json::json!({
+            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated,
+        });
+        println!("{summary}");
+        return;
+    }
+    println!("{}: {steps} steps over {examples} windows", model.display());
 }
 
 fn report(trained: &Trained, json: bool) {

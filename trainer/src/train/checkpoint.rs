@@ -279,18 +279,34 @@ impl Checkpoints {
         hard: &HardNegatives,
         perturbation: Option<&Perturbation>,
     ) -> Result<()> {
+        self.save_with(step, optimiser, |folder| {
+            model.save(&folder.join(MODEL), view)?;
+            write_in_folder(&folder.join(HARD), &pack(hard)?)?;
+            perturbation.map_or(Ok(()), |perturbation| {
+                write_in_folder(&folder.join(WORST), &pack_matrices(perturbation)?)
+            })
+        })
+    }
+
+    /// Writes a checkpoint of an optimiser and of what `write` writes into its folder, then removes
+    /// the oldest ones.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::save`].
+    pub fn save_with(
+        &self,
+        step: usize,
+        optimiser: &Optimiser,
+        write: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
         let place = self.folder.join(format!("step-{step:07}"));
         if place.is_dir() {
             return Ok(());
         }
         self.sweep()?;
         write_folder(&place, |folder| {
-            model.save(&folder.join(MODEL), view)?;
+            write(folder)?;
             write_in_folder(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
-            write_in_folder(&folder.join(HARD), &pack(hard)?)?;
-            perturbation.map_or(Ok(()), |perturbation| {
-                write_in_folder(&folder.join(WORST), &pack_matrices(perturbation)?)
-            })?;
             // The state comes last: it holds the checksums of the files as written.
             let (scale, data, files) = (optimiser.scale, self.data.clone(), Some(infos(folder)?));
             let state = State {
@@ -310,17 +326,33 @@ impl Checkpoints {
         Ok(())
     }
 
+    /// Reads a checkpoint of another model than the towers: `read` gives the model in the folder,
+    /// `begin` its optimiser. Returns the steps, the hash of the data, the model and the optimiser.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::load`].
+    pub fn load_with<M>(
+        folder: &Path,
+        read: impl FnOnce(&Path) -> Result<M>,
+        begin: impl FnOnce(&M) -> Optimiser,
+    ) -> Result<(usize, Option<String>, M, Optimiser)> {
+        let load = || {
+            let state = State::read(folder)?;
+            let model = read(folder)?;
+            let mut optimiser = begin(&model);
+            optimiser.scale = state.scale;
+            load_moments(folder, &mut optimiser)?;
+            Ok((state.step, state.data, model, optimiser))
+        };
+        load().context(|| unreadable(folder))
+    }
+
     /// Reads a checkpoint.
     ///
     /// # Errors
     /// If a file is missing or damaged; the error names it.
     pub fn load(folder: &Path, config: &Config, device: &Device) -> Result<(Resumed, Optimiser)> {
-        Self::read(folder, config, device).context(|| {
-            let folder = folder.display();
-            format!(
-                "{folder}: this checkpoint cannot be read; remove the folder to resume from the checkpoint before it"
-            )
-        })
+        Self::read(folder, config, device).context(|| unreadable(folder))
     }
 
     fn read(folder: &Path, config: &Config, device: &Device) -> Result<(Resumed, Optimiser)> {
@@ -331,10 +363,7 @@ impl Checkpoints {
         let model = Model::resume(&folder.join(MODEL), config, device)?;
         let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
         optimiser.scale = state.scale;
-        let (moments, named) = file(OPTIMISER)?;
-        check_moments(&moments)
-            .and_then(|()| optimiser.load(&moments))
-            .context(named)?;
+        load_moments(folder, &mut optimiser)?;
         let (hard, named) = file(HARD)?;
         let hard = unpack(&hard).context(named)?;
         let perturbation = match Perturbation::begin(&model, config, device)? {
@@ -362,6 +391,20 @@ impl Checkpoints {
             optimiser,
         ))
     }
+}
+
+fn unreadable(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "{folder}: this checkpoint cannot be read; remove the folder to resume from the checkpoint before it"
+    )
+}
+
+fn load_moments(folder: &Path, optimiser: &mut Optimiser) -> Result<()> {
+    let moments = bundles::map(&folder.join(OPTIMISER))?;
+    check_moments(&moments)
+        .and_then(|()| optimiser.load(&moments))
+        .context(|| OPTIMISER.to_owned())
 }
 
 /// Checks the moments of an optimiser: finite floats, and second moments not below zero.

@@ -3,6 +3,7 @@
 
 use super::best::Kept;
 use crate::io::files::{for_each_line, io_error, open_no_follow, write_no_follow};
+use crate::train::detect::SpanFigures;
 use crate::train::validation::Validated;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pel_shared::error::{Error, Result};
@@ -66,6 +67,15 @@ pub enum Event {
         #[serde(flatten)]
         found: Validated,
     },
+    /// A validation of a detector.
+    Detection {
+        /// Steps done.
+        step: usize,
+        /// Duration in seconds.
+        seconds: f64,
+        /// The figures of each corpus.
+        found: Vec<SpanFigures>,
+    },
     /// The end of the run: the weights that became the model.
     Kept {
         /// Steps done.
@@ -80,9 +90,10 @@ impl Event {
     /// Steps done.
     pub fn step(&self) -> usize {
         match self {
-            Self::Step { step, .. } | Self::Mining { step, .. } | Self::Validation { step, .. } => {
-                *step
-            }
+            Self::Step { step, .. }
+            | Self::Mining { step, .. }
+            | Self::Detection { step, .. }
+            | Self::Validation { step, .. } => *step,
             Self::Kept { steps, .. } => *steps,
         }
     }
@@ -255,6 +266,23 @@ fn words(event: &Event) -> String {
             found.mentions
         ),
         Event::Kept { kept, .. } => format!("the model has {}", kept.words()),
+        Event::Detection { found, seconds, .. } => {
+            let figures = found.iter().map(|found| {
+                format!(
+                    "{} F1 {:.1} (P {:.1}, R {:.1}, label {:.1}, at {:.2})",
+                    found.scheme,
+                    100.0 * found.f1,
+                    100.0 * found.precision,
+                    100.0 * found.recall,
+                    100.0 * found.labelled,
+                    found.threshold
+                )
+            });
+            format!(
+                "{} ({seconds:.0} s)",
+                figures.collect::<Vec<_>>().join("; ")
+            )
+        }
         Event::Validation { seconds, found, .. } => format!(
             "recall@1 {}, @64 {}; zero-shot {}, {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
             percent(&found.recall_1),
@@ -281,7 +309,7 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
             Event::Mining { step, seconds, .. } => {
                 mining.insert(*step, *seconds);
             }
-            Event::Validation { .. } | Event::Kept { .. } => {}
+            Event::Validation { .. } | Event::Detection { .. } | Event::Kept { .. } => {}
         }
     }
     // An empty sum is -0.

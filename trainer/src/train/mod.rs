@@ -13,6 +13,7 @@ mod batch;
 mod best;
 mod checkpoint;
 pub mod config;
+pub mod detect;
 pub mod differentiable;
 pub mod encoded_kb;
 pub mod entity_inputs;
@@ -131,7 +132,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         }
     };
     let view = match config.data.task {
-        Task::Link | Task::Rank => config.view_options(),
+        Task::Link | Task::Rank | Task::Detect => config.view_options(),
         Task::Align => pel_shared::tokens::ViewOptions {
             concepts: View::Names,
             ..config.view_options()
@@ -143,7 +144,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let mut entity_inputs = EntityInputs::read(tables, &model.tokens, &view, config.data.domains)?;
     entity_inputs.check_domains(&config.data.only_domains)?;
     let (examples, report) = match config.data.task {
-        Task::Link | Task::Rank => {
+        Task::Link | Task::Rank | Task::Detect => {
             let (mentions, report) =
                 examples::chosen(config, &entity_inputs, &model.tokens, &view)?;
             (Examples::Mentions(mentions), report)

@@ -1,4 +1,4 @@
-//! AdamW over all parameters of the towers, with gradients accumulated over micro-batches and
+//! AdamW over all parameters of a model, with gradients accumulated over micro-batches and
 //! clipped by their global norm.
 //!
 //! On the CPU the moments are plain vectors and a step updates values in place; on a GPU they are
@@ -13,7 +13,6 @@ use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use bytes::Bytes;
 use pel_shared::error::{Error, Result};
 use pel_shared::kernels::{AdamW, Isa, adamw, add_to, sum_of_squares};
-use pel_shared::model::burn::biencoder::BiEncoder;
 use safetensors::tensor::SafeTensors;
 
 /// The optimiser's state of one parameter.
@@ -26,6 +25,8 @@ struct Slot {
     first: Numbers,
     second: Numbers,
     gradient: Option<Numbers>,
+    /// The learning rate as a multiple of that of the run.
+    rate: f64,
 }
 
 /// The optimiser's state.
@@ -60,8 +61,8 @@ pub fn learning_rate(options: &Options, step: usize, steps: usize) -> f64 {
 }
 
 impl Optimiser {
-    /// An optimiser for the parameters of these towers, with moments of zero.
-    pub fn new(options: &Options, towers: &BiEncoder, device: &Device) -> Self {
+    /// An optimiser for the parameters of a model, with moments of zero.
+    pub fn new(options: &Options, towers: &impl Module, device: &Device) -> Self {
         let device = device.clone().inner();
         let on_host = device == Device::flex();
         let mut slots = Slots {
@@ -81,11 +82,23 @@ impl Optimiser {
         }
     }
 
+    /// The optimiser with another learning rate for the parameters of a part of the model, as a
+    /// multiple of that of the run.
+    #[must_use]
+    pub fn with_rate(mut self, part: &str, rate: f64) -> Self {
+        for slot in &mut self.slots {
+            if slot.path.split('.').next() == Some(part) {
+                slot.rate = rate;
+            }
+        }
+        self
+    }
+
     /// Accumulates the gradients of a micro-batch.
     ///
     /// # Errors
     /// If the device fails.
-    pub fn add(&mut self, towers: &BiEncoder, gradients: &mut Gradients) -> Result<()> {
+    pub fn add(&mut self, towers: &impl Module, gradients: &mut Gradients) -> Result<()> {
         let on_host = self.on_host;
         let mut collect = Collect {
             slots: self.slots.iter_mut(),
@@ -104,7 +117,7 @@ impl Optimiser {
     /// If the device fails.
     pub fn step(
         &mut self,
-        towers: &mut BiEncoder,
+        towers: &mut impl Module,
         step: usize,
         steps: usize,
         examples: usize,
@@ -255,6 +268,7 @@ impl ModuleVisitor for Slots<'_> {
             first,
             second,
             gradient: None,
+            rate: 1.0,
         });
     }
 
@@ -332,6 +346,7 @@ impl ModuleMapper for Change<'_> {
         };
         let adamw_of = AdamW {
             decay: if slot.decays { self.decay } else { 0.0 },
+            rate: self.adamw.rate * slot.rate as f32,
             ..self.adamw
         };
         let (id, tensor, mapper) = param.consume();
@@ -407,6 +422,7 @@ mod tests {
             first: on_device([0.0; 2]),
             second: on_device([0.0; 2]),
             gradient: Some(on_device([1.0, -1.0])),
+            rate: 1.0,
         }];
         let adamw = AdamW {
             rate: 0.5,

@@ -86,7 +86,7 @@ impl Run<'_> {
         let began = Instant::now();
         let found = match self.config.data.task {
             Task::Rank => validation.of_ranker(&self.model, &self.entity_inputs, &self.device)?,
-            Task::Link | Task::Align => {
+            Task::Link | Task::Align | Task::Detect => {
                 let kb = encoded_kb(
                     &mut self.encoded_kb,
                     step,

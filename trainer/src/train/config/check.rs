@@ -266,6 +266,12 @@ impl Config {
         if optimiser.epochs == 0.0 || !from_zero(optimiser.epochs) || optimiser.steps == Some(0) {
             return refuse("optimiser", "epochs above 0, or at least one step", &"none");
         }
+        if let Some(detect) = &self.detect {
+            detect.check()?;
+        }
+        if data.task == Task::Detect && self.detect.is_none() {
+            return refuse("detect", "the options of a detector", &"none");
+        }
         if self.checkpoints.every == 0 || self.checkpoints.keep == 0 {
             return refuse("checkpoints", "every and keep of at least 1", &0);
         }
@@ -279,12 +285,20 @@ impl Config {
     /// If a path is missing or the precision is unsupported; the error names the key.
     pub fn check_output(&self, device: &Device) -> Result<()> {
         let Self { data, model, .. } = self;
+        let detects = data.task == Task::Detect;
+        if let Some(detect) = self.detect.as_ref().filter(|_| detects)
+            && detect.corpora.is_empty()
+        {
+            return Err(Error::input(
+                "the configuration: `detect.corpora`: expected annotated texts, found none",
+            ));
+        }
         let (mentions, lists) = (
-            data.task != Task::Align,
+            data.task != Task::Align && !detects,
             data.task == Task::Rank || self.distillation.own_share < 1.0,
         );
         let paths = [
-            ("data.kb", &data.kb, true),
+            ("data.kb", &data.kb, !detects),
             ("data.corpus", &data.corpus, mentions),
             ("model.encoder", &model.encoder, true),
             ("data.candidates", &data.candidates, lists),

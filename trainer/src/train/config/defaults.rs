@@ -147,6 +147,34 @@ impl Config {
         }
     }
 
+    /// The defaults of a detector.
+    pub fn detection() -> Self {
+        Self {
+            data: Data {
+                task: Task::Detect,
+                ..Data::default()
+            },
+            model: Model {
+                tied: true,
+                freeze_embeddings: true,
+                ..Model::default()
+            },
+            optimiser: Optimiser {
+                learning_rate: 1e-4,
+                warmup: 0.1,
+                batch: 16,
+                epochs: 4.0,
+                ..Optimiser::default()
+            },
+            validation: Validation {
+                keep: Keep::Last,
+                ..Validation::default()
+            },
+            detect: Some(Detect::default()),
+            ..Self::default()
+        }
+    }
+
     /// Sets `[CLS]` pooling and templates of titles and descriptions (BLINK, section 4).
     #[must_use]
     pub fn as_blink_reads(mut self) -> Self {

@@ -19,6 +19,18 @@ pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
         !data.candidates.as_os_str().is_empty(),
     );
     let (section, name) = key.split_once('.').unwrap_or(("", key));
+    if data.task == Task::Detect {
+        let used = match section {
+            "optimiser" | "checkpoints" | "detect" | "" => true,
+            "model" => matches!(
+                name,
+                "encoder" | "dropout" | "gradient_checkpointing" | "precision"
+            ),
+            "validation" => name == "every",
+            _ => false,
+        };
+        return (!used).then_some("a detector has no such setting");
+    }
     match (section, name) {
         ("negatives", _) if rank => {
             Some("the negatives of a cross-encoder are the other candidates of its lists")

@@ -4,10 +4,12 @@
 mod check;
 mod counts;
 mod defaults;
+mod detect;
 mod effect;
 mod methods;
 mod read;
 
+pub use detect::{AnnotatedTexts, Detect};
 pub use effect::idle;
 pub use methods::{Distillation, Fgsm, Transformation};
 
@@ -49,6 +51,9 @@ pub struct Config {
     pub validation: Validation,
     /// Checkpoints during training.
     pub checkpoints: Checkpoints,
+    /// The detector, if one is trained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detect: Option<Detect>,
 }
 
 /// The training data.
@@ -94,6 +99,8 @@ pub enum Task {
     Rank,
     /// Align the names of each concept (`pel pretrain`).
     Align,
+    /// Find mentions (`pel train --stage detect`).
+    Detect,
 }
 
 /// The model to train.

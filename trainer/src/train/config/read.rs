@@ -42,6 +42,7 @@ impl Config {
         all.model.score.get_or_insert(Similarity::Cosine);
         all.model.entity_encoder.get_or_insert_default();
         all.optimiser.steps.get_or_insert(0);
+        all.detect.get_or_insert_default();
         all
     }
 

@@ -284,6 +284,7 @@ fn outcome(out: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
         } => format!("{step} {loss} {gradient_norm}"),
         Event::Mining { step, examples, .. } => format!("{step} mined {examples}"),
         Event::Validation { step, found, .. } => format!("{step} {found:?}"),
+        Event::Detection { step, found, .. } => format!("{step} {found:?}"),
         Event::Kept { steps, kept } => format!("{steps} {kept:?}"),
     });
     (files.into(), lasting.collect())

@@ -1,0 +1,253 @@
+//! A detector of the tiny model: trained, stopped and resumed, put into a bundle, and used.
+
+mod common;
+
+use common::{index, output_of, pel, tiny};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const WORDS: [&str; 4] = ["fever", "chest pain", "heart failure", "cough"];
+
+/// Texts in which the mentions always follow "has".
+fn corpus(folder: &Path, split: &str, texts: usize) {
+    std::fs::create_dir_all(folder).expect("made");
+    let (mut documents, mut mentions) = (String::new(), String::new());
+    for number in 0..texts {
+        let word = WORDS[number % WORDS.len()];
+        let before = ["the patient has ", "she has ", "he now has "][number % 3];
+        let text = format!("{before}{word} for {number} days");
+        let (start, end) = (before.len(), before.len() + word.len());
+        let document =
+            serde_json::json!({"doc_id": format!("d{number}"), "text": text, "split": split});
+        let mention = serde_json::json!({"doc_id": format!("d{number}"), "start": start, "end": end, "text": word,
+            "id": null, "type": "problem"});
+        documents += &format!("{document}\n");
+        mentions += &format!("{mention}\n");
+    }
+    std::fs::write(folder.join("documents.jsonl"), documents).expect("written");
+    std::fs::write(folder.join(format!("mentions.{split}.jsonl")), mentions).expect("written");
+}
+
+struct Workspace {
+    root: tempfile::TempDir,
+}
+
+impl Workspace {
+    fn new() -> Self {
+        let root = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| root.path().join(name);
+        corpus(&at("train"), "train", 24);
+        corpus(&at("dev"), "dev", 9);
+        std::fs::write(at("kb.jsonl"), common::KB).expect("written");
+        let bundle = index(&at("kb.jsonl"), &at("bundle"), &[]);
+        assert_eq!(bundle.code, Some(0), "{}", bundle.err);
+        let config = format!(
+            "[model]\nencoder = {:?}\n[optimiser]\nlearning_rate = 0.003\nbatch = 8\nmicro_batch = 4\n\
+             [checkpoints]\nevery = 5\n[validation]\nevery = 10\n[detect]\nnames = {:?}\nwindow = 64\n\
+             overlap = 16\nwords = 6\nwidth = 16\nrank = 8\nhead_rate = 3.0\nlicence = \"CC0-1.0\"\n\
+             corpora = [{{ folder = {:?}, split = \"train\", scheme = \"clinical\" }}]\n\
+             validation = [{{ folder = {:?}, split = \"dev\", scheme = \"clinical\" }}]\n",
+            tiny(),
+            at("bundle"),
+            at("train"),
+            at("dev"),
+        );
+        std::fs::write(at("detector.toml"), config).expect("written");
+        Self { root }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.at(name).display().to_string()
+    }
+
+    fn train(&self, out: &str, steps: &str) -> common::CommandOutput {
+        let (config, out) = (self.text("detector.toml"), self.text(out));
+        let arguments = [
+            "train", "--stage", "detect", "--config", &config, "--out", &out, "--steps", steps,
+            "--device", "cpu",
+        ];
+        output_of(pel(&arguments))
+    }
+
+    fn pack(&self, model: &str, out: &str) -> common::CommandOutput {
+        let (bundle, model, out) = (self.text("bundle"), self.text(model), self.text(out));
+        output_of(pel(&["pack", &bundle, &out, "--detector", &model]))
+    }
+
+    fn link(&self, bundle: &str, text: &str, more: &[&str]) -> Vec<Value> {
+        let (bundle, note) = (self.text(bundle), self.text("note.txt"));
+        std::fs::write(&note, text).expect("written");
+        let mut arguments = vec!["link", "--bundle", &bundle, &note, "--format", "jsonl"];
+        arguments.extend(more);
+        let output = output_of(pel(&arguments));
+        assert_eq!(output.code, Some(0), "{}", output.err);
+        let lines = output.out.lines();
+        lines
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect()
+    }
+}
+
+fn texts(links: &[Value]) -> Vec<&str> {
+    links
+        .iter()
+        .map(|link| link["text"].as_str().expect("a text"))
+        .collect()
+}
+
+#[test]
+fn a_detector_is_trained_packed_and_used() {
+    let workspace = Workspace::new();
+    let trained = workspace.train("run", "60");
+    assert_eq!(trained.code, Some(0), "{}", trained.err);
+    let metrics = std::fs::read_to_string(workspace.at("run/metrics.jsonl")).expect("written");
+    let last = metrics.lines().last().expect("an event");
+    let last: Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(last["event"], "detection");
+    assert!(last["found"][0]["f1"].as_f64() > Some(0.9), "{last}");
+    // The same command again neither trains nor changes the model.
+    let weights = || std::fs::read(workspace.at("run/model/detector.safetensors")).expect("whole");
+    let info = || std::fs::read(workspace.at("run/model/detector.json")).expect("whole");
+    let before = (weights(), info());
+    assert_eq!(workspace.train("run", "60").code, Some(0));
+    assert!(before == (weights(), info()), "another model");
+
+    let packed = workspace.pack("run/model", "with");
+    assert_eq!(packed.code, Some(0), "{}", packed.err);
+    let manifest = std::fs::read(workspace.at("with/manifest.json")).expect("written");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    assert_eq!(manifest["format"], 7);
+    assert_eq!(manifest["detector"]["schemes"][0]["name"], "clinical");
+    // "heart failure" is no name of the knowledge base.
+    let note = "She has heart failure for 3 days";
+    let found = workspace.link("with", note, &[]);
+    assert_eq!(texts(&found), ["heart failure"]);
+    assert_eq!(found[0]["origin"], "detector");
+    assert_eq!(found[0]["group"], "problem");
+    assert!(workspace.link("with", note, &["--names-only"]).is_empty());
+    // A bundle for another table keeps the detector.
+    let (kb, with, other) = (
+        workspace.text("kb.jsonl"),
+        workspace.text("with"),
+        workspace.text("other"),
+    );
+    let indexed = output_of(pel(&[
+        "index",
+        "--kb",
+        &kb,
+        "--encoder",
+        &with,
+        "--out",
+        &other,
+    ]));
+    assert_eq!(indexed.code, Some(0), "{}", indexed.err);
+    assert_eq!(
+        texts(&workspace.link("other", note, &[])),
+        ["heart failure"]
+    );
+    let labels = output_of(pel(&[
+        "link",
+        "--bundle",
+        &with,
+        "--labels",
+        "abstracts",
+        "-",
+    ]));
+    assert!(
+        labels
+            .err
+            .contains("--labels: expected clinical, found abstracts"),
+        "{}",
+        labels.err
+    );
+}
+
+#[test]
+fn a_resumed_run_gives_the_model_of_an_uninterrupted_one() {
+    let workspace = Workspace::new();
+    assert_eq!(workspace.train("whole", "12").code, Some(0));
+    // As if the process was killed after its first checkpoint.
+    assert_eq!(workspace.train("parted", "12").code, Some(0));
+    std::fs::remove_dir_all(workspace.at("parted/model")).expect("removed");
+    for step in ["0000012", "0000010"] {
+        let folder = workspace.at(&format!("parted/checkpoints/step-{step}"));
+        if folder.exists() && step != "0000010" {
+            std::fs::remove_dir_all(folder).expect("removed");
+        }
+    }
+    assert_eq!(workspace.train("parted", "12").code, Some(0));
+    for name in ["detector.safetensors", "detector.json"] {
+        let read =
+            |run: &str| std::fs::read(workspace.at(&format!("{run}/model/{name}"))).expect("whole");
+        assert!(read("whole") == read("parted"), "{name} differs");
+    }
+}
+
+#[test]
+fn bad_configurations_and_models_are_refused() {
+    let workspace = Workspace::new();
+    let config = std::fs::read_to_string(workspace.at("detector.toml")).expect("written");
+    for (old, new, said) in [
+        (
+            "window = 64",
+            "window = 400",
+            "`detect.window`: expected at most the 128 tokens",
+        ),
+        (
+            "overlap = 16",
+            "overlap = 40",
+            "`detect.overlap`: expected less than half a window",
+        ),
+        (
+            "rank = 8",
+            "rank = 0",
+            "`detect.rank`: expected 1 to 4096, found 0",
+        ),
+        ("split = \"train\"", "split = \"none\"", "mentions.none"),
+        ("head_rate = 3.0", "head_rate = 0.0", "`detect.head_rate`"),
+        ("words = 6", "wrods = 6", "did you mean `detect.words`?"),
+    ] {
+        std::fs::write(workspace.at("detector.toml"), config.replace(old, new)).expect("written");
+        let refused = workspace.train("bad", "2");
+        assert_ne!(refused.code, Some(0), "{new}");
+        assert!(refused.err.contains(said), "{new}: {}", refused.err);
+    }
+    std::fs::write(workspace.at("detector.toml"), config).expect("written");
+    assert_eq!(workspace.train("run", "2").code, Some(0));
+    let corpus = workspace.text("train");
+    let given = output_of(pel(&[
+        "train",
+        "--stage",
+        "detect",
+        "--corpus",
+        &corpus,
+        "--out",
+        &workspace.text("x"),
+    ]));
+    assert!(
+        given.err.contains("--corpus: expected no such option"),
+        "{}",
+        given.err
+    );
+    // Another tokenizer, then a missing tensor.
+    let tokenizer = workspace.at("run/model/tokenizer.json");
+    let whole = std::fs::read(&tokenizer).expect("whole");
+    std::fs::write(&tokenizer, [&whole[..], b" "].concat()).expect("written");
+    let refused = workspace.pack("run/model", "packed");
+    assert!(
+        refused.err.contains("found one with another tokenizer"),
+        "{}",
+        refused.err
+    );
+    std::fs::write(&tokenizer, whole).expect("written");
+    let info = workspace.at("run/model/detector.json");
+    let text = std::fs::read_to_string(&info).expect("whole");
+    std::fs::write(&info, text.replace("\"rank\": 8", "\"rank\": 9")).expect("written");
+    let refused = workspace.pack("run/model", "packed");
+    assert!(refused.err.contains("head.start.weight"), "{}", refused.err);
+    assert!(!workspace.at("packed").exists());
+}
