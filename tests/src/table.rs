@@ -94,6 +94,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         export_vectors: None,
         hnsw: None,
         floor: Floor::default(),
+        detector: None,
         nil: NilPolicy {
             threshold: Some(table.threshold),
             ..NilPolicy::default()

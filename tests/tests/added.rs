@@ -67,7 +67,13 @@ fn add_list(linker: &mut Linker, concepts: Vec<Concept>) -> AddedChanges {
 /// Text and concept of each link.
 fn linked(linker: &Linker, text: &str) -> Vec<(String, Option<String>)> {
     let options = LinkOptions::default();
-    let links = link(linker, text, linker.detect(text, &options), &options).expect("linked");
+    let links = link(
+        linker,
+        text,
+        linker.detect(text, &options).expect("detected"),
+        &options,
+    )
+    .expect("linked");
     let named = links.iter().map(|link| {
         let id = match link.decision {
             Decision::Linked { best } => Some(linker.concept(best.concept).expect("there").id),
@@ -193,7 +199,13 @@ fn added_concepts_are_scored_by_both_views() {
     add(&mut linker, vec![twin]).expect("new");
     let text = "pyrexia";
     let options = LinkOptions::default().k(2);
-    let links = link(&linker, text, linker.detect(text, &options), &options).expect("linked");
+    let links = link(
+        &linker,
+        text,
+        linker.detect(text, &options).expect("detected"),
+        &options,
+    )
+    .expect("linked");
     let [own, twin] = links[0].candidates[..] else {
         panic!("two candidates: {links:?}")
     };
@@ -247,7 +259,7 @@ fn changed_list_encodes_only_new_texts_and_equals_a_fresh_one() {
         let text = "Toe pain, a sore toe, bad knee, stiff neck, elbow, swollen finger, hallux pain, fever.";
         let links = |linker: &Linker| {
             let options = LinkOptions::default();
-            let found = linker.detect(text, &options);
+            let found = linker.detect(text, &options).expect("detected");
             format!("{:?}", link(linker, text, found, &options).expect("linked"))
         };
         assert_eq!(links(&changed), links(&once), "{scorer:?}");

@@ -138,9 +138,9 @@ fn use_bundle(parts: Parts) -> Result<usize> {
             let options = LinkOptions::default().detect(detect);
             let given = vec![Detected::new(Span::new(0, 2), Origin::Given)];
             let mentions = if overlapping {
-                linker.detect(text, &options)
+                linker.detect(text, &options).expect("detected")
             } else {
-                join(given, linker.detect(text, &options))
+                join(given, linker.detect(text, &options).expect("detected"))
             };
             for link in link(&linker, text, mentions, &options)? {
                 links += 1;

@@ -31,7 +31,10 @@ fn check(table: &Table, device: &OpenDevice, precision: Precision) {
             .spans
             .iter()
             .map(|(start, end)| Detected::new(Span::new(*start, *end), Origin::Given));
-        let mentions = join(given.collect(), linker.detect(&row.text, &options));
+        let mentions = join(
+            given.collect(),
+            linker.detect(&row.text, &options).expect("detected"),
+        );
         let links = link(&linker, &row.text, mentions, &options).expect("the spans fit");
         let found: Vec<_> = links
             .iter()

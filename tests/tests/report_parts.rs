@@ -12,7 +12,13 @@ const TEXT: &str =
 
 fn records(linker: &Linker) -> Vec<Record> {
     let options = LinkOptions::default();
-    let links = link(linker, TEXT, linker.detect(TEXT, &options), &options).expect("linked");
+    let links = link(
+        linker,
+        TEXT,
+        linker.detect(TEXT, &options).expect("detected"),
+        &options,
+    )
+    .expect("linked");
     links
         .iter()
         .map(|link| Record::new(linker, link).expect("whole"))

@@ -49,7 +49,7 @@ impl Counts {
     /// Adds a note, as `pel link` without options reads it.
     fn add(&mut self, text: &str, bundle: &Bundle) -> Result<()> {
         let mut sequences = HashSet::new();
-        let detected = bundle.detect(text, &DetectOptions::default());
+        let detected = bundle.detect(text, &DetectOptions::default())?;
         self.notes += 1;
         self.bytes += text.len();
         self.mentions += detected.len();
@@ -122,7 +122,7 @@ pub(crate) fn mention_vectors(
         interrupt::check()?;
         let text = read_text(&path)?;
         let mut reader = bundle.manifest.view.reader();
-        for mention in bundle.detect(&text, &DetectOptions::default()) {
+        for mention in bundle.detect(&text, &DetectOptions::default())? {
             let mention = reader.mention_in(&text, mention.pieces())?;
             if let Some(encoded) = bundle.manifest.view.mention(&bundle.tokens, &mention)?
                 && seen.insert(encoded.clone())

@@ -8,7 +8,7 @@ use crate::io::outputs::Inputs;
 use crate::io::text_encoding::{EncodingArgs, read_text_in};
 use crate::io::text_tables::table;
 use crate::link::second_stage::RankerArgs;
-use crate::link::{link, open_linker};
+use crate::link::{context_rules, link, open_linker};
 use clap::Args;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, MatchedText, Prepared};
@@ -16,6 +16,7 @@ use pel_shared::model::tower::Side;
 use pel_shared::nil::{Decision, Feature};
 use pel_shared::output::Named;
 use pel_shared::score::Candidate;
+use pel_shared::text::context::{Certainty, Experiencer, Temporality};
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Span, text_of};
 use pel_shared::tokens::Cut;
@@ -58,6 +59,9 @@ pub struct ExplainArgs {
     /// Comparison of mentions and concepts, as in `pel link` [default: the bundle's]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
+    /// Rules of context, as in `pel link` [default: english]
+    #[arg(long, value_name = "NAME|FILE")]
+    context_rules: Option<PathBuf>,
     #[command(flatten)]
     second: RankerArgs,
 }
@@ -103,12 +107,62 @@ struct Explained<'a> {
     nil_offset: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
+    context: Said<'a>,
     /// The number of concepts that bear the mention as a name, if it is a name of the best.
     same_name: usize,
     /// What the features add to the log odds, against a typical right candidate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     evidence: Vec<Weighed>,
     candidates: Vec<Shown>,
+}
+
+/// What the text says of the mention.
+#[derive(Serialize)]
+struct Said<'a> {
+    negated: bool,
+    certainty: Certainty,
+    temporality: Temporality,
+    experiencer: Experiencer,
+    section: Option<&'a str>,
+    cues: Vec<SaidBy<'a>>,
+}
+
+/// A cue that decided a value.
+#[derive(Serialize)]
+struct SaidBy<'a> {
+    effect: &'static str,
+    span: Span,
+    scope: Span,
+    pattern: &'a str,
+    rule: &'a str,
+    file: &'a str,
+    line: usize,
+}
+
+impl<'a> Said<'a> {
+    fn new(linker: &'a Linker, link: &'a Link) -> Self {
+        let context = &link.context;
+        let cues = context.cues.iter().filter_map(|cue| {
+            let rule = linker.context_rules().rule(cue.rule)?;
+            Some(SaidBy {
+                effect: cue.effect.name(),
+                span: cue.span,
+                scope: cue.scope,
+                pattern: &rule.pattern,
+                rule: &rule.heading,
+                file: &rule.file,
+                line: rule.line,
+            })
+        });
+        Self {
+            negated: context.negated,
+            certainty: context.certainty,
+            temporality: context.temporality,
+            experiencer: context.experiencer,
+            section: context.section.as_deref(),
+            cues: cues.collect(),
+        }
+    }
 }
 
 /// A feature of the probability.
@@ -152,18 +206,21 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     };
     let given = mention(args, &text)?;
     let opened = device.open(Work::Short)?;
-    let linker = open_linker(
+    let mut linker = open_linker(
         &args.bundle,
         bundles::open(&args.bundle)?,
         args.scorer.map(Into::into),
         &opened,
     )?;
+    if let Some(rules) = &args.context_rules {
+        linker.set_context_rules(context_rules(rules)?);
+    }
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
     let options = LinkOptions::default().k(k).threshold(args.threshold);
     let words = text_of(&text, given.pieces())?;
     // The other mentions of the text bear on this one.
-    let mentions = join(vec![given.clone()], linker.detect(&text, &options));
+    let mentions = join(vec![given.clone()], linker.detect(&text, &options)?);
     let own = |mention: &Detected| mention.pieces() == given.pieces();
     let at = mentions.iter().position(own);
     let all = link(&linker, &text, mentions, &options)?;
@@ -227,6 +284,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             threshold,
             nil_offset: link.nil_offset,
             probability: link.probability,
+            context: Said::new(&linker, link),
             same_name: link.same_name(),
             evidence: weighed(&linker, link),
             candidates: shown.collect(),
@@ -256,6 +314,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     print_tokens(&met);
     print_evidence(&linker, link);
+    print_context(&linker, link);
     println!(
         "Decision  {}",
         decision(link, &met, first_stage.as_ref(), threshold)
@@ -410,6 +469,37 @@ fn print_evidence(linker: &Linker, link: &Link) {
         println!(
             "Same name {} concepts bear this name; {reason}",
             link.same_name()
+        );
+    }
+}
+
+/// What the text says of the mention, and by which cues.
+fn print_context(linker: &Linker, link: &Link) {
+    let context = &link.context;
+    let words = match context.words() {
+        words if words.is_empty() => "stated of the patient now".to_owned(),
+        words => words,
+    };
+    let section = context
+        .section
+        .as_ref()
+        .map_or(String::new(), |section| format!("; section {section:?}"));
+    println!("Context   {words}{section}");
+    for cue in &context.cues {
+        let rule = linker.context_rules().rule(cue.rule);
+        let rule = rule.map_or(String::new(), |rule| {
+            format!(
+                "{:?} of `{}` ({}:{})",
+                rule.pattern, rule.heading, rule.file, rule.line
+            )
+        });
+        println!(
+            "          {}: the cue at {}..{}, by {rule}, reaches {}..{}",
+            cue.effect.name(),
+            cue.span.start,
+            cue.span.end,
+            cue.scope.start,
+            cue.scope.end
         );
     }
 }

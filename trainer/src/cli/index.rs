@@ -338,6 +338,10 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         },
         export_vectors: args.export_vectors.clone(),
         nil,
+        // It reads the embeddings of the encoder that the index is made with.
+        detector: bundle
+            .as_ref()
+            .and_then(|manifest| manifest.detector.clone()),
         batch_tokens: args.batch_tokens,
         bf16: args.bf16,
     };

@@ -113,6 +113,7 @@ fn print_manifest(bundle: &Bundle) {
         index,
         token_vectors,
         nil,
+        detector,
         files,
         format,
         digest,
@@ -177,6 +178,21 @@ fn print_manifest(bundle: &Bundle) {
         row(
             "Redirects",
             format!("{} retired identifiers", redirects.len()),
+        );
+    }
+    if let Some(detector) = detector {
+        let schemes = detector.schemes.iter().map(|scheme| {
+            let (name, labels) = (&scheme.name, scheme.labels.join(", "));
+            format!("{name} from {} on ({labels})", scheme.threshold)
+        });
+        row(
+            "Detector",
+            format!(
+                "{} (licence: {}): {}",
+                detector.name,
+                detector.licence,
+                schemes.collect::<Vec<_>>().join("; ")
+            ),
         );
     }
     row("Dictionary", format!("{} names", bundle.dictionary.len()));

@@ -8,8 +8,8 @@ use crate::io::{bundles, memory};
 use crate::link::format::Format;
 use crate::link::linking::{Linking, SharedStore};
 use crate::link::notes::{self, Found, Note};
-use crate::link::open_linker;
 use crate::link::second_stage::RankerArgs;
+use crate::link::{context_rules, label_scheme, open_linker};
 use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -51,9 +51,14 @@ pub struct LinkArgs {
     /// The encoding of notes and given mentions.
     #[command(flatten)]
     encoding: EncodingArgs,
-    /// Detect only names of the knowledge base, no unknown terms
+    /// Detect only names of the knowledge base: neither unknown terms nor what the detector of the
+    /// bundle finds
     #[arg(long)]
     names_only: bool,
+    /// Set of labels of the bundle's detector, which `pel inspect` lists [default: its first one,
+    /// clinical]
+    #[arg(long, value_name = "NAME", conflicts_with = "names_only")]
+    labels: Option<String>,
     /// Detect overlapping names too ("failure" in "heart failure") instead of the longest ones from
     /// left to right
     #[arg(long, conflicts_with = "spans_only")]
@@ -84,6 +89,14 @@ pub struct LinkArgs {
     /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]
     scorer: Option<ScorerChoice>,
+    /// Write only what is stated of the patient now: nothing negated, uncertain, past, planned or of
+    /// someone else
+    #[arg(long)]
+    asserted: bool,
+    /// Rules for negation, certainty, time and person: english, german, french, spanish, contextkit,
+    /// or a rule file [default: english]
+    #[arg(long, value_name = "NAME|FILE")]
+    context_rules: Option<PathBuf>,
     #[command(flatten)]
     second: RankerArgs,
     #[command(flatten)]
@@ -152,14 +165,20 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     let store = open_store(args, &bundle)?;
     let opened = device.open(Work::Short)?;
-    let linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
+    let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
+    if let Some(rules) = &args.context_rules {
+        linker.set_context_rules(context_rules(rules)?);
+    }
     let second = args.second.open(&opened)?;
+    let scheme = label_scheme(args.labels.as_deref(), linker.bundle())?;
     let options = LinkOptions::default()
         .k(usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)))
         .threshold(args.threshold)
         .detect(DetectOptions {
             unknown_terms: !args.names_only,
             overlapping: args.overlapping,
+            names_only: args.names_only,
+            scheme,
         });
     if let Some(prefixes) = &args.xrefs {
         warn_of_unknown(&linker, prefixes)?;
@@ -172,6 +191,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         k: usize::from(args.k),
         xrefs: args.xrefs.clone(),
         sets: args.sets,
+        asserted: args.asserted,
         encoding: args.encoding.get(),
         spans_only: args.spans_only,
         format,
@@ -214,6 +234,12 @@ fn check_outputs(args: &LinkArgs, notes: &[Note]) -> Result<()> {
     let ranker = args.second.model();
     let inputs = Inputs::new()
         .files(read.map(PathBuf::as_path))
+        .files(
+            args.context_rules
+                .iter()
+                .filter(|path| path.is_file())
+                .map(PathBuf::as_path),
+        )
         .artifacts(std::iter::once(args.bundle.as_path()).chain(ranker));
     inputs.check(
         notes

@@ -2,9 +2,14 @@
 
 use crate::io::bundles;
 use crate::io::outputs::Inputs;
+use crate::train::detect::read_files;
 use clap::Args;
 use pel_shared::bundle::{Bundle, Manifest, Parts, names};
-use pel_shared::error::{Context, Result};
+use pel_shared::error::{Context, Error, Result};
+use pel_shared::index::Precision;
+use pel_shared::model::config::BertConfig;
+use pel_shared::model::cpu::quantise_layers;
+use pel_shared::model::detector::DetectorInfo;
 use std::path::{Path, PathBuf};
 
 /// Convert a bundle from folder to single file or back
@@ -20,6 +25,10 @@ pub struct PackArgs {
     /// Accept a manifest.json edited by hand in a bundle folder, and write a new digest of it
     #[arg(long)]
     edited: bool,
+    /// Put a detector of mentions into the bundle: the model of `pel train --stage detect`, trained
+    /// from the encoder of this bundle
+    #[arg(long, value_name = "FOLDER")]
+    detector: Option<PathBuf>,
 }
 
 /// Runs `pel pack`. The output has a digest of its manifest, whatever version wrote the bundle.
@@ -28,7 +37,11 @@ pub struct PackArgs {
 /// If the bundle cannot be read or written.
 pub fn run(args: &PackArgs, json: bool) -> Result<()> {
     Inputs::new()
-        .artifacts([args.bundle.as_path()])
+        .artifacts(
+            [Some(args.bundle.as_path()), args.detector.as_deref()]
+                .into_iter()
+                .flatten(),
+        )
         .check([bundles::writes(&args.out)])?;
     bundles::check_output(&args.out)?;
     let bundle = match args.edited {
@@ -36,14 +49,46 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
         false => bundles::open(&args.bundle)?,
     };
     let mut parts = bundle.parts().clone();
-    let (_, manifest) = bundle.manifest.sealed()?;
+    let mut manifest = bundle.manifest;
+    if let Some(folder) = &args.detector {
+        manifest.detector = Some(add_detector(&mut parts, &manifest, folder)?);
+        manifest.files = parts.file_infos();
+    }
+    let (_, manifest) = manifest.sealed()?;
     parts.0.insert(names::MANIFEST.into(), manifest.into());
+    if args.detector.is_some() {
+        // Everything must fit together.
+        Bundle::read(parts.clone())?;
+    }
     bundles::save(&args.out, &parts)?;
     match json {
         true => println!("{}", serde_json::json!({ "out": args.out })),
         false => println!("{}", args.out.display()),
     }
     Ok(())
+}
+
+/// Adds the files of a trained detector, its layers in the precision of the bundle's encoder.
+fn add_detector(parts: &mut Parts, manifest: &Manifest, folder: &Path) -> Result<DetectorInfo> {
+    let (info, weights) = read_files(folder)?;
+    let map = |name: &str| bundles::map(&folder.join(name));
+    if map(names::TOKENIZER)? != *parts.get(names::TOKENIZER)? {
+        let folder = folder.display();
+        return Err(Error::input(format!(
+            "{folder}: expected a detector that was trained from the encoder of the bundle ({}), found one with another tokenizer",
+            manifest.encoder.name
+        )));
+    }
+    let config = map(names::DETECTOR_CONFIG)?;
+    let weights = match manifest.encoder.precision {
+        Precision::Int8 => quantise_layers(&BertConfig::from_bytes(&config)?, &weights)
+            .context(|| folder.join(names::DETECTOR_WEIGHTS).display().to_string())?
+            .into(),
+        _ => weights,
+    };
+    parts.0.insert(names::DETECTOR_CONFIG.into(), config);
+    parts.0.insert(names::DETECTOR_WEIGHTS.into(), weights);
+    Ok(info)
 }
 
 /// A bundle with an edited manifest and a new digest. All other files are checked.

@@ -20,6 +20,7 @@ use pel_shared::error::Result;
 use pel_shared::index::{CellOptions, HnswOptions, Index, IndexInfo, Precision};
 use pel_shared::kb::redirects::Redirect;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
+use pel_shared::model::detector::DetectorInfo;
 use pel_shared::model::layer::Precision as ComputePrecision;
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::Scorer;
@@ -61,6 +62,8 @@ pub struct Recipe {
     pub export_vectors: Option<PathBuf>,
     /// The rule for NIL.
     pub nil: NilPolicy,
+    /// The detector of mentions, if the encoder has one.
+    pub detector: Option<DetectorInfo>,
     /// Tokens of one encoder batch, padding included.
     pub batch_tokens: usize,
     /// Whether concepts are encoded in bfloat16 where the processor can.
@@ -144,6 +147,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         .scorer(scorer)
         .hnsw(hnsw)
         .nil(recipe.nil)
+        .detector(recipe.detector)
         .compute_precision(if bf16 {
             ComputePrecision::Bf16
         } else {

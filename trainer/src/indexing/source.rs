@@ -26,6 +26,9 @@ pub(crate) struct Source {
     pub bundle: Option<Manifest>,
 }
 
+/// The files of a detector.
+const DETECTOR: [&str; 2] = [names::DETECTOR_CONFIG, names::DETECTOR_WEIGHTS];
+
 impl Source {
     /// Maps the files of an encoder, and those of an entity encoder if there is one.
     ///
@@ -81,7 +84,9 @@ impl Source {
         }
         let bundle = bundles::open(path)?;
         let wanted = |name: &str| {
-            name == names::TOKENIZER || MENTION.contains(&name) || ENTITY.contains(&name)
+            name == names::TOKENIZER
+                || [MENTION, ENTITY].iter().any(|files| files.contains(&name))
+                || DETECTOR.contains(&name)
         };
         let files = bundle.parts().0.iter().filter(|(name, _)| wanted(name));
         let files = Parts(
