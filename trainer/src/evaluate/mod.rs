@@ -13,6 +13,7 @@ mod outcomes;
 pub mod probability;
 mod probability_figures;
 pub mod ranks;
+pub mod raw;
 mod report;
 pub mod score_weights;
 mod trial;

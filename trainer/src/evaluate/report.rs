@@ -572,7 +572,8 @@ fn skipped(reasons: &str) -> String {
     }
 }
 
-fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
+/// A proportion in percent with its interval.
+pub(super) fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
     match interval {
         Some(interval) => format!(
             "{} [{:.1}..{:.1}]",
@@ -584,7 +585,8 @@ fn with_interval(value: Option<f64>, interval: Option<Interval>) -> String {
     }
 }
 
-fn table(head: Vec<String>) -> Table {
+/// An empty table that fits the terminal.
+pub(super) fn table(head: Vec<String>) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_BORDERS_ONLY)
@@ -598,7 +600,7 @@ fn table(head: Vec<String>) -> Table {
 }
 
 /// The table as text, with the columns from `first` on aligned right.
-fn aligned(mut table: Table, first: usize) -> String {
+pub(super) fn aligned(mut table: Table, first: usize) -> String {
     table
         .column_iter_mut()
         .skip(first)
