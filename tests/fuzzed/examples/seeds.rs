@@ -1,6 +1,6 @@
 //! Writes the binary seeds: whole bundles and each of their files.
 
-use pel_fuzzed::seeds::{SeedBundle, small_encoder};
+use pel_fuzzed::seeds::{SeedBundle, small_detector, small_encoder};
 use pel_shared::bundle::names;
 use std::path::Path;
 
@@ -20,10 +20,10 @@ fn main() {
         for (file, bytes) in &bundle.parts.0 {
             let target = match file.as_str() {
                 names::DICTIONARY if at == 0 => "dictionary",
-                names::INDEX | names::TOKEN_VECTORS => "index",
+                names::INDEX | names::TOKEN_VECTORS if at < 3 => "index",
                 names::CONCEPTS if at == 0 => "index",
                 names::MANIFEST => "manifest",
-                names::WEIGHTS if at != 1 => "weights",
+                names::WEIGHTS if at == 0 || at == 2 => "weights",
                 names::TOKENIZER if at == 0 => "tokenizer",
                 names::CONFIG if at == 0 => "config",
                 _ => continue,
@@ -31,6 +31,13 @@ fn main() {
             write(target, &format!("{at}.{file}"), bytes);
         }
     }
+    let (info, weights) = small_detector();
+    let info = serde_json::to_vec(info).expect("memory does not run out");
+    write(
+        "detector",
+        "small",
+        &[&info[..], &[0][..], &weights[..]].concat(),
+    );
     let floats: Vec<u8> = (0..12)
         .flat_map(|at| (at as f32 / 12.0).to_le_bytes())
         .collect();

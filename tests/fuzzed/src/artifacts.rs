@@ -1,4 +1,4 @@
-//! Targets: bundles, their files, and notes linked with them.
+//! Targets: bundles, their files, notes linked with them, and rules of context.
 
 use crate::checksums;
 use crate::mutations;
@@ -9,12 +9,16 @@ use pel_shared::bundle::{Bundle, Manifest, Parts};
 use pel_shared::container::Check;
 use pel_shared::index::{Index, TokenStore};
 use pel_shared::kb::ConceptId;
+use pel_shared::kb::group::Group;
 use pel_shared::kb::table::ConceptTable;
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::model::config::BertConfig;
 use pel_shared::model::cpu::Tower;
+use pel_shared::model::detector::decode::without_overlap;
+use pel_shared::model::detector::{Detector, DetectorInfo, Features};
 use pel_shared::model::tower::TowerBytes;
 use pel_shared::output::{Form, Note, Record};
+use pel_shared::text::context::{ContextRules, Target};
 use pel_shared::text::detect::{DetectOptions, Detected, Dictionary};
 use pel_shared::text::{Mention, Span};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
@@ -27,6 +31,12 @@ fn both(data: &[u8]) -> [Bytes; 2] {
     let mut fixed = data.to_vec();
     checksums::fix_container(&mut fixed);
     [Bytes::copy_from_slice(data), fixed.into()]
+}
+
+/// The bytes before and after the first zero byte.
+pub fn two(data: &[u8]) -> (&[u8], &[u8]) {
+    let at = data.iter().position(|byte| *byte == 0);
+    at.map_or((data, &[]), |at| (&data[..at], &data[at + 1..]))
 }
 
 /// Checks that mentions are in order and that their spans are valid.
@@ -229,6 +239,103 @@ pub fn weights(data: &[u8]) {
     }
 }
 
+/// A detector: its description, a zero byte and its weights. It has the embeddings of the small
+/// encoder.
+pub fn detector(data: &[u8]) {
+    let (json, weights) = two(data);
+    let Ok(info) = serde_json::from_slice::<DetectorInfo>(json) else {
+        return;
+    };
+    if info.check().is_ok() {
+        let written = serde_json::to_vec(&info).expect("memory does not run out");
+        let again: DetectorInfo = serde_json::from_slice(&written).expect("it was written");
+        assert_eq!(again, info);
+    }
+    let small = crate::seeds::small_encoder();
+    let weights = Bytes::copy_from_slice(weights);
+    let Ok(detector) = Detector::from_bytes(info, &small.config, &weights, &small.weights) else {
+        return;
+    };
+    let (tokens, info) = (&small.tokens, detector.info());
+    let words = tokens.words(TEXT).expect("it is text");
+    detector
+        .check_tokens(tokens, &words)
+        .expect("the encoder and the tokenizer fit");
+    let features = Features::of_text(TEXT, &words);
+    for (number, scheme) in info.schemes.iter().enumerate().take(4) {
+        let spans = detector.spans(tokens, &words, &features, number, scheme.threshold);
+        assert!(spans.len() <= words.words.len() * info.words);
+        for span in &spans {
+            assert!(
+                span.first <= span.last
+                    && span.last - span.first < info.words
+                    && span.last < words.words.len()
+                    && span.label < scheme.labels.len()
+                    && (scheme.threshold..=1.0).contains(&span.probability),
+                "{span:?}"
+            );
+        }
+        let chosen = without_overlap(spans);
+        assert!(
+            chosen.is_sorted_by(|one, next| one.last < next.first),
+            "{chosen:?}"
+        );
+        for span in chosen {
+            let (first, last) = (&words.words[span.first], &words.words[span.last]);
+            let place = Span::new(first.span.start, last.span.end);
+            place
+                .of(TEXT)
+                .unwrap_or_else(|error| panic!("{span:?}: {error}"));
+        }
+    }
+}
+
+/// The words of a text: the most that a fuzzer judges.
+const JUDGED: usize = 256;
+
+/// Rules of context, a zero byte and a text, whose words are judged as mentions.
+pub fn context(data: &[u8]) {
+    let (rules, text) = two(data);
+    let (rules, text) = (
+        String::from_utf8_lossy(rules),
+        String::from_utf8_lossy(text),
+    );
+    let text: &str = if text.is_empty() { TEXT } else { &text };
+    let rules = match ContextRules::parse(&rules, "fuzzed.rules") {
+        Ok(rules) => rules,
+        Err(error) => {
+            let message = error.to_string();
+            assert!(message.contains(".rules:"), "no line: {message}");
+            return;
+        }
+    };
+    let mut spans: Vec<Span> = text
+        .split_whitespace()
+        .map(|word| {
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            Span::new(start, start + word.len())
+        })
+        .take(JUDGED)
+        .collect();
+    // Spans that the text does not have.
+    spans.extend([(0, 0), (7, 3), (1, 4), (text.len(), usize::MAX)].map(|(a, b)| Span::new(a, b)));
+    let groups = [None, Some(Group::Problem), Some(Group::Anatomy)];
+    // One word each, then two.
+    let pieces = spans.chunks(1).chain(spans.windows(2));
+    let targets: Vec<Target<'_>> = pieces
+        .zip(groups.into_iter().cycle())
+        .map(|(pieces, group)| Target { pieces, group })
+        .collect();
+    let contexts = rules.judge(text, &targets);
+    assert_eq!(contexts.len(), targets.len());
+    for cue in contexts.iter().flat_map(|context| &context.cues) {
+        for span in [cue.span, cue.scope] {
+            assert!(text.get(span.start..span.end).is_some(), "{cue:?}");
+        }
+        assert!(rules.rule(cue.rule).is_some(), "{cue:?}");
+    }
+}
+
 /// A mutated bundle: the first byte chooses it, 8 bytes each a mutation (`mutations.rs`).
 pub fn bundle(data: &[u8]) {
     let Some((which, changes)) = data.split_first() else {
@@ -269,7 +376,7 @@ fn link(bundle: Bundle, text: &str) {
 /// Links as `pel link`, and explains the first mention as `pel explain`; `None` after an error.
 fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     let options = LinkOptions::default();
-    let mentions = linker.detect(text, &options);
+    let mentions = linker.detect(text, &options).ok()?;
     check_spans(text, &mentions);
     let prepared = linker.prepare(text, mentions).ok()?;
     let queries = linker.encode(&prepared, |_| Ok(())).ok()?;
@@ -347,4 +454,60 @@ pub fn note(data: &[u8]) {
     let linker = &bundles[data.len() % bundles.len()].linker;
     let records = records(linker, &text).expect("a sound bundle links any text");
     write(linker, &text, &records);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pel_shared::bundle::names;
+    use serde_json::{Value, json};
+
+    /// The files of the seed bundle with a detector, with one changed as JSON.
+    fn changed(name: &str, change: impl Fn(&mut Value)) -> Parts {
+        let bundles = SeedBundle::all();
+        let bundle = bundles
+            .iter()
+            .find(|bundle| bundle.parts.0.contains_key(names::DETECTOR_WEIGHTS))
+            .expect("one has a detector");
+        let mut parts = bundle.parts.clone();
+        let mut value: Value = serde_json::from_slice(&parts.0[name]).expect("JSON");
+        change(&mut value);
+        parts.0.insert(name.into(), value.to_string().into());
+        checksums::fix_bundle(&mut parts.0);
+        parts
+    }
+
+    fn detect(parts: &Parts, text: &str) -> Result<Vec<Detected>, String> {
+        let bundle = Bundle::read(parts.clone()).map_err(|error| error.to_string())?;
+        let found = bundle.detect(text, &DetectOptions::default());
+        found.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_character_that_becomes_several_words_has_one_mention() {
+        let everything = changed(names::MANIFEST, |manifest| {
+            manifest["detector"]["schemes"][0]["threshold"] = json!(0.0);
+        });
+        let mut parts = changed(names::TOKENIZER, |tokenizer| {
+            tokenizer["normalizer"] = json!({"type": "NFKC"});
+        });
+        // "…" becomes three words.
+        let text = "fever… cold… ⑴";
+        check_spans(text, &detect(&everything, text).expect("whole"));
+        let manifest = everything.0[names::MANIFEST].clone();
+        parts.0.insert(names::MANIFEST.into(), manifest);
+        checksums::fix_bundle(&mut parts.0);
+        let found = detect(&parts, text).expect("whole");
+        assert!(!found.is_empty());
+        check_spans(text, &found);
+    }
+
+    #[test]
+    fn detector_with_another_vocabulary_is_an_error() {
+        let parts = changed(names::TOKENIZER, |tokenizer| {
+            tokenizer["model"]["vocab"]["fever"] = json!(1 << 20);
+        });
+        let error = detect(&parts, TEXT).expect_err("the encoder has 16 tokens");
+        assert!(error.contains("token 1048576"), "{error}");
+    }
 }

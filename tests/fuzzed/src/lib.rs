@@ -16,7 +16,8 @@ mod tables;
 mod terminologies;
 
 pub use artifacts::{
-    bundle, config, container, dictionary, index, manifest, note, tokenizer, weights,
+    bundle, config, container, context, detector, dictionary, index, manifest, note, tokenizer,
+    weights,
 };
 #[cfg(feature = "native")]
 pub use native::{
@@ -32,12 +33,14 @@ pub type Body = fn(&[u8]);
 
 /// Every target by name, which is also the name of its seed folder and program.
 pub fn targets() -> Vec<(&'static str, Body)> {
-    let shared: [(&str, Body); 13] = [
+    let shared: [(&str, Body); 15] = [
         ("bundle", bundle),
         ("concepts", concepts),
         ("config", config),
         ("container", container),
+        ("context", context),
         ("delimited", delimited),
+        ("detector", detector),
         ("dictionary", dictionary),
         ("index", index),
         ("manifest", manifest),

@@ -1,7 +1,7 @@
 //! Targets: readers of the command line. Their input is written to a file first, in memory if
 //! possible.
 
-use crate::artifacts::{TEXT, check_spans};
+use crate::artifacts::{TEXT, check_spans, two};
 use crate::seeds;
 use clap::Parser;
 use hyper::rt::ReadBufCursor;
@@ -53,12 +53,6 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = FOLDER.with(|folder| folder.path().join(name));
     std::fs::write(&path, bytes).expect("there is room for a temporary file");
     path
-}
-
-/// The bytes before and after the first zero byte.
-fn two(data: &[u8]) -> (&[u8], &[u8]) {
-    let at = data.iter().position(|byte| *byte == 0);
-    at.map_or((data, &[]), |at| (&data[..at], &data[at + 1..]))
 }
 
 #[derive(Parser)]

@@ -9,7 +9,9 @@ use pel_shared::kb::table::ConceptTable;
 use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
 use pel_shared::linker::Linker;
 use pel_shared::model::config::BertConfig;
-use pel_shared::model::cpu::quantise;
+use pel_shared::model::cpu::{quantise, quantise_layers};
+use pel_shared::model::detector::features::{MARKS, MATCHES, SHAPES};
+use pel_shared::model::detector::{DetectorInfo, Scheme};
 use pel_shared::model::encode::Encoder;
 use pel_shared::model::tower::{Pooling, Reduction, Side};
 use pel_shared::score::{Scorer, Similarity};
@@ -82,10 +84,12 @@ struct Recipe {
     tokens: bool,
     /// Whether the manifest has a digest, which formats 1 to 3 lack.
     digest: bool,
+    detector: bool,
 }
 
 impl SeedBundle {
-    /// A bundle with names and single vectors, one with every optional part, and a minimal one.
+    /// A bundle with names and single vectors, one with every optional part of it, a minimal one,
+    /// and one with a detector.
     pub fn all() -> &'static [Self] {
         static ALL: OnceLock<Vec<SeedBundle>> = OnceLock::new();
         ALL.get_or_init(|| {
@@ -113,6 +117,7 @@ impl SeedBundle {
                     hnsw: false,
                     tokens: false,
                     digest: true,
+                    detector: false,
                 },
                 Recipe {
                     view: both,
@@ -122,6 +127,7 @@ impl SeedBundle {
                     hnsw: true,
                     tokens: true,
                     digest: true,
+                    detector: false,
                 },
                 Recipe {
                     view,
@@ -131,6 +137,17 @@ impl SeedBundle {
                     hnsw: false,
                     tokens: false,
                     digest: false,
+                    detector: false,
+                },
+                Recipe {
+                    view,
+                    pooling: names,
+                    index: Precision::Int8,
+                    encoder: Precision::Int8,
+                    hnsw: false,
+                    tokens: false,
+                    digest: true,
+                    detector: true,
                 },
             ];
             recipes.iter().map(Self::new).collect()
@@ -159,6 +176,16 @@ impl SeedBundle {
             _ => weights.clone(),
         };
         parts.0.insert(names::WEIGHTS.into(), weights);
+        if recipe.detector {
+            let fields = BertConfig::from_bytes(config).expect("it is whole");
+            let weights = quantise_layers(&fields, &small_detector().1).expect("they are whole");
+            for (name, bytes) in [
+                (names::DETECTOR_CONFIG, config.clone()),
+                (names::DETECTOR_WEIGHTS, weights),
+            ] {
+                parts.0.insert(name.into(), bytes.into());
+            }
+        }
         let reduction = Reduction {
             pooling: recipe.pooling,
             score: Similarity::Cosine,
@@ -229,6 +256,9 @@ impl SeedBundle {
             manifest["token_vectors"] = info;
             manifest["nil"]["model"] = json!({"margin": 0.1, "short_mention": 0.1, "ngram_overlap": 0.1, "intercept": -0.1,
                 "vector": vec![0.01; encoder.dim()]});
+        }
+        if recipe.detector {
+            manifest["detector"] = json!(small_detector().0);
         }
         // Finds the format version that the content requires.
         for format in 1..4 {
@@ -343,9 +373,63 @@ pub fn small_tokenizer() -> Vec<u8> {
     tokenizer.to_string().into_bytes()
 }
 
+/// A detector with the configuration and the embeddings of the small encoder: its description and
+/// its weights.
+pub fn small_detector() -> &'static (DetectorInfo, Bytes) {
+    static SMALL: OnceLock<(DetectorInfo, Bytes)> = OnceLock::new();
+    SMALL.get_or_init(|| {
+        let scheme = |name: &str, labels: &[&str], threshold: f32| Scheme {
+            name: name.into(),
+            labels: labels.iter().map(|label| (*label).into()).collect(),
+            threshold,
+        };
+        let info = DetectorInfo {
+            name: "tiny".into(),
+            licence: "MIT".into(),
+            schemes: vec![
+                scheme("clinical", &["problem", "drug"], 0.875),
+                scheme("abstracts", &["Finding"], 0.5),
+            ],
+            window: 16,
+            overlap: 4,
+            words: 4,
+            width: 3,
+            rank: 2,
+        };
+        let (width, rank, labels) = (info.width, info.rank, info.labels());
+        let mut shapes = Vec::new();
+        layer_shapes(&mut shapes);
+        for (linear, outputs, inputs) in [
+            ("input", width, HIDDEN),
+            ("start", rank, width),
+            ("end", rank, width),
+            ("first", labels, width),
+            ("last", labels, width),
+            ("inside", labels, width),
+        ] {
+            shapes.push((format!("head.{linear}.weight"), vec![outputs, inputs]));
+            shapes.push((format!("head.{linear}.bias"), vec![outputs]));
+        }
+        for (table, rows, width) in [
+            ("marks", MARKS, width),
+            ("shapes", SHAPES, width),
+            ("pair", labels, rank),
+            ("lengths", info.words, labels),
+            ("matches", MATCHES, labels),
+        ] {
+            shapes.push((format!("head.{table}.weight"), vec![rows, width]));
+        }
+        let weights = weights_file(&shapes).into();
+        (info, weights)
+    })
+}
+
+/// The name and shape of a tensor.
+type Shape = (String, Vec<usize>);
+
 /// The weights file of the small encoder.
 fn small_weights() -> Vec<u8> {
-    let mut shapes: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut shapes: Vec<Shape> = Vec::new();
     for (table, rows) in [
         ("word", WORDS.len()),
         ("position", POSITIONS),
@@ -356,15 +440,22 @@ fn small_weights() -> Vec<u8> {
             vec![rows, HIDDEN],
         ));
     }
+    norm_shapes(&mut shapes, "embeddings");
+    layer_shapes(&mut shapes);
+    weights_file(&shapes)
+}
+
+fn norm_shapes(shapes: &mut Vec<Shape>, name: &str) {
+    for part in ["weight", "bias"] {
+        shapes.push((format!("{name}.LayerNorm.{part}"), vec![HIDDEN]));
+    }
+}
+
+/// The tensors of the only layer.
+fn layer_shapes(shapes: &mut Vec<Shape>) {
     let layer = "encoder.layer.0";
-    for norm in [
-        "embeddings",
-        &format!("{layer}.attention.output"),
-        &format!("{layer}.output"),
-    ] {
-        for part in ["weight", "bias"] {
-            shapes.push((format!("{norm}.LayerNorm.{part}"), vec![HIDDEN]));
-        }
+    for norm in ["attention.output", "output"] {
+        norm_shapes(shapes, &format!("{layer}.{norm}"));
     }
     for (linear, outputs, inputs) in [
         ("attention.self.query", HIDDEN, HIDDEN),
@@ -377,6 +468,10 @@ fn small_weights() -> Vec<u8> {
         shapes.push((format!("{layer}.{linear}.weight"), vec![outputs, inputs]));
         shapes.push((format!("{layer}.{linear}.bias"), vec![outputs]));
     }
+}
+
+/// A weights file with tensors of these shapes.
+fn weights_file(shapes: &[Shape]) -> Vec<u8> {
     let bodies: Vec<Vec<u8>> = shapes
         .iter()
         .map(|(_, shape)| {

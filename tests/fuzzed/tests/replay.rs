@@ -129,6 +129,6 @@ macro_rules! replays {
 }
 
 replays! {
-    archive brat bundle candidates compressed concepts config container corpus delimited dictionary http icd10cm index loinc manifest
-    mesh note obo obograph owl pubtator redirects rxnorm settings snomed spans sssom tokenizer umls weights
+    archive brat bundle candidates compressed concepts config container context corpus delimited detector dictionary http icd10cm index
+    loinc manifest mesh note obo obograph owl pubtator redirects rxnorm settings snomed spans sssom tokenizer umls weights
 }
