@@ -1,7 +1,8 @@
 // The details of one mention: its decision, its candidates, and the reader's actions.
 
-import { conceptFacts, explanation } from "./facts.js";
+import { conceptFacts, contextFacts, explanation } from "./facts.js";
 import { colourOf } from "./colours.js";
+import { contextRows } from "./context.js";
 import { byId, keepFocus, make } from "./dom.js";
 import { decisionOf } from "./state.js";
 import { likelihoodWords, nilWords, originWords, score, thresholdOf } from "./words.js";
@@ -66,6 +67,7 @@ export function createDetails(actions) {
     byId("details-heading").textContent = link.text;
     const body = make("div", {},
       decision(link, threshold),
+      contextFacts(link),
       make("div", { className: "buttons" },
         decided && act("undo", "Undo my change", actions.undo),
         link.nil_reason !== "reader" && act("nil", link.decision === "nil" ? "Confirm NIL" : "Set to NIL", actions.nil),
@@ -143,7 +145,8 @@ export function createDetails(actions) {
     show(note, link) {
       const linker = actions.linker();
       const key = [note.id, link.text, link.decision, link.nil_reason, link.concept?.id, actions.threshold(),
-        decisionOf(note, link)?.action, ...link.candidates.map((one) => `${one.id} ${one.score}`)].join("|");
+        decisionOf(note, link)?.action, ...contextRows(link),
+        ...link.candidates.map((one) => `${one.id} ${one.score}`)].join("|");
       const anew = key !== shown.key;
       // The engine can only explain mentions of the text that it linked last.
       const explained = linker.holds(note) || (!anew && shown.explained);

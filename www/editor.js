@@ -1,6 +1,7 @@
 // The note: a text field with the marks behind it for writing, and the same text with buttons for reading.
 
 import { colourOf } from "./colours.js";
+import { contextMarks, spoken } from "./context.js";
 import { byId, moveWithArrows } from "./dom.js";
 import { TextLayer } from "./layer.js";
 import { overlap, piecesOf, same, typeOf } from "./state.js";
@@ -170,9 +171,10 @@ export function createEditor(on) {
 /** The marks of a mention, one for each of its pieces. */
 function marksOf(link, chosen) {
   const linked = link.decision === "linked";
-  const className = `${colourOf(typeOf(link))}${chosen ? " chosen" : ""}`;
-  const label = `${link.text}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "NIL"}`;
-  return piecesOf(link).map(({ start, end }) => ({ start, end, link, className, label }));
+  const { lines, signs } = contextMarks(link);
+  const className = [colourOf(typeOf(link)), ...lines, ...(chosen ? ["chosen"] : [])].join(" ");
+  const label = `${spoken(link)}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "NIL"}`;
+  return piecesOf(link).map(({ start, end }) => ({ start, end, link, className, signs, label }));
 }
 
 /** What is left of marks beside the holes. */

@@ -1,11 +1,18 @@
-// The concept's data, and how the decision on a mention was made: the lower part of the details.
+// What the text says of a mention, its concept's data, and how the decision on it was made: parts of the details.
 
+import { contextRows } from "./context.js";
 import { byId, make } from "./dom.js";
 import { siteOf } from "./ontologies.js";
 import { counted, licenceOf, score } from "./words.js";
 
 /** Synonyms and cross references that are shown at once. */
 const FEW = 8;
+
+/** The context, section and kind of a mention. @param {import("./state.js").Link} link @returns {HTMLElement} */
+export function contextFacts(link) {
+  const rows = contextRows(link).flatMap(([term, words]) => [make("dt", {}, term), make("dd", {}, words)]);
+  return make("dl", { className: "context-facts", id: "context-facts" }, ...rows);
+}
 
 /**
  * @param {import("./pkg/pel.js").Concept} concept

@@ -4,9 +4,10 @@ import { recut, spread } from "./blocks.js";
 import { overlap, same } from "./state.js";
 
 /**
- * A piece of a mention, and the mention.
+ * A piece of a mention, and the mention. Signs are drawn above the piece, and take no room in the text.
  *
- * @typedef {{ start: number, end: number, link: import("./state.js").Link, className: string, label: string }} Mark
+ * @typedef {{ start: number, end: number, link: import("./state.js").Link, className: string, signs: string,
+ *   label: string }} Mark
  */
 
 /** Milliseconds of drawing per frame. */
@@ -126,6 +127,7 @@ export class TextLayer {
     const element = document.createElement(this.buttons ? "button" : "span");
     element.className = `mark ${mark.className}`;
     element.textContent = text;
+    if (mark.signs) element.dataset.signs = mark.signs;
     if (this.buttons) {
       element.type = "button";
       element.dataset.from = from;
@@ -137,6 +139,6 @@ export class TextLayer {
 
 function signature(pieces) {
   let words = "";
-  for (const { from, to, mark } of pieces) words += `${from} ${to} ${mark.className} ${mark.label}\n`;
+  for (const { from, to, mark } of pieces) words += `${from} ${to} ${mark.className} ${mark.signs} ${mark.label}\n`;
   return words;
 }

@@ -1,9 +1,11 @@
-// The list of mentions: summary, filter by type, a page of the table.
+// The list of mentions: summary, filters, a page of the table.
 
 import { colourOf } from "./colours.js";
+import { contextWords, spoken } from "./context.js";
 import { announce, byId, keepFocus, make, moveWithArrows } from "./dom.js";
+import { createFilters } from "./filters.js";
 import { countTypes, same, summary, typeOf } from "./state.js";
-import { counted, score, whole } from "./words.js";
+import { counted, score, shownWords, whole } from "./words.js";
 
 /** Rows at a time; a long note has tens of thousands. */
 const ROWS = 100;
@@ -20,6 +22,7 @@ export function createMentions(on) {
   let shown = [];
   let page = 0;
   let note = null;
+  let loaded = false;
 
   rows.addEventListener("click", (event) => {
     const row = event.target.closest("tr");
@@ -38,8 +41,14 @@ export function createMentions(on) {
     const type = event.target.closest("button")?.dataset.key;
     if (type === undefined) return;
     if (!hidden.delete(type)) hidden.add(type);
-    on.filter();
+    filterChanged();
   });
+  const filters = createFilters(filterChanged);
+
+  function filterChanged() {
+    on.filter();
+    announce(shownWords(shown.length, note.links.length));
+  }
 
   function turn(to) {
     page = to;
@@ -71,11 +80,19 @@ export function createMentions(on) {
     byId("page-on").disabled = page === pages - 1;
     byId("mention-table").hidden = shown.length === 0;
     byId("no-mentions").hidden = shown.length > 0;
+    if (loaded) drawNone();
+  }
+
+  function drawNone() {
+    byId("no-mentions").textContent =
+      note && note.links.length > 0 ? "The filters hide all mentions." : "No mentions to show.";
   }
 
   return {
-    /** The links that the filter lets through. @param {import("./state.js").Link[]} links */
-    filtered: (links) => (hidden.size === 0 ? links : links.filter((link) => !hidden.has(typeOf(link)))),
+    /** The links that the filters let through. @param {import("./state.js").Link[]} links */
+    filtered: (links) => (hidden.size === 0 && !filters.active()
+      ? links
+      : links.filter((link) => !hidden.has(typeOf(link)) && filters.pass(link))),
 
     /**
      * @param {import("./state.js").Note} next
@@ -86,7 +103,9 @@ export function createMentions(on) {
       note = next;
       shown = visible;
       byId("summary").textContent = summary(note.links);
+      byId("shown").textContent = shown.length < note.links.length ? shownWords(shown.length, note.links.length) : "";
       drawLegend(note.links);
+      filters.draw(note.links, shown);
       drawRows();
       const removed = note.decisions.filter(({ action }) => action === "remove").length;
       byId("removed").hidden = removed === 0;
@@ -95,7 +114,8 @@ export function createMentions(on) {
 
     /** From now on an empty list means that there is nothing. */
     ready: () => {
-      byId("no-mentions").textContent = "No mentions to show.";
+      loaded = true;
+      drawNone();
     },
 
     /** Tells screen readers how the note was linked. */
@@ -147,12 +167,14 @@ function toggle(type, number, pressed) {
 function drawRow(note, link, at) {
   const linked = link.decision === "linked";
   const chosen = note.chosen !== null && same(note.chosen, link);
-  const button = make("button", { type: "button", className: "mention" }, link.text);
+  const context = contextWords(link);
+  const button = make("button", { type: "button", className: "mention", "aria-label": context ? spoken(link) : null }, link.text);
   button.dataset.key = `${link.start}-${link.end}`;
   if (chosen) button.setAttribute("aria-current", "true");
   const best = link.concept ?? link.candidates[0];
   const row = make("tr", { className: chosen ? "chosen" : "" },
-    make("th", { scope: "row" }, button),
+    make("th", { scope: "row" }, button,
+      context !== "" && make("span", { className: "context", "aria-hidden": "true" }, context)),
     make("td", {}, linked ? link.concept.name : make("span", { className: "nil" }, "NIL"),
       !linked && make("span", { className: "quiet" }, shortReason(link)), changedBy(note, link)),
     make("td", { className: "id" }, linked ? link.concept.id : ""),

@@ -15,6 +15,9 @@ export const whole = (number) => Math.round(number).toLocaleString("en");
 /** @param {number} number @param {string} one @param {string} [many] */
 export const counted = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
+/** How many mentions the filters show. @param {number} shown @param {number} all */
+export const shownWords = (shown, all) => `${whole(shown)} of ${counted(all, "mention")} shown`;
+
 /**
  * What an addition of concepts has changed. An earlier file of the same name is compared with.
  *
@@ -80,6 +83,7 @@ export function likelihoodWords({ probability, same_name: same = 0 }) {
 export function originWords(origin) {
   if (origin === "name") return "Found by a name in the knowledge base.";
   if (origin === "unknown_term") return "Found because the word is in neither the knowledge base nor a list of plain English.";
+  if (origin === "detector") return "Found by the detector, which reads the whole text.";
   return "Marked by a reader.";
 }
 

@@ -7,7 +7,7 @@ import {
   restoreRemoved, shiftSpans, summary, typeOf, undo,
 } from "../../www/state.js";
 
-function link(text, word, { nil = false, type = "Disease" } = {}) {
+function link(text, word, { nil = false, type = "Disease", ...context } = {}) {
   const start = text.indexOf(word);
   const best = { id: `X:${word}`, name: word, types: [type], sources: [], score: 0.9 };
   const second = { ...best, id: "X:second", name: "second", score: 0.5 };
@@ -16,11 +16,16 @@ function link(text, word, { nil = false, type = "Disease" } = {}) {
     end: start + word.length,
     text: word,
     origin: "name",
+    negated: false,
+    certainty: "certain",
+    temporality: "current",
+    experiencer: "patient",
     decision: nil ? "nil" : "linked",
     ...(nil ? { nil_reason: "below_threshold" } : {}),
     concept: nil ? null : best,
     candidates: [best, second],
     cut: { mention: false, context: false },
+    ...context,
   };
 }
 
@@ -139,6 +144,17 @@ test("decisions of the reader are shown and can be undone", () => {
   [first] = applyDecisions(note.machine, note.decisions);
   assert.deepEqual(first.candidates, fever.candidates);
   assert.equal("nil_reason" in first, false);
+});
+
+test("a decision keeps the context of the mention", () => {
+  const text = "No fever.";
+  const note = createNote("a", text);
+  note.machine = [link(text, "fever", { negated: true, section: "plan", group: "problem" })];
+  for (const action of ["nil", "concept"]) {
+    decide(note, note.machine[0], action, note.machine[0].candidates[1]);
+    const [{ negated, section, group }] = applyDecisions(note.machine, note.decisions);
+    assert.deepEqual([negated, section, group], [true, "plan", "problem"]);
+  }
 });
 
 test("a decision remains when the engine no longer finds the mention", () => {

@@ -7,7 +7,9 @@ import { at, line, place, range } from "../../www/curve.js";
 import { EXAMPLES } from "../../www/examples.js";
 import { conceptFormat, decode } from "../../www/files.js";
 import { siteOf } from "../../www/ontologies.js";
-import { additionWords, errorWords, fileName, licenceOf, likelihoodWords, nilWords, progressWords } from "../../www/words.js";
+import {
+  additionWords, errorWords, fileName, licenceOf, likelihoodWords, nilWords, originWords, progressWords, shownWords,
+} from "../../www/words.js";
 
 test("identifiers of known vocabularies have a web address", () => {
   const addresses = {
@@ -69,6 +71,17 @@ test("the slider covers the possible scores", () => {
   const dot = range({ nil: { threshold: 20 }, index: { score: "dot" } });
   assert.ok(dot.min <= 0 && dot.max > 20);
   assert.ok(range({ nil: { threshold: null }, index: { score: "dot" } }).max > 0);
+});
+
+test("each origin of a mention has its words", () => {
+  const words = ["name", "unknown_term", "detector", "given"].map(originWords);
+  assert.equal(new Set(words).size, words.length);
+  assert.match(originWords("detector"), /detector/);
+});
+
+test("the filters tell how many mentions they show", () => {
+  assert.equal(shownWords(3, 1200), "3 of 1,200 mentions shown");
+  assert.equal(shownWords(0, 1), "0 of 1 mention shown");
 });
 
 test("NIL decisions have a reason", () => {

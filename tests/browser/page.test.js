@@ -56,25 +56,61 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   assert.deepEqual(changed.map(([text]) => text), ["fever", "chest pain", "Qwertz", "diabetes"]);
   assert.deepEqual([changed[1][1], changed[3][1]], ["D4", "D3"]);
   assert.match(await page.locator("#summary").textContent(), /4 mentions, 2 linked, 2 NIL/);
+  // A filter hides mentions of the list and the marks, not of exports.
+  await page.getByLabel("Show", { exact: true }).selectOption("stated");
 
   await page.locator("#export summary").click();
   const json = JSON.parse(await download(page, "Download JSON"));
   assert.equal(json.text, NOTE);
   assert.deepEqual(
-    json.mentions.map(({ text, decision, nil_reason, concept }) => [text, decision, nil_reason ?? concept.id]),
+    json.mentions.map(({ text, negated, decision, nil_reason, concept }) => [text, negated, decision, nil_reason ?? concept.id]),
     [
-      ["fever", "nil", "reader"],
-      ["chest pain", "linked", "D4"],
-      ["Qwertz", "nil", "below_threshold"],
-      ["diabetes", "linked", "D3"],
+      ["fever", true, "nil", "reader"],
+      ["chest pain", true, "linked", "D4"],
+      ["Qwertz", false, "nil", "below_threshold"],
+      ["diabetes", false, "linked", "D3"],
     ],
   );
   assert.deepEqual([json.mentions[0].start_utf16, json.mentions[0].start_code_point, json.mentions[0].start], [6, 5, 8]);
-  assert.match(await download(page, "Download BRAT", 2), /^T1\tNIL 5 10\tfever\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
+  assert.match(await download(page, "Download BRAT", 2), /^T1\tNIL 5 10\tfever\nA10\tNegated T1\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
   assert.match(await download(page, "Download CSV"), /chest pain,,linked,D4,cough/);
   assert.match(await download(page, "Download PubTator"), /\t5\t10\tfever\tNIL\t-\n/);
   const html = await download(page, "Download Annotated HTML");
   assert.ok(html.includes("&lt;b&gt;") && !html.includes("<b>"), html);
+  assert.deepEqual(complaints, []);
+});
+
+test("what the text says of a mention is marked, listed and filtered", { timeout: 120_000 }, async (t) => {
+  const { page, complaints } = await served(t);
+  await write(page, "No fever. Possible cough. Family history of diabetes.\nHe has chest pain.");
+  assert.deepEqual(await page.locator("#mention-rows .context").allTextContents(), ["negated", "uncertain", "family"]);
+  assert.deepEqual(await page.locator("#marks .mark.negated").allTextContents(), ["fever"]);
+  assert.deepEqual(await page.locator("#marks .mark.uncertain").allTextContents(), ["cough"]);
+  assert.deepEqual(await page.locator("#marks [data-signs=F]").allTextContents(), ["diabetes"]);
+  const legend = page.getByRole("list", { name: "Marks in the note" }).getByRole("listitem");
+  assert.deepEqual(await legend.allTextContents(), ["abcnegated", "abcuncertain", "abcfamily"]);
+
+  // The list, the reading view and the details tell it in words.
+  assert.equal(await page.locator("#mention-rows").getByRole("button", { name: "fever, negated", exact: true }).count(), 1);
+  await page.locator("#mode-read").click();
+  await page.locator("#reading").getByRole("button", { name: /^diabetes, family: / }).click();
+  const facts = page.locator("#context-facts");
+  assert.deepEqual(await facts.locator("dt").allTextContents(), ["Context", "Kind"]);
+  assert.deepEqual(await facts.locator("dd").allTextContents(), ["family", "problem"]);
+  await page.locator("#details-close").click();
+
+  const texts = async () => (await mentions(page)).map(([text]) => text);
+  await page.getByLabel("Show", { exact: true }).selectOption({ label: "Stated of the patient now" });
+  assert.deepEqual(await texts(), ["chest pain"]);
+  assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["chest pain"]);
+  assert.equal(await page.locator("#shown").textContent(), "1 of 4 mentions shown");
+  assert.equal(await legend.count(), 0);
+  await page.getByLabel("Kind", { exact: true }).selectOption({ label: "Problems" });
+  assert.equal(await page.locator("#no-mentions").textContent(), "The filters hide all mentions.");
+  await page.getByLabel("Show", { exact: true }).selectOption({ label: "All" });
+  assert.deepEqual(await texts(), ["diabetes"]);
+  await page.getByLabel("Kind", { exact: true }).selectOption({ label: "All kinds" });
+  assert.equal((await texts()).length, 4);
   assert.deepEqual(complaints, []);
 });
 

@@ -55,7 +55,7 @@ export async function linkedAfter(page, act) {
 /** The rows of the list of mentions: mention, concept, identifier. */
 export const mentions = (page) =>
   page.locator("#mention-rows tr").evaluateAll((rows) =>
-    rows.map((row) => Array.from(row.cells, (cell) => cell.textContent.trim()).slice(0, 3)),
+    rows.map((row) => Array.from(row.cells, (cell) => (cell.querySelector("button") ?? cell).textContent.trim()).slice(0, 3)),
   );
 
 /**

@@ -35,7 +35,7 @@ test("the types equal those of real answers, field by field", { timeout: 180_000
   const answers = await page.evaluate(async () => {
     const { Pel } = await import("/pkg/pel.js");
     const pel = await Pel.load("/bundle/", { device: "wasm", cache: false });
-    // An abbreviation, an unknown term, a discontinuous mention, an empty one, one beyond the window, an added concept.
+    // An abbreviation, an unknown term, a discontinuous mention, an empty one, one beyond the window, an added concept, a section.
     const text = `Diabetes mellitus (DM), DM. Qwertzitis. fever or cough, ${"fever ".repeat(300)}`;
     const concepts = [{ id: "X1", name: "sore toe", synonyms: ["hallux"], types: ["Sign"], definition: "Pain.", xrefs: ["MESH:1"] }];
     const Added = [
@@ -46,11 +46,12 @@ test("the types equal those of real answers, field by field", { timeout: 180_000
     const pieces = { ...at("fever or cough"), fragments: [at("fever"), at("cough")] };
     const spans = [pieces, { start: 22, end: 23 }, { start: text.indexOf("fever fever"), end: text.length - 1 }];
     const given = await pel.link(text, { spans, k: 2 });
+    const judged = await pel.link("Family history:\nNo fever.");
     const found = await pel.link("fever, Qwertzitis, sore toe, Diabetes mellitus (DM), DM");
     const Explanation = [await pel.explain(found.links[0]), await pel.explain(found.links[0], { k: 0, threshold: 2 })];
     return {
       Added,
-      Linked: [given, found],
+      Linked: [given, judged, found],
       Link: [...(await pel.decide({ threshold: 2 })), ...(await pel.decide())],
       Explanation,
       Candidate: await pel.find("toe"),
@@ -61,7 +62,8 @@ test("the types equal those of real answers, field by field", { timeout: 180_000
   // The default bundle has a NIL model.
   answers.Manifest.push(JSON.parse(await readFile(here("../../bundle/default/manifest.json"), "utf8")));
   const links = answers.Linked.flatMap((linked) => linked.links).concat(answers.Link);
-  for (const field of ["fragments", "nil_reason", "read_as"]) assert.ok(links.some((link) => field in link), `no ${field} is seen`);
+  const optional = ["fragments", "nil_reason", "read_as", "group", "section"];
+  for (const field of optional) assert.ok(links.some((link) => field in link), `no ${field} is seen`);
   assert.ok(answers.Candidate.some((candidate) => candidate.added && candidate.xrefs), "no added concept is seen");
   const lines = Object.entries(answers).map(([type, values]) => `export const ${type}s: pel.${type}[] = ${JSON.stringify(values, null, 1)};\n`);
   const file = join(folder, "answers.ts");

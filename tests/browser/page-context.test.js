@@ -1,0 +1,95 @@
+// What the text says of a mention: words, marks and filters of the page.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import {
+  contextMarks, contextRows, contextWords, isStated, KINDS, kindsIn, NO_KIND, passes, spoken, valuesIn,
+} from "../../www/context.js";
+
+const link = (context = {}) => ({
+  text: "fever",
+  negated: false,
+  certainty: "certain",
+  temporality: "current",
+  experiencer: "patient",
+  ...context,
+});
+
+/** One mention for each value that is not the usual one. */
+const UNUSUAL = [
+  { negated: true },
+  { certainty: "uncertain" },
+  { certainty: "hypothetical" },
+  { temporality: "historical" },
+  { temporality: "future" },
+  { experiencer: "family" },
+  { experiencer: "other" },
+].map(link);
+
+test("the context of a mention is told in words", () => {
+  assert.equal(contextWords(link()), "");
+  assert.equal(spoken(link()), "fever");
+  const both = link({ experiencer: "family", negated: true });
+  assert.equal(contextWords(both), "negated, family");
+  assert.equal(spoken(both), "fever, negated, family");
+  assert.equal(contextWords(link({ experiencer: "other" })), "someone else");
+  assert.equal(new Set(UNUSUAL.map(contextWords)).size, UNUSUAL.length);
+});
+
+test("a mention without these fields is stated of the patient now", () => {
+  assert.equal(isStated({ text: "fever" }), true);
+  assert.deepEqual(contextMarks({ text: "fever" }), { lines: [], signs: "" });
+});
+
+test("each value has a mark of its own, and the style sheet has its lines", async () => {
+  const style = await readFile(new URL("../../www/style.css", import.meta.url), "utf8");
+  const marks = UNUSUAL.map(contextMarks);
+  assert.equal(new Set(marks.map((mark) => JSON.stringify(mark))).size, marks.length);
+  for (const { lines, signs } of marks) {
+    assert.ok(lines.length + signs.length === 1, "a line or a sign");
+    for (const line of lines) assert.match(style, new RegExp(`\\.mark\\.${line} \\{`));
+  }
+  assert.deepEqual(contextMarks(link()), { lines: [], signs: "" });
+  const all = link({ negated: true, certainty: "uncertain", temporality: "historical", experiencer: "family" });
+  assert.deepEqual(contextMarks(all), { lines: ["negated", "uncertain"], signs: "←F" });
+});
+
+test("the legend has the values that occur, in a constant order", () => {
+  const words = (links) => valuesIn(links).map(({ word }) => word);
+  assert.deepEqual(words([]), []);
+  assert.deepEqual(words([link(), link()]), []);
+  assert.deepEqual(words([link({ temporality: "future" }), link(), link({ negated: true }), link({ negated: true })]),
+    ["negated", "future"]);
+  assert.equal(words(UNUSUAL).length, UNUSUAL.length);
+});
+
+test("the details have context, section and kind", () => {
+  assert.deepEqual(contextRows(link()), [["Context", "stated of the patient now"]]);
+  assert.deepEqual(contextRows(link({ negated: true, section: "past history", group: "problem" })), [
+    ["Context", "negated"], ["Section", "past history"], ["Kind", "problem"],
+  ]);
+});
+
+test("mentions are filtered by context and kind", () => {
+  const all = { stated: false, kind: "" };
+  const stated = { ...all, stated: true };
+  assert.ok([link(), ...UNUSUAL].every((one) => passes(all, one)));
+  assert.ok(passes(stated, link()));
+  assert.ok(!UNUSUAL.some((one) => passes(stated, one)));
+  const drug = link({ group: "drug" });
+  assert.ok(passes({ ...all, kind: "drug" }, drug) && !passes({ ...all, kind: "drug" }, link()));
+  assert.ok(passes({ ...all, kind: NO_KIND }, link()) && !passes({ ...all, kind: NO_KIND }, drug));
+  assert.ok(!passes({ stated: true, kind: "drug" }, { ...drug, negated: true }));
+});
+
+test("the kinds that occur can be chosen, in a constant order", () => {
+  assert.deepEqual(kindsIn([]), []);
+  assert.deepEqual(kindsIn([link(), link({ group: "drug" }), link({ group: "problem" }), link()]), ["problem", "drug", NO_KIND]);
+});
+
+test("the page knows the kinds that the package names", async () => {
+  const types = await readFile(new URL("../../web/js/pel.d.ts", import.meta.url), "utf8");
+  const [, kinds] = /group\?: (.*);/.exec(types);
+  assert.deepEqual(Object.keys(KINDS), [...kinds.split(" | ").map((kind) => JSON.parse(kind)), NO_KIND]);
+});

@@ -1,0 +1,81 @@
+// What the text says of a mention (absent, uncertain, past, of someone else): its words, marks and filter. Pure.
+
+/** @typedef {import("./state.js").Link} Link */
+
+/**
+ * A value that is not the usual one. It is shown by a line (a class of the style sheet) or by a sign above the mention.
+ *
+ * @typedef {{ field: string, value: string | boolean, word: string, line?: string, sign?: string }} Value
+ */
+
+/** @type {Value[]} */
+const VALUES = [
+  { field: "negated", value: true, word: "negated", line: "negated" },
+  { field: "certainty", value: "uncertain", word: "uncertain", line: "uncertain" },
+  { field: "certainty", value: "hypothetical", word: "hypothetical", line: "hypothetical" },
+  { field: "temporality", value: "historical", word: "historical", sign: "←" },
+  { field: "temporality", value: "future", word: "future", sign: "→" },
+  { field: "experiencer", value: "family", word: "family", sign: "F" },
+  { field: "experiencer", value: "other", word: "someone else", sign: "S" },
+];
+
+/** The value of the filter for mentions whose kind is not known. */
+export const NO_KIND = "none";
+
+/** The kinds of mentions in the order of the filter, with their names there. @type {Record<string, string>} */
+export const KINDS = {
+  problem: "Problems",
+  drug: "Drugs",
+  procedure: "Procedures",
+  measurement: "Measurements",
+  anatomy: "Anatomy",
+  device: "Devices",
+  [NO_KIND]: "No kind",
+};
+
+const has = (link, { field, value }) => link[field] === value;
+
+const valuesOf = (link) => VALUES.filter((value) => has(link, value));
+
+/** The unusual values that occur. @param {Link[]} links @returns {Value[]} */
+export const valuesIn = (links) => VALUES.filter((value) => links.some((link) => has(link, value)));
+
+/** What is unusual: "negated, family"; empty if the mention is stated of the patient now. @param {Link} link */
+export const contextWords = (link) => valuesOf(link).map(({ word }) => word).join(", ");
+
+/** Whether a mention is stated of the patient now: not negated, doubted, past, planned or of someone else. @param {Link} link */
+export const isStated = (link) => valuesOf(link).length === 0;
+
+/** A mention with its context, for screen readers: "fever, negated". @param {Link} link */
+export const spoken = (link) => [link.text, ...valuesOf(link).map(({ word }) => word)].join(", ");
+
+/** The classes of a mention's lines, and its signs. @param {Link} link @returns {{ lines: string[], signs: string }} */
+export function contextMarks(link) {
+  const values = valuesOf(link);
+  return { lines: values.flatMap(({ line }) => line ?? []), signs: values.map(({ sign }) => sign ?? "").join("") };
+}
+
+/** The rows of a mention's details. @param {Link} link @returns {[string, string][]} */
+export function contextRows(link) {
+  const rows = [["Context", contextWords(link) || "stated of the patient now"]];
+  if (link.section) rows.push(["Section", link.section]);
+  if (link.group) rows.push(["Kind", link.group]);
+  return rows;
+}
+
+const kindOf = (link) => link.group ?? NO_KIND;
+
+/** The kinds that occur. @param {Link[]} links @returns {string[]} */
+export function kindsIn(links) {
+  const found = new Set(links.map(kindOf));
+  return Object.keys(KINDS).filter((kind) => found.has(kind));
+}
+
+/**
+ * Whether a mention passes the filter.
+ *
+ * @param {{ stated: boolean, kind: string }} filter `stated`: only what is stated of the patient now; `kind`: only this kind,
+ *   unless empty
+ * @param {Link} link
+ */
+export const passes = ({ stated, kind }, link) => (!stated || isStated(link)) && (kind === "" || kindOf(link) === kind);
