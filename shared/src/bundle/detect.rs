@@ -47,7 +47,10 @@ impl Bundle {
         let spans = spans
             .into_iter()
             .filter(|span| is_there(span.first) && is_there(span.last))
-            .filter(|span| barriers.admit(&of_words(span.first, span.last)))
+            .filter(|span| {
+                let place = of_words(span.first, span.last);
+                barriers.admit(&place) && !begins_line(text, &place)
+            })
             .collect();
         let chosen = match options.overlapping {
             true => spans,
@@ -152,6 +155,13 @@ fn highest_ends<'s>(spans: impl Iterator<Item = &'s Span>) -> Vec<usize> {
         .collect()
 }
 
+/// Whether a line begins inside a span with a capital: an entry of a list, not a wrapped line.
+fn begins_line(text: &str, span: &Span) -> bool {
+    let words = text.get(span.start..span.end).unwrap_or_default();
+    let is_capital = |line: &str| line.trim_start().starts_with(char::is_uppercase);
+    words.split(['\n', '\r']).skip(1).any(is_capital)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +205,13 @@ mod tests {
             add_coordinations(vec![name.clone()], overlapping, &mut detected);
             assert_eq!(detected, after);
         }
+    }
+
+    #[test]
+    fn a_capital_after_a_line_end_begins_a_line() {
+        let begins = |text: &str| begins_line(text, &Span::new(0, text.len()));
+        assert!(begins("self harm\nHeadache") && begins("thick skin\r\n  Rash"));
+        assert!(!begins("chronic heart\n  failure") && !begins("Heart Failure") && !begins(""));
     }
 
     /// With a search through all mentions for each name this took minutes.
