@@ -147,7 +147,7 @@ impl SpanHead {
         }
     }
 
-    /// Takes the tensors that [`SpanHead::export`] writes.
+    /// Takes the tensors of a written head.
     ///
     /// # Errors
     /// If one is missing or of another shape; the error names it.
