@@ -1,11 +1,12 @@
-// What the text says of a mention (absent, uncertain, past, of someone else): its words, marks and filter. Pure.
+// What the text says of a mention (absent, uncertain, past, of someone else; side and severity): its words, marks and filter. Pure.
 
 /** @typedef {import("./state.js").Link} Link */
 
 /**
- * A value that is not the usual one. It is shown by a line (a class of the style sheet) or by a sign above the mention.
+ * A value that is not the usual one. It is shown by a line (a class of the style sheet) or by a sign above the mention. With an
+ * `attribute` it describes the mention and does not matter to whether it is stated of the patient now.
  *
- * @typedef {{ field: string, value: string | boolean, word: string, line?: string, sign?: string }} Value
+ * @typedef {{ field: string, value: string | boolean, word: string, line?: string, sign?: string, attribute?: boolean }} Value
  */
 
 /** @type {Value[]} */
@@ -17,6 +18,12 @@ const VALUES = [
   { field: "temporality", value: "future", word: "future", sign: "→" },
   { field: "experiencer", value: "family", word: "family", sign: "F" },
   { field: "experiencer", value: "other", word: "someone else", sign: "S" },
+  { field: "laterality", value: "left", word: "left", sign: "L", attribute: true },
+  { field: "laterality", value: "right", word: "right", sign: "R", attribute: true },
+  { field: "laterality", value: "bilateral", word: "bilateral", sign: "B", attribute: true },
+  { field: "severity", value: "mild", word: "mild", sign: "◔", attribute: true },
+  { field: "severity", value: "moderate", word: "moderate", sign: "◑", attribute: true },
+  { field: "severity", value: "severe", word: "severe", sign: "●", attribute: true },
 ];
 
 /** The value of the filter for mentions whose kind is not known. */
@@ -37,14 +44,19 @@ const has = (link, { field, value }) => link[field] === value;
 
 const valuesOf = (link) => VALUES.filter((value) => has(link, value));
 
+const wordsOf = (values) => values.map(({ word }) => word).join(", ");
+
+/** The values that decide whether a mention is stated of the patient now. */
+const statusOf = (link) => valuesOf(link).filter(({ attribute }) => !attribute);
+
 /** The unusual values that occur. @param {Link[]} links @returns {Value[]} */
 export const valuesIn = (links) => VALUES.filter((value) => links.some((link) => has(link, value)));
 
-/** What is unusual: "negated, family"; empty if the mention is stated of the patient now. @param {Link} link */
-export const contextWords = (link) => valuesOf(link).map(({ word }) => word).join(", ");
+/** What is unusual: "negated, family, left"; empty if nothing is. @param {Link} link */
+export const contextWords = (link) => wordsOf(valuesOf(link));
 
 /** Whether a mention is stated of the patient now: not negated, doubted, past, planned or of someone else. @param {Link} link */
-export const isStated = (link) => valuesOf(link).length === 0;
+export const isStated = (link) => statusOf(link).length === 0;
 
 /** A mention with its context, for screen readers: "fever, negated". @param {Link} link */
 export const spoken = (link) => [link.text, ...valuesOf(link).map(({ word }) => word)].join(", ");
@@ -57,7 +69,9 @@ export function contextMarks(link) {
 
 /** The rows of a mention's details. @param {Link} link @returns {[string, string][]} */
 export function contextRows(link) {
-  const rows = [["Context", contextWords(link) || "stated of the patient now"]];
+  const rows = [["Context", wordsOf(statusOf(link)) || "stated of the patient now"]];
+  if (link.laterality) rows.push(["Laterality", link.laterality]);
+  if (link.severity) rows.push(["Severity", link.severity]);
   if (link.section) rows.push(["Section", link.section]);
   if (link.group) rows.push(["Kind", link.group]);
   return rows;

@@ -27,6 +27,16 @@ const UNUSUAL = [
   { experiencer: "other" },
 ].map(link);
 
+/** One mention for each value of laterality and severity. */
+const DESCRIBED = [
+  { laterality: "left" },
+  { laterality: "right" },
+  { laterality: "bilateral" },
+  { severity: "mild" },
+  { severity: "moderate" },
+  { severity: "severe" },
+].map(link);
+
 test("the context of a mention is told in words", () => {
   assert.equal(contextWords(link()), "");
   assert.equal(spoken(link()), "fever");
@@ -44,7 +54,7 @@ test("a mention without these fields is stated of the patient now", () => {
 
 test("each value has a mark of its own, and the style sheet has its lines", async () => {
   const style = await readFile(new URL("../../www/style.css", import.meta.url), "utf8");
-  const marks = UNUSUAL.map(contextMarks);
+  const marks = [...UNUSUAL, ...DESCRIBED].map(contextMarks);
   assert.equal(new Set(marks.map((mark) => JSON.stringify(mark))).size, marks.length);
   for (const { lines, signs } of marks) {
     assert.ok(lines.length + signs.length === 1, "a line or a sign");
@@ -53,6 +63,18 @@ test("each value has a mark of its own, and the style sheet has its lines", asyn
   assert.deepEqual(contextMarks(link()), { lines: [], signs: "" });
   const all = link({ negated: true, certainty: "uncertain", temporality: "historical", experiencer: "family" });
   assert.deepEqual(contextMarks(all), { lines: ["negated", "uncertain"], signs: "←F" });
+});
+
+test("laterality and severity are told, and do not matter to whether a mention is stated", () => {
+  const described = link({ laterality: "left", severity: "severe" });
+  assert.equal(contextWords(described), "left, severe");
+  assert.equal(spoken(described), "fever, left, severe");
+  assert.deepEqual(contextRows(described), [
+    ["Context", "stated of the patient now"], ["Laterality", "left"], ["Severity", "severe"],
+  ]);
+  assert.ok(DESCRIBED.every((one) => isStated(one) && passes({ stated: true, kind: "" }, one)));
+  assert.ok(!isStated(link({ negated: true, laterality: "left" })));
+  assert.equal(new Set(DESCRIBED.map(contextWords)).size, DESCRIBED.length);
 });
 
 test("the legend has the values that occur, in a constant order", () => {

@@ -16,8 +16,10 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   await Pel.load({ "manifest.json": bytes });
   const { links, ms, device } = await pel.link("fever", { spans: [{ start: 0, end: 5 }], k: 3, threshold: 0.5, onLinks: () => {} });
   const first: Link | undefined = links[0];
-  const { negated, certainty, temporality, experiencer, group, section } = links[0]!;
+  const { negated, certainty, temporality, experiencer, group, section, laterality, severity } = links[0]!;
   const stated: boolean = !negated && certainty === "certain" && temporality === "current" && experiencer === "patient";
+  const side: "left" | "right" | "bilateral" | undefined = laterality;
+  const degree: "mild" | "moderate" | "severe" | undefined = severity;
   const kind: "problem" | "drug" | "procedure" | "measurement" | "anatomy" | "device" | "none" = group ?? "none";
   const why: Explanation | undefined = first && (await pel.explain(first));
   const added: Added = await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
@@ -37,6 +39,6 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   // @ts-expect-error: no such device
   await Pel.load("bundle/", { device: "cuda" });
   pel.free();
-  return `${html} ${numbers} ${stated} ${kind} ${section ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
+  return `${html} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
     ${(await pel.find("toe")).length} ${(await pel.addedConcepts()).length} ${await pel.document("LICENSES.md")}`;
 }

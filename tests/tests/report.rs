@@ -5,6 +5,7 @@ use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Form, Note, Record};
 use pel_shared::text::Span;
+use pel_shared::text::context::{Laterality, Severity};
 use pel_shared::text::detect::Origin;
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
@@ -59,9 +60,10 @@ fn offsets_have_the_unit_of_each_format() {
     assert_eq!(
         write(Form::Csv),
         "doc,start,end,text,read_as,decision,id,name,type,score,found,fragments,xrefs,\
-         probability,group,negated,certainty,temporality,experiencer,section\r\n\
-         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,,,problem,false,certain,current,patient,\r\n\
-         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,,,problem,false,certain,current,patient,\r\n"
+         probability,group,negated,certainty,temporality,experiencer,section,\
+         laterality,severity\r\n\
+         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,,,problem,false,certain,current,patient,,,\r\n\
+         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,,,problem,false,certain,current,patient,,,\r\n"
     );
     let lines = write(Form::Jsonl);
     let first: serde_json::Value =
@@ -104,7 +106,7 @@ fn user_decisions_are_written() {
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
     assert!(
-        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,,,problem,false,certain,current,patient,\r\n"),
+        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,,,problem,false,certain,current,patient,,,\r\n"),
         "{csv}"
     );
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
@@ -114,6 +116,33 @@ fn user_decisions_are_written() {
         "{html}"
     );
     assert!(html.contains("<td>given</td>"), "{html}");
+}
+
+#[test]
+fn laterality_and_severity_are_written_in_each_format() {
+    let write = written(|records| {
+        records[0].context.laterality = Some(Laterality::Left);
+        records[0].context.severity = Some(Severity::Severe);
+    });
+    assert!(
+        write(Form::Brat).starts_with(
+            "T1\tSign 7 12\tfever\nA10\tLaterality T1 left\nA11\tSeverity T1 severe\nN1\t"
+        ),
+        "{}",
+        write(Form::Brat)
+    );
+    let csv = write(Form::Csv);
+    assert!(csv.contains(",current,patient,,left,severe\r\n"), "{csv}");
+    assert!(write(Form::Html).contains("; left, severe"));
+    let lines: Vec<serde_json::Value> = write(Form::Jsonl)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(
+        (&lines[0]["laterality"], &lines[0]["severity"]),
+        (&"left".into(), &"severe".into())
+    );
+    assert!(lines[1].get("laterality").is_none() && lines[1].get("severity").is_none());
 }
 
 #[test]
@@ -188,7 +217,7 @@ fn cross_references_are_filtered_by_prefix() {
         let csv = write(Form::Csv);
         csv.lines()
             .nth(1)
-            .and_then(|row| row.rsplit(',').nth(7))
+            .and_then(|row| row.rsplit(',').nth(9))
             .expect("a cell")
             .to_owned()
     };

@@ -97,6 +97,10 @@ export interface Link extends Span {
   experiencer: "patient" | "family" | "other";
   /** The section of the note, as the rules name it. */
   section?: string;
+  /** The side of the body, if the text says it. */
+  laterality?: "left" | "right" | "bilateral";
+  /** How severe the problem is, if the text says it. */
+  severity?: "mild" | "moderate" | "severe";
   decision: "linked" | "nil";
   nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
   /** The probability, 0 to 1, that the best candidate is right; missing if the bundle has no model of it. */

@@ -5,7 +5,9 @@ use pel_shared::kb::group::Group;
 use pel_shared::linker::MatchedText;
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Named, NamedSet, Record};
-use pel_shared::text::context::{Certainty, Context, Experiencer, Temporality};
+use pel_shared::text::context::{
+    Certainty, Context, Experiencer, Laterality, Severity, Temporality,
+};
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Cut;
@@ -101,6 +103,10 @@ pub struct JsLink {
     experiencer: Experiencer,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     section: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    laterality: Option<Laterality>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
     decision: JsDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -177,6 +183,8 @@ impl JsLink {
             temporality: context.temporality,
             experiencer: context.experiencer,
             section: context.section,
+            laterality: context.laterality,
+            severity: context.severity,
             decision,
             nil_reason,
             probability,
@@ -217,6 +225,8 @@ impl JsLink {
             temporality,
             experiencer,
             section,
+            laterality,
+            severity,
             read_as,
             candidates,
             probability,
@@ -239,6 +249,8 @@ impl JsLink {
                 temporality,
                 experiencer,
                 section,
+                laterality,
+                severity,
                 cues: Vec::new(),
             },
             read_as,

@@ -68,6 +68,8 @@ fn attributes(number: usize, context: &Context) -> String {
         certainty,
         temporality,
         experiencer,
+        laterality,
+        severity,
         ..
     } = context;
     let mut all = Vec::new();
@@ -82,6 +84,12 @@ fn attributes(number: usize, context: &Context) -> String {
     }
     if *experiencer != Experiencer::default() {
         all.push(format!("Experiencer T{number} {}", experiencer.name()));
+    }
+    if let Some(laterality) = laterality {
+        all.push(format!("Laterality T{number} {}", laterality.name()));
+    }
+    if let Some(severity) = severity {
+        all.push(format!("Severity T{number} {}", severity.name()));
     }
     all.iter()
         .enumerate()

@@ -4,9 +4,10 @@ use super::{Note, origin_words};
 use crate::clean::cell;
 use crate::error::{Error, Result};
 use crate::kb::group::Group;
+use crate::text::context::{Laterality, Severity};
 use crate::text::{Offsets, Span};
 
-const HEAD: [&str; 20] = [
+const HEAD: [&str; 22] = [
     "doc",
     "start",
     "end",
@@ -27,6 +28,8 @@ const HEAD: [&str; 20] = [
     "temporality",
     "experiencer",
     "section",
+    "laterality",
+    "severity",
 ];
 
 /// The names of the columns.
@@ -92,6 +95,8 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
                 record.context.temporality.name(),
                 record.context.experiencer.name(),
                 &cell(record.context.section.as_deref().unwrap_or_default()),
+                record.context.laterality.map_or("", Laterality::name),
+                record.context.severity.map_or("", Severity::name),
             ])
             .map_err(failed)?;
     }

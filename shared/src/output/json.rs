@@ -5,7 +5,7 @@ use crate::clean::escaped;
 use crate::error::{Error, Result};
 use crate::kb::group::Group;
 use crate::nil::NilReason;
-use crate::text::context::{Certainty, Experiencer, Temporality};
+use crate::text::context::{Certainty, Experiencer, Laterality, Severity, Temporality};
 use crate::text::detect::Origin;
 use crate::text::{Offsets, Span};
 use crate::tokens::Cut;
@@ -38,6 +38,10 @@ pub struct Line<'a> {
     experiencer: Experiencer,
     #[serde(skip_serializing_if = "Option::is_none")]
     section: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    laterality: Option<Laterality>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -123,6 +127,8 @@ fn line<'a>(
         temporality: record.context.temporality,
         experiencer: record.context.experiencer,
         section: record.context.section.as_deref(),
+        laterality: record.context.laterality,
+        severity: record.context.severity,
         decision: if record.decision.is_ok() {
             "linked"
         } else {

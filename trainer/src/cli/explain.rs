@@ -16,7 +16,7 @@ use pel_shared::model::tower::Side;
 use pel_shared::nil::{Decision, Feature};
 use pel_shared::output::Named;
 use pel_shared::score::Candidate;
-use pel_shared::text::context::{Certainty, Experiencer, Temporality};
+use pel_shared::text::context::{Certainty, Experiencer, Laterality, Severity, Temporality};
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Span, text_of};
 use pel_shared::tokens::Cut;
@@ -124,6 +124,10 @@ struct Said<'a> {
     temporality: Temporality,
     experiencer: Experiencer,
     section: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    laterality: Option<Laterality>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
     cues: Vec<SaidBy<'a>>,
 }
 
@@ -160,6 +164,8 @@ impl<'a> Said<'a> {
             temporality: context.temporality,
             experiencer: context.experiencer,
             section: context.section.as_deref(),
+            laterality: context.laterality,
+            severity: context.severity,
             cues: cues.collect(),
         }
     }
@@ -476,9 +482,11 @@ fn print_evidence(linker: &Linker, link: &Link) {
 /// What the text says of the mention, and by which cues.
 fn print_context(linker: &Linker, link: &Link) {
     let context = &link.context;
-    let words = match context.words() {
-        words if words.is_empty() => "stated of the patient now".to_owned(),
-        words => words,
+    let stated = "stated of the patient now";
+    let words = match (context.is_asserted(), context.words()) {
+        (true, words) if words.is_empty() => stated.to_owned(),
+        (true, words) => format!("{stated}, {words}"),
+        (false, words) => words,
     };
     let section = context
         .section

@@ -93,8 +93,8 @@ pub struct LinkArgs {
     /// someone else
     #[arg(long)]
     asserted: bool,
-    /// Rules for negation, certainty, time and person: english, german, french, spanish, contextkit,
-    /// or a rule file [default: english]
+    /// Rules for negation, certainty, time, person, side and severity: english, german, french,
+    /// spanish, contextkit, or a rule file [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     context_rules: Option<PathBuf>,
     #[command(flatten)]

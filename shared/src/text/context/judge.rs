@@ -5,10 +5,12 @@ use super::rules::{Action, Condition, Direction, RuleSet, SUBHEADING};
 use super::scope::{self, ScopedCue};
 use super::sections::{self, Section};
 use super::tokens::{self, Token, normalise};
-use super::values::{Certainty, Effect, Experiencer, MentionKind, Temporality};
+use super::values::{
+    Certainty, Effect, Experiencer, Laterality, MentionKind, Property, Severity, Temporality,
+};
 use super::{Context, Cue, Span, Target};
 
-/// The words at the start of a mention that are searched for the phrases of lists.
+/// The words at the start of a mention that are searched for cues and the phrases of lists.
 const MAX_SEARCHED: usize = 64;
 
 /// Judges mentions of a text.
@@ -70,9 +72,24 @@ impl Located {
 /// The best cue for a property so far.
 #[derive(Clone, Copy)]
 struct Best {
+    /// Whether the cue ends in the mention.
+    inside: bool,
     distance: usize,
     effect: Effect,
     cue: Place,
+}
+
+/// The best cue of each property.
+type Bests = [Option<Best>; Property::COUNT];
+
+/// How a cue reaches a mention.
+#[derive(Clone, Copy)]
+struct Reached {
+    /// Whether the cue ends in the mention.
+    inside: bool,
+    /// The number of tokens between cue and mention.
+    distance: usize,
+    scope: (usize, usize),
 }
 
 /// Where a deciding cue is: tokens.
@@ -105,6 +122,41 @@ impl Order {
     }
 }
 
+/// Where the mentions of each kind start and end: sorted tokens.
+#[derive(Default)]
+struct Borders {
+    firsts: [Vec<usize>; MentionKind::COUNT],
+    ends: [Vec<usize>; MentionKind::COUNT],
+}
+
+impl Borders {
+    fn new(mentions: &[Located]) -> Self {
+        let mut borders = Self::default();
+        for mention in mentions.iter().filter(|mention| !mention.pieces.is_empty()) {
+            borders.firsts[mention.kind as usize].push(mention.first());
+            borders.ends[mention.kind as usize].push(mention.end());
+        }
+        for tokens in borders.firsts.iter_mut().chain(&mut borders.ends) {
+            tokens.sort_unstable();
+        }
+        borders
+    }
+
+    /// Whether another mention of the same kind contains a cue or stands between it and a mention.
+    fn separate(&self, cue: &ScopedCue, mention: &Located) -> bool {
+        let kind = mention.kind as usize;
+        let any = |tokens: &[usize], from: usize, to: usize| {
+            let at = tokens.partition_point(|token| *token < from);
+            tokens.get(at).is_some_and(|token| *token < to)
+        };
+        if cue.end <= mention.first() {
+            any(&self.ends[kind], cue.first + 1, mention.first() + 1)
+        } else {
+            any(&self.firsts[kind], mention.end(), cue.end)
+        }
+    }
+}
+
 struct Note<'r, 't> {
     text: &'t str,
     tokens: Vec<Token>,
@@ -116,13 +168,17 @@ impl Note<'_, '_> {
     fn judge(&self, cues: &[ScopedCue], located: &[Located]) -> Vec<Context> {
         let by_first = Order::new(located, Located::first);
         let by_end = Order::new(located, Located::end);
-        let mut best: Vec<[Option<Best>; 4]> = vec![[None; 4]; located.len()];
+        let borders = Borders::new(located);
+        let mut best: Vec<Bests> = vec![[None; Property::COUNT]; located.len()];
         for cue in cues {
-            for index in by_first.between(cue.after.0, cue.after.1) {
-                self.apply(cue, &located[index], &mut best[index]);
-            }
-            for index in by_end.between(cue.before.0 + 1, cue.before.1 + 1) {
-                self.apply(cue, &located[index], &mut best[index]);
+            let after = by_first.between(cue.after.0, cue.after.1);
+            let before = by_end.between(cue.before.0 + 1, cue.before.1 + 1);
+            for index in after.chain(before) {
+                let mention = &located[index];
+                let apart = cue.effect.property().describes_mention();
+                if !(apart && borders.separate(cue, mention)) {
+                    self.apply(cue, mention, &mut best[index]);
+                }
             }
         }
         let inside: Vec<&ScopedCue> = cues
@@ -137,6 +193,7 @@ impl Note<'_, '_> {
                 self.apply(cue, mention, best);
             }
         }
+        self.apply_inside(cues, located, &mut best);
         located
             .iter()
             .zip(best)
@@ -171,7 +228,8 @@ impl Note<'_, '_> {
         let mut word = String::new();
         for (first, end) in &pieces {
             for at in *first..(*end).min(first + MAX_SEARCHED) {
-                if let Some(found) = self.set.phrases.longest(&self.tokens[..*end], at) {
+                let tokens = &self.tokens[..*end];
+                if let Some(found) = self.set.phrases.longest(tokens, at, false) {
                     lists.extend(found.patterns.iter().map(|list| *list as usize));
                 }
                 let token = &self.tokens[at];
@@ -192,23 +250,16 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Lets a cue set properties of a mention, if it reaches it and is nearer than others.
-    fn apply(&self, cue: &ScopedCue, mention: &Located, best: &mut [Option<Best>; 4]) {
-        let Some(Action::Cue {
-            direction,
-            condition,
-            ..
-        }) = self.set.actions.get(self.set.rules[cue.rule].action)
-        else {
-            return;
-        };
+    /// Lets a cue before or after a mention, or at its start, set a property if it reaches it.
+    fn apply(&self, cue: &ScopedCue, mention: &Located, best: &mut Bests) {
+        let direction = self.direction(cue);
         let inside = mention
             .pieces
             .iter()
             .any(|(first, end)| *first <= cue.first && cue.end <= *end);
         let opens = cue.first == mention.first();
         let contains = |scope: (usize, usize), token: usize| scope.0 <= token && token < scope.1;
-        let reached = if *direction == Direction::Inside {
+        let reached = if direction == Some(Direction::Inside) {
             (inside && opens).then_some((0, (cue.first, cue.end)))
         } else if inside {
             None
@@ -219,12 +270,52 @@ impl Note<'_, '_> {
         } else {
             None
         };
-        let Some((distance, scope)) = reached else {
+        if let Some((distance, scope)) = reached {
+            let reached = Reached {
+                inside: false,
+                distance,
+                scope,
+            };
+            self.update(cue, mention, reached, best);
+        }
+    }
+
+    /// Lets cues set properties of the mentions that they end in.
+    fn apply_inside(&self, cues: &[ScopedCue], located: &[Located], best: &mut [Bests]) {
+        let mut cues: Vec<&ScopedCue> = cues.iter().filter(|cue| cue.or_inside).collect();
+        cues.sort_by_key(|cue| cue.end);
+        for (mention, best) in located.iter().zip(best) {
+            for (first, end) in &mention.pieces {
+                let start = cues.partition_point(|cue| cue.end <= *first);
+                let last = (*end).min(first + MAX_SEARCHED);
+                for cue in cues[start..].iter().take_while(|cue| cue.end <= last) {
+                    let reached = Reached {
+                        inside: true,
+                        distance: 0,
+                        scope: (cue.first, cue.end),
+                    };
+                    self.update(cue, mention, reached, best);
+                }
+            }
+        }
+    }
+
+    /// Sets the property of a cue that reaches a mention, if it applies to the mention and is nearer
+    /// than others. A cue in the mention is nearest.
+    fn update(&self, cue: &ScopedCue, mention: &Located, reached: Reached, best: &mut Bests) {
+        let Some(Action::Cue { condition, .. }) =
+            self.set.actions.get(self.set.rules[cue.rule].action)
+        else {
             return;
         };
         if !mention.satisfies(condition) {
             return;
         }
+        let Reached {
+            inside,
+            distance,
+            scope,
+        } = reached;
         let effect = cue.effect;
         let limited = self.set.limits.iter().any(|(limited, kind, within)| {
             *limited == effect
@@ -237,10 +328,11 @@ impl Note<'_, '_> {
         let slot = &mut best[effect.property().index()];
         let nearer = slot.is_none_or(|best| {
             let rank = |effect: Effect| effect != Effect::Uncertain;
-            (rank(effect), best.distance) > (rank(best.effect), distance)
+            (rank(effect), inside, best.distance) > (rank(best.effect), best.inside, distance)
         });
         if nearer {
             *slot = Some(Best {
+                inside,
                 distance,
                 effect,
                 cue: Place {
@@ -253,12 +345,7 @@ impl Note<'_, '_> {
     }
 
     /// Lets a section set what no cue has set.
-    fn apply_priors(
-        &self,
-        section: Option<&Section>,
-        mention: &Located,
-        best: &mut [Option<Best>; 4],
-    ) {
+    fn apply_priors(&self, section: Option<&Section>, mention: &Located, best: &mut Bests) {
         let since_start = self.since_start(mention.first());
         for prior in &self.set.priors {
             // The priors of the whole text have no heading: the mention itself is the cue.
@@ -279,6 +366,7 @@ impl Note<'_, '_> {
                 let slot = &mut best[effect.property().index()];
                 if slot.is_none() {
                     *slot = Some(Best {
+                        inside: false,
                         distance: usize::MAX,
                         effect: *effect,
                         cue: Place {
@@ -303,12 +391,7 @@ impl Note<'_, '_> {
         (0..=MAX_WITHIN).find(starts).unwrap_or(usize::MAX)
     }
 
-    fn context(
-        &self,
-        mention: &Located,
-        section: Option<&Section>,
-        best: &[Option<Best>; 4],
-    ) -> Context {
+    fn context(&self, mention: &Located, section: Option<&Section>, best: &Bests) -> Context {
         let mut context = Context {
             section: section
                 .filter(|_| !mention.pieces.is_empty())
@@ -327,6 +410,12 @@ impl Note<'_, '_> {
                 Effect::Future => context.temporality = Temporality::Future,
                 Effect::Family => context.experiencer = Experiencer::Family,
                 Effect::Other => context.experiencer = Experiencer::Other,
+                Effect::Left => context.laterality = Some(Laterality::Left),
+                Effect::Right => context.laterality = Some(Laterality::Right),
+                Effect::Bilateral => context.laterality = Some(Laterality::Bilateral),
+                Effect::Mild => context.severity = Some(Severity::Mild),
+                Effect::Moderate => context.severity = Some(Severity::Moderate),
+                Effect::Severe => context.severity = Some(Severity::Severe),
                 Effect::Affirmed | Effect::Certain | Effect::Current | Effect::Patient => {}
             }
             context.cues.push(Cue {

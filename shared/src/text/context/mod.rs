@@ -1,10 +1,11 @@
-//! The context of mentions in clinical notes: negation, certainty, temporality, experiencer and
-//! section.
+//! The context of mentions in clinical notes: negation, certainty, temporality, experiencer,
+//! section, laterality and severity.
 //!
 //! Rules are in readable files ([`ContextRules::parse`]); those of English, German, French and
 //! Spanish are built in. A rule is a cue such as "no evidence of" with a direction. Its scope ends
 //! at the end of the sentence, at a word that ends such scopes ("but"), at the next cue of the same
 //! property, or after a number of tokens. If several cues reach a mention, the nearest one counts.
+//! Cues of laterality and severity can also be in the mention; those count first.
 
 mod judge;
 mod parser;
@@ -26,7 +27,7 @@ use crate::kb::group::Group;
 use rules::RuleSet;
 pub use rules::RuleText;
 use std::sync::LazyLock;
-pub use values::{Certainty, Effect, Experiencer, Temporality};
+pub use values::{Certainty, Effect, Experiencer, Laterality, Severity, Temporality};
 
 /// The rule files that are built in, by name.
 pub(super) const BUILT_IN: [(&str, &str); 5] = [
@@ -59,13 +60,17 @@ pub struct Context {
     pub experiencer: Experiencer,
     /// The section of the note, as named in the rules.
     pub section: Option<String>,
+    /// The side of the body; `None` if the text says none.
+    pub laterality: Option<Laterality>,
+    /// How severe the problem is; `None` if the text does not say.
+    pub severity: Option<Severity>,
     /// The cues that decided the values, at most one for each property.
     pub cues: Vec<Cue>,
 }
 
 impl Context {
     /// Whether the mention is stated of the patient now: neither negated nor doubted, past, planned
-    /// or someone else's.
+    /// or someone else's. Laterality and severity do not matter.
     pub fn is_asserted(&self) -> bool {
         !self.negated
             && self.certainty == Certainty::Certain
@@ -73,7 +78,7 @@ impl Context {
             && self.experiencer == Experiencer::Patient
     }
 
-    /// What is not the default, in words: "negated, family".
+    /// What is not the default, in words: "negated, family, left, severe".
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         if self.negated {
@@ -94,6 +99,8 @@ impl Context {
             Experiencer::Family => Some("family"),
             Experiencer::Other => Some("someone else"),
         });
+        words.extend(self.laterality.map(Laterality::name));
+        words.extend(self.severity.map(Severity::name));
         words.join(", ")
     }
 }

@@ -262,6 +262,11 @@ impl RuleSet {
                 ));
             }
         };
+        let or_inside = direction != Direction::Inside && words.take("or");
+        if or_inside && !words.take("inside") {
+            let found = quoted(words.peek());
+            return Err(format!("expected inside after \"or\", found {found}"));
+        }
         let (mut within, mut question, mut until) = (WITHIN, false, None);
         let mut condition = Condition::default();
         while let Some(word) = words.next() {
@@ -281,6 +286,7 @@ impl RuleSet {
         Ok(Action::Cue {
             effects,
             direction,
+            or_inside,
             within,
             question,
             condition,

@@ -45,6 +45,8 @@ pub(super) enum Action {
     Cue {
         effects: Vec<Effect>,
         direction: Direction,
+        /// Whether it also sets properties of a mention that it ends in.
+        or_inside: bool,
         /// The largest number of tokens between cue and mention.
         within: usize,
         /// Only in sentences that end with a question mark.
@@ -108,7 +110,7 @@ pub(super) struct RuleSet {
     pub actions: Vec<Action>,
     pub rules: Vec<Rule>,
     /// Cues, ends and pseudo cues of each property. The longest pattern at a place counts.
-    pub cues: [Trie; 4],
+    pub cues: [Trie; Property::COUNT],
     /// Names of sections; the first is no section: a subheading.
     pub sections: Vec<String>,
     pub headings: Trie,

@@ -10,6 +10,8 @@ use super::vocabulary::Symbol;
 pub(super) struct ScopedCue {
     pub rule: usize,
     pub effect: Effect,
+    /// Whether it also sets properties of a mention that it ends in.
+    pub or_inside: bool,
     /// The first token of the cue and the one after the last.
     pub first: usize,
     pub end: usize,
@@ -23,24 +25,24 @@ pub(super) struct ScopedCue {
 #[derive(Clone, Copy, Default)]
 struct Stop {
     /// Bit of each effect whose scope ends here.
-    ends: u16,
+    ends: u32,
     /// Bit of each effect whose scope ends at the comma before.
-    clause: u16,
+    clause: u32,
     /// Bit of each effect of the property that a cue sets forward from here.
-    cue: u16,
+    cue: u32,
     /// One past the phrase.
     end: usize,
 }
 
-fn bits(effects: &[Effect]) -> u16 {
+fn bits(effects: &[Effect]) -> u32 {
     effects
         .iter()
-        .fold(0, |bits, effect| bits | 1 << (*effect as u16))
+        .fold(0, |bits, effect| bits | 1 << (*effect as u32))
 }
 
 /// The effects whose cues end the scope of an effect: all of its property, except that "possible"
 /// does not end the scope of "risk of".
-fn stronger(effect: Effect) -> u16 {
+fn stronger(effect: Effect) -> u32 {
     let property = effect.property();
     let ends = |other: &Effect| {
         other.property() == property
@@ -49,7 +51,7 @@ fn stronger(effect: Effect) -> u16 {
     Effect::NAMES
         .iter()
         .filter(|(_, other)| ends(other))
-        .fold(0, |bits, (_, other)| bits | 1 << (*other as u16))
+        .fold(0, |bits, (_, other)| bits | 1 << (*other as u32))
 }
 
 /// Finds the cues of each property and their scopes, in the order of the text.
@@ -73,7 +75,8 @@ fn find_of(
 ) {
     let mut stops = vec![Stop::default(); tokens.len()];
     let mut cues: Vec<(usize, usize, usize)> = Vec::new();
-    for found in rules.cues[property.index()].matches(tokens) {
+    let matches = rules.cues[property.index()].matches(tokens, property.describes_mention());
+    for found in matches {
         // A heading is no cue, but a mention may look like one: "NKDA".
         if in_heading[found.first] && !tokens[found.first].in_mention {
             continue;
@@ -120,6 +123,7 @@ fn find_of(
         let Action::Cue {
             effects,
             direction,
+            or_inside,
             within,
             until,
             ..
@@ -131,7 +135,7 @@ fn find_of(
             .iter()
             .find(|effect| effect.property() == property)?;
         let reach = Reach {
-            effect: 1 << (effect as u16),
+            effect: 1 << (effect as u32),
             cues: stronger(effect),
             within: *within,
             until: *until,
@@ -142,6 +146,7 @@ fn find_of(
         Some(ScopedCue {
             rule,
             effect,
+            or_inside: *or_inside,
             first,
             end,
             after: if forward {
@@ -176,9 +181,9 @@ fn questions(tokens: &[Token]) -> Vec<bool> {
 
 /// How far a cue may reach.
 struct Reach {
-    effect: u16,
+    effect: u32,
     /// The bits of the effects whose cues end the scope.
-    cues: u16,
+    cues: u32,
     within: usize,
     until: Option<Symbol>,
 }

@@ -107,7 +107,7 @@ fn known_heading(
     if !starts_line && !token.capital {
         return None;
     }
-    let found = rules.headings.longest(tokens, at)?;
+    let found = rules.headings.longest(tokens, at, false)?;
     let after = tokens.get(found.end);
     let colon = after.is_some_and(|token| token.mark == ':');
     let ends_line = after.is_none_or(|token| token.border.starts_line());

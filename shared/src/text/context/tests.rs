@@ -51,9 +51,21 @@ fn short(context: &Context) -> String {
     words.join(" ")
 }
 
-/// Checks English sentences in which mentions are written as `[mention|context]`; kinds other than
-/// problems follow a second bar.
-fn check_with(rules: &ContextRules, marked: &str) {
+/// Negation, laterality and severity, in short.
+fn attributes(context: &Context) -> String {
+    let negated = context.negated.then_some("negated");
+    let laterality = context.laterality.map(Laterality::name);
+    let severity = context.severity.map(Severity::name);
+    let words: Vec<&str> = [negated, laterality, severity]
+        .into_iter()
+        .flatten()
+        .collect();
+    words.join(" ")
+}
+
+/// Checks sentences in which mentions are written as `[mention|context]`; kinds other than problems
+/// follow a second bar. `told` gives the context in short.
+fn check_by(rules: &ContextRules, marked: &str, told: fn(&Context) -> String) {
     let (mut text, mut mentions, mut expected) = (String::new(), Vec::new(), Vec::new());
     let mut rest = marked;
     while let Some((before, after)) = rest.split_once('[') {
@@ -69,8 +81,12 @@ fn check_with(rules: &ContextRules, marked: &str) {
     }
     text.push_str(rest);
     let found = judge(rules, &text, &mentions);
-    let found: Vec<String> = found.iter().map(short).collect();
+    let found: Vec<String> = found.iter().map(told).collect();
     assert_eq!(found, expected, "{marked}");
+}
+
+fn check_with(rules: &ContextRules, marked: &str) {
+    check_by(rules, marked, short);
 }
 
 fn check(marked: &str) {
@@ -267,6 +283,130 @@ fn other_languages() {
 }
 
 #[test]
+fn laterality_and_severity() {
+    for marked in [
+        // In the mention, or before it.
+        "[Left knee pain|left] since Monday.",
+        "Left [knee pain|left] since Monday.",
+        "L [knee pain|left] since Monday.",
+        "Left upper arm [swelling|left].",
+        "Rt. [shoulder pain|right].",
+        "(R) [shoulder pain|right].",
+        "[RUQ pain|right] after meals.",
+        "Left [ventricle|left|anatomy] is enlarged.",
+        "Right [knee replacement|right|procedure] in May.",
+        "Severe [headache|severe] since Monday.",
+        "Severe right-sided [chest pain|right severe].",
+        "Severe, throbbing [headache|severe].",
+        "Mild to moderate [MR|moderate].",
+        "[Moderate-to-severe AS|severe].",
+        "There is severe [wheezing|severe] with mild [edema|mild].",
+        // After it.
+        "[Pain|right] in his right knee.",
+        "[Pain|right] in his [right knee|right|anatomy].",
+        "[Pain in his right knee|right].",
+        "[Knee pain|left] on the left.",
+        "[Knee pain|left], left.",
+        "[Knee pain, left|left].",
+        "[Knee pain|left], left > right.",
+        "[Left > right knee pain|left].",
+        "[Knee pain|right] (right).",
+        "[Pain|severe] is severe.",
+        "[Asthma|moderate], moderate persistent.",
+        "[Pain|severe] (moderate to severe).",
+        // Both sides.
+        "B/L LE [edema|bilateral].",
+        "[Crackles|bilateral] bilaterally.",
+        "[Edema|bilateral] of both [ankles|bilateral|anatomy].",
+        "Left and right [knee pain|bilateral].",
+        // Of the eye only.
+        "[Cataract|right] OD, [glaucoma|left] OS, [ptosis|bilateral] OU.",
+        "[Rash] after an overdose (OD).",
+        // Each to its own.
+        "Bilateral [knees|bilateral|anatomy] and left [ankle|left|anatomy].",
+        "[Left knee|left|anatomy] and [right hip pain|right].",
+        "Left knee and right [hip pain|right].",
+        "[Bilateral knee pain|bilateral], left > right.",
+        "[Fever], left [knee pain|left] and [rash].",
+        "[Fever] and [pain|left] in the left arm.",
+        "[Left knee|left|anatomy] [pain|left] and [nausea].",
+        "Left arm, [headache].",
+        "Pain in the left arm and [nausea].",
+        "Severe [nausea|severe] and [vomiting].",
+        "[Chest pain] radiating to the left arm.",
+        "No left-sided [weakness|negated left].",
+        "No severe [pain|negated severe].",
+        // No cues.
+        "She left the hospital with [fever].",
+        "He left against advice; [cough] persists.",
+        "[Nausea] when he left.",
+        "Right now [nausea] is worse.",
+        "Sent home right away with [fever].",
+        "Her [cough] is all right.",
+        "Right-handed man with [headache].",
+        "CT to r/o [PE].",
+        "[Hypoxia] on 2 L oxygen.",
+        "[Pain] is not severe.",
+        "Less severe [pain].",
+        "Moderate amount of [bleeding].",
+        // Neither drugs nor measurements have a side; only problems are severe.
+        "Left [blood pressure||measurement] and right [timolol||drug].",
+        "Severe [ankle||anatomy] [swelling|severe].",
+    ] {
+        check_by(ContextRules::english(), marked, attributes);
+    }
+}
+
+#[test]
+fn laterality_and_severity_in_other_languages() {
+    for (name, marked) in [
+        ("german", "[Schmerzen|left] im linken [Knie|left|anatomy]."),
+        (
+            "german",
+            "[Hüftschmerz|right] rechts, [Ödeme|bilateral] beidseits.",
+        ),
+        (
+            "german",
+            "Schwere [Pneumonie|severe], leichte bis mäßige [Dyspnoe|moderate].",
+        ),
+        ("german", "[Husten] ist nicht schwer."),
+        ("french", "[Douleur|left] du [genou|left|anatomy] gauche."),
+        ("french", "[Œdème|bilateral moderate] modéré bilatéral."),
+        (
+            "french",
+            "[Asthme|severe] sévère, [toux|mild] légère et [fièvre].",
+        ),
+        (
+            "spanish",
+            "[Dolor|right] en [rodilla|right|anatomy] derecha.",
+        ),
+        ("spanish", "[Edema|bilateral mild] leve bilateral."),
+        ("spanish", "[Asma|severe] grave y [fiebre]."),
+    ] {
+        let rules = ContextRules::built_in(name).expect("rules").expect("valid");
+        check_by(&rules, marked, attributes);
+    }
+}
+
+#[test]
+fn laterality_and_severity_are_explained_and_assert_nothing() {
+    let rules = ContextRules::english();
+    let text = "Severe pain in his right knee.";
+    let context = judge(rules, text, &[("pain", Some(Group::Problem))]).remove(0);
+    assert!(context.is_asserted());
+    assert_eq!(context.words(), "right, severe");
+    let cues: Vec<(Effect, &str)> = context
+        .cues
+        .iter()
+        .map(|cue| (cue.effect, &text[cue.span.start..cue.span.end]))
+        .collect();
+    let expected = [(Effect::Right, "in his right"), (Effect::Severe, "Severe")];
+    assert_eq!(cues, expected);
+    let rule = rules.rule(context.cues[0].rule).expect("a rule");
+    assert_eq!(rule.heading, "cue right both or inside within 4");
+}
+
+#[test]
 fn built_in_rules_are_valid() {
     for name in ContextRules::built_in_names() {
         let rules = ContextRules::built_in(name).expect("the name is known");
@@ -296,11 +436,16 @@ fn errors_have_file_and_line() {
     assert_eq!(
         error("# first\ncue negatd forward: no"),
         "expected one of negated, affirmed, certain, uncertain, hypothetical, current, \
-         historical, future, patient, family, other, found \"negatd\" (my.rules:2)"
+         historical, future, patient, family, other, left, right, bilateral, mild, moderate, \
+         severe, found \"negatd\" (my.rules:2)"
     );
     assert_eq!(
         error("cue negated sideways: no"),
         "expected an effect or forward, backward, both or inside, found \"sideways\" (my.rules:1)"
+    );
+    assert_eq!(
+        error("cue left forward or within 3: left"),
+        "expected inside after \"or\", found \"within\" (my.rules:1)"
     );
     assert_eq!(
         error("cue negated forward within many: no"),
@@ -389,6 +534,12 @@ fn any_text_is_judged() {
         "ﬁ",
         "ǅ",
         "\0",
+        "left ",
+        "in the right ",
+        ", left",
+        "b/l ",
+        "mild to ",
+        "is severe",
     ];
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let rules = ContextRules::english();
@@ -434,6 +585,9 @@ fn hostile_repeats_take_linear_time() {
         "a.",
         "? ",
         "family history of ",
+        "left ",
+        "in the right ",
+        "severe, ",
     ] {
         let time = |repeats: usize| {
             let text = part.repeat(repeats);

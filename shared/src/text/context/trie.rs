@@ -96,20 +96,23 @@ impl Trie {
         Some(edges[at].1)
     }
 
-    /// The longest match that starts at a token. No match crosses the end of a sentence.
-    pub fn longest(&self, tokens: &[Token], first: usize) -> Option<Match> {
+    /// The longest match that starts at a token. No match crosses the end of a sentence, nor the
+    /// start of a mention unless `into_mentions`.
+    pub fn longest(&self, tokens: &[Token], first: usize, into_mentions: bool) -> Option<Match> {
         let mut states = vec![0];
         let mut best: Option<Match> = None;
         if starts_clause(tokens, first) {
             states.extend(self.next(0, Element::Start));
         }
         for at in first..tokens.len() {
-            if at > first && (tokens[at].border.ends_sentence() || tokens[at].opens_mention) {
+            let token = &tokens[at];
+            let stops = token.border.ends_sentence() || token.opens_mention && !into_mentions;
+            if at > first && stops {
                 break;
             }
             let mut next: Vec<u32> = Vec::new();
             for state in &states {
-                for symbol in &tokens[at].symbols {
+                for symbol in &token.symbols {
                     if next.len() < MAX_STATES {
                         // No node twice: the symbols of a token are different.
                         next.extend(self.next(*state, Element::Symbol(*symbol)));
@@ -143,13 +146,13 @@ impl Trie {
     }
 
     /// The longest match at each token, without those that are inside another one.
-    pub fn matches(&self, tokens: &[Token]) -> Vec<Match> {
+    pub fn matches(&self, tokens: &[Token], into_mentions: bool) -> Vec<Match> {
         let mut found: Vec<Match> = Vec::new();
         for first in 0..tokens.len() {
             if tokens[first].symbols.is_empty() {
                 continue;
             }
-            if let Some(hit) = self.longest(tokens, first)
+            if let Some(hit) = self.longest(tokens, first, into_mentions)
                 && found.last().is_none_or(|last| last.end < hit.end)
             {
                 found.push(hit);

@@ -75,6 +75,52 @@ impl Experiencer {
     }
 }
 
+/// The side of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Laterality {
+    /// The left side.
+    Left,
+    /// The right side.
+    Right,
+    /// Both sides.
+    Bilateral,
+}
+
+impl Laterality {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Right => "right",
+            Self::Bilateral => "bilateral",
+        }
+    }
+}
+
+/// How severe a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Mild or slight.
+    Mild,
+    /// Moderate, also "mild to moderate".
+    Moderate,
+    /// Severe, also "moderate to severe".
+    Severe,
+}
+
+impl Severity {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mild => "mild",
+            Self::Moderate => "moderate",
+            Self::Severe => "severe",
+        }
+    }
+}
+
 /// The kinds of mentions in rule files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum MentionKind {
@@ -96,6 +142,9 @@ pub(super) enum MentionKind {
 }
 
 impl MentionKind {
+    /// The number of kinds.
+    pub const COUNT: usize = 7;
+
     /// The kind of a group of mentions.
     pub fn of(group: Option<Group>) -> Self {
         match group {
@@ -150,33 +199,57 @@ pub enum Effect {
     Family,
     /// [`Experiencer::Other`].
     Other,
+    /// [`Laterality::Left`].
+    Left,
+    /// [`Laterality::Right`].
+    Right,
+    /// [`Laterality::Bilateral`].
+    Bilateral,
+    /// [`Severity::Mild`].
+    Mild,
+    /// [`Severity::Moderate`].
+    Moderate,
+    /// [`Severity::Severe`].
+    Severe,
 }
 
-/// The four properties that rules set.
+/// The properties that rules set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Property {
     Negation,
     Certainty,
     Temporality,
     Experiencer,
+    Laterality,
+    Severity,
 }
 
 impl Property {
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::Negation,
         Self::Certainty,
         Self::Temporality,
         Self::Experiencer,
+        Self::Laterality,
+        Self::Severity,
     ];
+    /// The number of properties.
+    pub const COUNT: usize = Self::ALL.len();
 
     pub fn index(self) -> usize {
         self as usize
+    }
+
+    /// Whether cues describe the mention itself, as in "left knee pain". A pattern of such a
+    /// property may extend into a mention. A cue reaches only the nearest mention of each kind.
+    pub fn describes_mention(self) -> bool {
+        matches!(self, Self::Laterality | Self::Severity)
     }
 }
 
 impl Effect {
     /// All effects with their names in rule files.
-    pub(super) const NAMES: [(&'static str, Self); 11] = [
+    pub(super) const NAMES: [(&'static str, Self); 17] = [
         ("negated", Self::Negated),
         ("affirmed", Self::Affirmed),
         ("certain", Self::Certain),
@@ -188,6 +261,12 @@ impl Effect {
         ("patient", Self::Patient),
         ("family", Self::Family),
         ("other", Self::Other),
+        ("left", Self::Left),
+        ("right", Self::Right),
+        ("bilateral", Self::Bilateral),
+        ("mild", Self::Mild),
+        ("moderate", Self::Moderate),
+        ("severe", Self::Severe),
     ];
 
     /// The effect with a name in rule files.
@@ -212,6 +291,8 @@ impl Effect {
             Self::Certain | Self::Uncertain | Self::Hypothetical => Property::Certainty,
             Self::Current | Self::Historical | Self::Future => Property::Temporality,
             Self::Patient | Self::Family | Self::Other => Property::Experiencer,
+            Self::Left | Self::Right | Self::Bilateral => Property::Laterality,
+            Self::Mild | Self::Moderate | Self::Severe => Property::Severity,
         }
     }
 }
