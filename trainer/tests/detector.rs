@@ -167,6 +167,69 @@ fn a_detector_is_trained_packed_and_used() {
 }
 
 #[test]
+fn probabilities_are_fitted_on_detected_mentions() {
+    let workspace = Workspace::new();
+    let trained = workspace.train("run", "60");
+    assert_eq!(trained.code, Some(0), "{}", trained.err);
+    assert_eq!(workspace.pack("run/model", "with").code, Some(0));
+    // Half of the mentions have a concept of the knowledge base.
+    corpus(&workspace.at("many"), "dev", 160);
+    let path = workspace.at("many/mentions.dev.jsonl");
+    let mentions = std::fs::read_to_string(&path).expect("written");
+    let known = |line: &str| match line {
+        line if line.contains("\"fever\"") => line.replace("null", "\"D1\""),
+        line if line.contains("\"chest pain\"") => line.replace("null", "\"D2\""),
+        line => line.to_owned(),
+    };
+    let mentions: String = mentions.lines().map(|line| known(line) + "\n").collect();
+    std::fs::write(&path, mentions).expect("written");
+    let calibrate = |more: &[&str]| {
+        let (bundle, many) = (workspace.text("with"), workspace.text("many"));
+        let mut arguments = vec!["calibrate", &bundle, "--corpus", &many, "--device", "cpu"];
+        arguments.extend(["--mentions", "detected", "--by", "probability"]);
+        arguments.extend(more);
+        output_of(pel(&arguments))
+    };
+    let (with, bundle) = (workspace.text("with"), workspace.text("bundle"));
+    for (more, said) in [
+        (
+            &["--over", &with, "--over", &with][..],
+            "--over: expected one for each of 1 corpora, found 2",
+        ),
+        (
+            &["--mentions", "annotated"],
+            "--mentions: expected one, or one for each of 1 corpora, found 2",
+        ),
+    ] {
+        let refused = calibrate(more);
+        assert_eq!(refused.code, Some(3), "{}", refused.err);
+        assert!(refused.err.contains(said), "{}", refused.err);
+    }
+    let done = calibrate(&["--over", &with]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let manifest = std::fs::read(workspace.at("with/manifest.json")).expect("written");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    let probability = &manifest["nil"]["probability"];
+    assert!(
+        probability["weights"]["kind_fit"].is_number(),
+        "{probability}"
+    );
+    let words = manifest["nil"]["calibrated_on"].as_str().expect("words");
+    assert!(words.contains("detected mentions"), "{words}");
+    let found = workspace.link(
+        "with",
+        "She has fever for 3 days, he has cough for 4 days",
+        &[],
+    );
+    assert_eq!(texts(&found), ["fever", "cough"]);
+    assert_eq!(found[0]["decision"], "linked", "{:?}", found[0]);
+    assert_eq!(found[1]["decision"], "nil", "{:?}", found[1]);
+    // The same over a bundle without a detector finds names alone.
+    let done = calibrate(&["--over", &bundle, "--dry-run"]);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+}
+
+#[test]
 fn a_resumed_run_gives_the_model_of_an_uninterrupted_one() {
     let workspace = Workspace::new();
     assert_eq!(workspace.train("whole", "12").code, Some(0));

@@ -61,6 +61,16 @@ impl Group {
         by_name.or_else(|| concept.type_ids.iter().find_map(|tui| Self::of_tui(tui)))
     }
 
+    /// Whether a concept is of the kind that a detector has read: 1, or −1 if it is of another, or 0
+    /// if either is unknown.
+    pub fn fit(concept: &Concept, read: Option<Self>) -> f32 {
+        match read.map(|read| (read, Self::of(concept))) {
+            Some((read, Some(own))) if read == own => 1.0,
+            Some((_, Some(_))) => -1.0,
+            _ => 0.0,
+        }
+    }
+
     fn of_type(name: &str) -> Option<Self> {
         let lower = name.to_lowercase();
         Some(match lower.as_str() {

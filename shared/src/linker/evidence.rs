@@ -5,6 +5,7 @@ use super::coherence::TextGroups;
 use super::prepared::PreparedMention;
 use super::{Link, Linker};
 use crate::kb::Concept;
+use crate::kb::group::Group;
 use crate::nil::{AnswerSet, Decision, Evidence, NilPolicy, NilReason, SHORT_BELOW};
 use crate::score::Candidate;
 use crate::text::detect::{Origin, normalise_name};
@@ -39,9 +40,14 @@ impl Linker {
             exact_match: named,
             preferred_name: concept.as_ref().is_some_and(is_preferred),
             same_name: mention.named.len(),
-            names: concept.map_or(0, |concept| concept.names().count()),
+            names: concept
+                .as_ref()
+                .map_or(0, |concept| concept.names().count()),
             source_fit: 0.0,
             type_fit: 0.0,
+            kind_fit: concept
+                .as_ref()
+                .map_or(0.0, |concept| Group::fit(concept, mention.detected.group)),
             expanded: mention.rewritten,
             short_mention: is_word && mention.text.chars().count() < SHORT_BELOW,
             found_by_name: mention.detected.origin == Origin::Name,

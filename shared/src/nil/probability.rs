@@ -53,6 +53,9 @@ pub struct Evidence {
     pub source_fit: f32,
     /// The same for semantic types.
     pub type_fit: f32,
+    /// 1 if the best candidate is of the kind that the detector has read, −1 if it is of another,
+    /// 0 if one of them is unknown.
+    pub kind_fit: f32,
     /// Whether the mention is an abbreviation that the text defines.
     pub expanded: bool,
     /// Whether the mention is one word of fewer than [`SHORT_BELOW`] characters.
@@ -86,6 +89,8 @@ pub enum Feature {
     InexactSourceFit,
     /// The fit of types of a mention that is not a name of the candidate, else 0.
     InexactTypeFit,
+    /// [`Evidence::kind_fit`].
+    KindFit,
     /// 1 for an abbreviation that the text defines.
     Expanded,
     /// 1 for a short mention.
@@ -94,7 +99,7 @@ pub enum Feature {
 
 impl Feature {
     /// All features.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Score,
         Self::InexactScore,
         Self::Margin,
@@ -105,6 +110,7 @@ impl Feature {
         Self::SourceFit,
         Self::InexactSourceFit,
         Self::InexactTypeFit,
+        Self::KindFit,
         Self::Expanded,
         Self::ShortMention,
     ];
@@ -122,6 +128,7 @@ impl Feature {
             Self::SourceFit => "sources of the text",
             Self::InexactSourceFit => "sources of the text, without an exact name",
             Self::InexactTypeFit => "types of the text, without an exact name",
+            Self::KindFit => "kind that the detector has read",
             Self::Expanded => "abbreviation that the text defines",
             Self::ShortMention => "short mention",
         }
@@ -131,7 +138,9 @@ impl Feature {
     fn reason(self) -> NilReason {
         match self {
             Self::Margin => NilReason::Ambiguous,
-            Self::SourceFit | Self::InexactSourceFit | Self::InexactTypeFit => NilReason::TypeClash,
+            Self::SourceFit | Self::InexactSourceFit | Self::InexactTypeFit | Self::KindFit => {
+                NilReason::TypeClash
+            }
             _ => NilReason::UnlikeAnyName,
         }
     }
@@ -156,6 +165,7 @@ impl Evidence {
             Feature::SourceFit => self.source_fit,
             Feature::InexactSourceFit => inexact * self.source_fit,
             Feature::InexactTypeFit => inexact * self.type_fit,
+            Feature::KindFit => self.kind_fit,
             Feature::Expanded => flag(self.expanded),
             Feature::ShortMention => flag(self.short_mention),
         }
@@ -287,17 +297,19 @@ impl ProbabilityModel {
             matrix.push_weighted(values, mention.right, mention.weight);
         }
         let fitted = matrix.fit()?;
-        let weights = Feature::ALL
+        let weights: BTreeMap<Feature, f32> = Feature::ALL
             .into_iter()
             .zip(fitted.weights)
             .map(|(feature, weight)| (feature, weight as f32))
+            // A feature that no mention has learns nothing. Earlier versions read what is left.
+            .filter(|(_, weight)| *weight != 0.0)
             .collect();
         Some(Self {
+            typical: typical(mentions, &weights),
             weights,
             intercept: fitted.intercept as f32,
             prior: share_right(mentions) as f32,
             prior_mentions: PRIOR_MENTIONS,
-            typical: typical(mentions),
         })
     }
 
@@ -324,7 +336,7 @@ impl ProbabilityModel {
             intercept: factor * self.intercept + fitted.intercept as f32,
             prior: share_right(mentions) as f32,
             prior_mentions: self.prior_mentions,
-            typical: typical(mentions),
+            typical: typical(mentions, &self.weights),
         })
     }
 
@@ -365,7 +377,8 @@ fn share_right(mentions: &[Labelled]) -> f64 {
 }
 
 /// The weighted means of the features over the right candidates.
-fn typical(mentions: &[Labelled]) -> BTreeMap<Feature, f32> {
+/// The mean values of the features that have a weight, over the right candidates.
+fn typical(mentions: &[Labelled], weights: &BTreeMap<Feature, f32>) -> BTreeMap<Feature, f32> {
     let right = || mentions.iter().filter(|mention| mention.right);
     let total: f64 = right().map(|mention| mention.weight).sum();
     let mean = |feature: Feature| {
@@ -373,9 +386,9 @@ fn typical(mentions: &[Labelled]) -> BTreeMap<Feature, f32> {
             right().map(|mention| mention.weight * f64::from(mention.evidence.value(feature)));
         (values.sum::<f64>() / total.max(f64::MIN_POSITIVE)) as f32
     };
-    Feature::ALL
-        .into_iter()
-        .map(|feature| (feature, mean(feature)))
+    weights
+        .keys()
+        .map(|feature| (*feature, mean(*feature)))
         .collect()
 }
 
@@ -415,7 +428,7 @@ mod tests {
 
     #[test]
     fn logit_is_the_weighted_sum_of_the_features() {
-        let all: Vec<(Feature, f32)> = Feature::ALL.into_iter().zip([1.0; 12]).collect();
+        let all: Vec<(Feature, f32)> = Feature::ALL.into_iter().zip([1.0; 13]).collect();
         let model = model(&all, 0.5, 0.5);
         let synonym = Evidence {
             score: 0.75,
@@ -426,6 +439,7 @@ mod tests {
             names: 4,
             source_fit: -1.0,
             type_fit: -2.0,
+            kind_fit: -1.0,
             expanded: true,
             short_mention: true,
             found_by_name: false,

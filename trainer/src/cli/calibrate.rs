@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
     pel calibrate bundle --corpus corpus\n  \
     pel calibrate bundle --corpus corpus --cost 1\n  \
     pel calibrate bundle --corpus abstracts --corpus notes --split dev --split train\n  \
+    pel calibrate bundle --corpus notes --corpus abstracts --over bundle --over benchmark --split train\n  \
     pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
     pel calibrate bundle --corpus corpus --by score\n  \
     pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
@@ -38,10 +39,18 @@ pub struct CalibrateArgs {
     /// probability together, each with the same weight; figures and threshold are of the first
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     corpus: Vec<PathBuf>,
+    /// Bundle that the mentions of a corpus are linked over, once for each corpus: for corpora whose
+    /// concepts another knowledge base has. Its encoder, views and similarity must be those of the
+    /// bundle [default: the bundle]
+    #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["mix", "spelling"])]
+    over: Vec<PathBuf>,
+    /// Mentions to fit on: one for all corpora, or one for each
+    #[arg(long, value_enum, value_name = "MENTIONS", default_value = "annotated")]
+    mentions: Vec<Mentions>,
     /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same views
     /// and similarity, and choose nothing
     #[arg(long, value_name = "BUNDLE",
-        conflicts_with_all = ["corpus", "split", "nil", "every", "precision", "cost", "curve", "out", "by", "mix", "spelling", "dry_run"])]
+        conflicts_with_all = ["corpus", "over", "mentions", "split", "nil", "every", "precision", "cost", "curve", "out", "by", "mix", "spelling", "dry_run"])]
     from: Option<PathBuf>,
     /// Split to choose on: one for all corpora, or one for each
     #[arg(long, default_value = "dev")]
@@ -76,12 +85,24 @@ pub struct CalibrateArgs {
     /// calibration split. For cosine bundles
     #[arg(long)]
     spelling: bool,
-    /// Use every N-th mention only; a text then has fewer mentions that share candidates
+    /// Use every N-th annotated mention only; a text then has fewer mentions that share candidates.
+    /// Of detected mentions all are used
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
     /// Do not change the bundle
     #[arg(long)]
     dry_run: bool,
+}
+
+/// The mentions of a corpus to fit on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mentions {
+    /// The annotated ones
+    Annotated,
+    /// Those that the bundle detects in the annotated texts, as `pel link` does without spans. The
+    /// concept of an annotated mention is right for a detected one that overlaps it; a detected
+    /// one without is NIL. All mentions of interest must be annotated
+    Detected,
 }
 
 /// The value compared with the threshold.
@@ -140,13 +161,15 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     Inputs::new()
         .corpora(corpora())
         .artifacts([args.bundle.as_path()])
+        .artifacts(args.over.iter().map(PathBuf::as_path))
         .check(outputs)?;
     // The bundle may be overwritten by itself: only its manifest changes.
     Inputs::new()
         .corpora(corpora())
         .check([bundles::writes(&args.bundle)])?;
     let mut trial = Trial::open(&args.bundle, device)?;
-    let splits = splits(args, &trial)?;
+    let mut others = others(args, &trial, device)?;
+    let splits = splits(args, &trial, &others)?;
     let first = splits
         .first()
         .ok_or_else(|| Error::input("expected --corpus or --from"))?;
@@ -156,8 +179,8 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     }
     let weights = choose_weights(args, &mut trial, first, json)?;
     let found = match by {
-        By::Probability => by_probability(args, &mut trial, &splits)?,
-        By::Score | By::NilModel => by_score(args, &trial, first, by)?,
+        By::Probability => by_probability(args, &mut trial, &mut others, &splits)?,
+        By::Score | By::NilModel => by_score(args, &mut trial, first, by)?,
     };
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
@@ -194,24 +217,72 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     Ok(())
 }
 
-/// The split of each corpus.
-fn splits(args: &CalibrateArgs, trial: &Trial) -> Result<Vec<Split>> {
-    let names = match &args.split[..] {
-        [one] => vec![one; args.corpus.len()],
-        several if several.len() == args.corpus.len() => several.iter().collect(),
-        several => {
-            return Err(Error::input(format!(
-                "--split: expected one, or one for each of {} corpora, found {}",
-                args.corpus.len(),
-                several.len()
-            )));
+/// The bundle that each corpus is linked over, where it is not the calibrated one.
+fn others(args: &CalibrateArgs, trial: &Trial, device: &DeviceArgs) -> Result<Vec<Option<Trial>>> {
+    if args.over.is_empty() {
+        return Ok(args.corpus.iter().map(|_| None).collect());
+    }
+    if args.over.len() != args.corpus.len() {
+        return Err(Error::input(format!(
+            "--over: expected one for each of {} corpora, found {}",
+            args.corpus.len(),
+            args.over.len()
+        )));
+    }
+    let other = |over: &PathBuf| {
+        if *over == args.bundle {
+            return Ok(None);
         }
+        let other = Trial::open(over, device)?;
+        trial
+            .check_scores_like(&other)
+            .context(|| format!("--over {}", over.display()))?;
+        Ok(Some(other))
     };
-    let kb = &trial.concepts()?.kb;
-    let read = |(corpus, split): (&PathBuf, &String)| {
-        Split::read(corpus, split, args.every as usize, kb, None)?.not_empty()
-    };
-    args.corpus.iter().zip(names).map(read).collect()
+    args.over.iter().map(other).collect()
+}
+
+/// The split of each corpus.
+fn splits(args: &CalibrateArgs, trial: &Trial, others: &[Option<Trial>]) -> Result<Vec<Split>> {
+    let names = for_each_corpus("--split", &args.split, args)?;
+    let kinds = for_each_corpus("--mentions", &args.mentions, args)?;
+    let own = trial.concepts()?.kb;
+    let mut splits = Vec::with_capacity(args.corpus.len());
+    for (at, corpus) in args.corpus.iter().enumerate() {
+        let linked_over = others[at].as_ref().unwrap_or(trial);
+        let every = match kinds[at] {
+            Mentions::Annotated => args.every as usize,
+            // Without its annotation a detected mention would count as NIL.
+            Mentions::Detected => 1,
+        };
+        let read = |kb| Split::read(corpus, names[at], every, kb, None)?.not_empty();
+        let split = match &others[at] {
+            Some(other) => read(&other.concepts()?.kb)?,
+            None => read(&own)?,
+        };
+        splits.push(match kinds[at] {
+            Mentions::Annotated => split,
+            Mentions::Detected => linked_over.detect(split)?.not_empty()?,
+        });
+    }
+    Ok(splits)
+}
+
+/// The value of an option for each corpus.
+fn for_each_corpus<'a, T>(
+    option: &str,
+    values: &'a [T],
+    args: &CalibrateArgs,
+) -> Result<Vec<&'a T>> {
+    match values {
+        [one] => Ok(vec![one; args.corpus.len()]),
+        several if several.len() == args.corpus.len() => Ok(several.iter().collect()),
+        several => Err(Error::input(format!(
+            "{option}: expected one, or one for each of {} corpora, found {}",
+            args.corpus.len(),
+            several.len()
+        ))),
+    }
 }
 
 /// What is compared with the threshold.
@@ -240,7 +311,7 @@ fn by(args: &CalibrateArgs, splits: &[Split], before: &NilPolicy) -> Result<By> 
 }
 
 /// Chooses the weights of the template and of spelling, as far as they are asked for, on a split,
-/// whose mentions it encodes.
+/// whose mentions it then encodes.
 fn choose_weights(
     args: &CalibrateArgs,
     trial: &mut Trial,
@@ -258,6 +329,9 @@ fn choose_weights(
     }
     if args.spelling {
         trial.set_spelling(SPELLINGS[1]).context(context)?;
+    }
+    if !args.mix && !args.spelling {
+        return Ok([None, None]);
     }
     trial.encode(split)?;
     let mut chosen = [None, None];
@@ -288,8 +362,11 @@ fn choose_weights(
     Ok(chosen)
 }
 
-/// The threshold by scores, with or without a NIL model. The mentions are encoded.
-fn by_score(args: &CalibrateArgs, trial: &Trial, split: &Split, by: By) -> Result<Calibration> {
+/// The threshold by scores, with or without a NIL model.
+fn by_score(args: &CalibrateArgs, trial: &mut Trial, split: &Split, by: By) -> Result<Calibration> {
+    if !trial.has_encoded() {
+        trial.encode(split)?;
+    }
     let (mut ranked, features) = trial.found(TOP)?;
     let model = match by {
         By::NilModel => Some(nil_model::fit(split, &features, args.nil)?),
@@ -310,19 +387,20 @@ fn by_score(args: &CalibrateArgs, trial: &Trial, split: &Split, by: By) -> Resul
     })
 }
 
-/// The probability, its threshold and the sets of answers. The mentions of the first split are
-/// encoded.
+/// The probability, its threshold and the sets of answers.
 fn by_probability(
     args: &CalibrateArgs,
     trial: &mut Trial,
+    others: &mut [Option<Trial>],
     splits: &[Split],
 ) -> Result<Calibration> {
     let mut samples = Vec::with_capacity(splits.len());
-    for (at, split) in splits.iter().enumerate() {
-        if at > 0 {
-            trial.encode(split)?;
+    for (at, (split, other)) in splits.iter().zip(others).enumerate() {
+        let linked_over = other.as_mut().unwrap_or(trial);
+        if at > 0 || !linked_over.has_encoded() {
+            linked_over.encode(split)?;
         }
-        let (searched, evidence) = trial.evidence()?;
+        let (searched, evidence) = linked_over.evidence()?;
         samples.push(Sample::new(split, searched, evidence));
     }
     let before = trial.before().probability.as_ref();
@@ -338,8 +416,12 @@ fn by_probability(
         .collect();
     let words = |(corpus, split): (&PathBuf, &Split)| {
         let name = corpus.file_name().unwrap_or_default().to_string_lossy();
+        let mentions = split
+            .detected
+            .as_ref()
+            .map_or("", |_| ", detected mentions");
         let SplitCounts { split, blake3, .. } = &split.counts;
-        format!("corpus {name}, split {split} (blake3 {blake3})")
+        format!("corpus {name}, split {split}{mentions} (blake3 {blake3})")
     };
     let fitted = Probabilities {
         sets: probability::limits(&samples, args.nil, &model),

@@ -9,9 +9,11 @@ use pel_shared::kb::import::report::Report;
 use pel_shared::kb::{ConceptId, KnowledgeBase};
 use pel_shared::score::Candidate;
 use pel_shared::text::abbreviations::Reader;
+use pel_shared::text::detect::Detected;
 use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -175,6 +177,9 @@ pub struct Split {
     pub counts: SplitCounts,
     /// Further gold concepts besides [`Gold::concept`], by document, span and that concept.
     pub other_concepts: HashMap<(usize, Span, ConceptId), Vec<ConceptId>>,
+    /// How each mention was detected; `None` if the mentions are the annotated ones
+    /// ([`Split::detected_by`]).
+    pub detected: Option<Vec<Detected>>,
     /// The domain of each gold concept, if it replaces the document's ([`OwnDomain`]).
     pub own_domains: Option<HashMap<ConceptId, String>>,
 }
@@ -363,7 +368,63 @@ impl Split {
             mentions,
             counts,
             other_concepts,
+            detected: None,
             own_domains: None,
+        })
+    }
+
+    /// The mentions that are detected in the texts, in place of the annotated ones. The concepts of
+    /// the annotated mentions that a detected one overlaps are right for it; the first is that of
+    /// the longest overlap. A detected mention that overlaps none is NIL. Only texts with an
+    /// annotated mention are read, and all their mentions of interest must be annotated.
+    ///
+    /// # Errors
+    /// Those of `detect`.
+    pub fn detected_by(
+        self,
+        mut detect: impl FnMut(&str) -> Result<Vec<Detected>>,
+    ) -> Result<Self> {
+        let (mut mentions, mut all) = (Vec::new(), Vec::new());
+        let mut other_concepts = HashMap::new();
+        for annotated in self.mentions.chunk_by(|a, b| a.document == b.document) {
+            let document = annotated[0].document;
+            for detected in detect(&self.documents[document].text)? {
+                let span = detected.span;
+                let overlap = |gold: &Gold| {
+                    let end = gold.span.end.min(span.end);
+                    end.saturating_sub(gold.span.start.max(span.start))
+                };
+                let mut over: Vec<&Gold> =
+                    annotated.iter().filter(|gold| overlap(gold) > 0).collect();
+                over.sort_by_key(|gold| Reverse(overlap(gold)));
+                let mut concepts: Vec<ConceptId> = Vec::new();
+                for gold in &over {
+                    let own = gold.concept.into_iter();
+                    for concept in own.chain(self.other_concepts_of(gold).iter().copied()) {
+                        if !concepts.contains(&concept) {
+                            concepts.push(concept);
+                        }
+                    }
+                }
+                let concept = concepts.first().copied();
+                if let (Some(concept), true) = (concept, concepts.len() > 1) {
+                    other_concepts.insert((document, span, concept), concepts.split_off(1));
+                }
+                mentions.push(Gold {
+                    document,
+                    span,
+                    concept,
+                    seen: over.first().and_then(|gold| gold.seen),
+                    held_out: false,
+                });
+                all.push(detected);
+            }
+        }
+        Ok(Self {
+            mentions,
+            other_concepts,
+            detected: Some(all),
+            ..self
         })
     }
 

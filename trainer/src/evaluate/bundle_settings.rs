@@ -56,14 +56,17 @@ pub fn put(path: &Path, settings: BundleSettings) -> Result<()> {
     })
 }
 
-/// Copies the settings of the bundle `from` into the bundle `into`, and returns the threshold.
+/// Checks that the scores of another bundle mean what those of this one mean.
 ///
 /// # Errors
-/// If a bundle cannot be read or written, or encoders, views or scores of the two differ.
-pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
-    let [source, target] =
-        [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
-    let (source, target) = (source?, target?);
+/// If encoders, views or scores of the two differ.
+pub fn same_scores(own: &Manifest, other: &Manifest) -> Result<()> {
+    if !other.has_encoder_of(own) {
+        let [own, other] = [own, other].map(|manifest| &manifest.encoder.name);
+        return Err(Error::input(format!(
+            "its encoder ({other}) is not that of the bundle ({own}), so its scores mean something else"
+        )));
+    }
     let scored = |manifest: &Manifest| {
         let view = ViewOptions {
             mix: 0.0,
@@ -77,19 +80,23 @@ pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
             manifest.token_vectors.is_some(),
         )
     };
-    if !source.has_encoder_of(&target) {
-        let (from, into) = (from.display(), into.display());
-        let [of, other] = [&source, &target].map(|manifest| &manifest.encoder.name);
-        return Err(Error::input(format!(
-            "--from {from}: its encoder ({of}) is not that of {into} ({other}), so the threshold does not apply to its scores"
-        )));
+    if scored(other) != scored(own) {
+        return Err(Error::input(
+            "its views or scores are not those of the bundle, so they cannot be compared",
+        ));
     }
-    if scored(&source) != scored(&target) {
-        let (from, into) = (from.display(), into.display());
-        return Err(Error::input(format!(
-            "--from {from}: its views or scores are not those of {into}, so the threshold does not apply to them"
-        )));
-    }
+    Ok(())
+}
+
+/// Copies the settings of the bundle `from` into the bundle `into`, and returns the threshold.
+///
+/// # Errors
+/// If a bundle cannot be read or written, or encoders, views or scores of the two differ.
+pub fn copy_settings(from: &Path, into: &Path) -> Result<Option<f32>> {
+    let [source, target] =
+        [from, into].map(|path| bundles::open(path).map(|bundle| bundle.manifest));
+    let (source, target) = (source?, target?);
+    same_scores(&target, &source).context(|| format!("--from {}", from.display()))?;
     let nil = source.nil;
     let threshold = nil.threshold;
     let ViewOptions { mix, spelling, .. } = source.view;

@@ -1,17 +1,19 @@
 //! The mentions of a split, encoded once, so that a bundle's settings can be tried on them as `pel
 //! link` would use them.
 
+use super::bundle_settings::same_scores;
 use crate::data::concept_table::KbFile;
 use crate::data::split::{MentionQuery, Split};
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
 use crate::io::progress::Progress;
 use crate::io::{bundles, interrupt};
 use crate::retrieve::CandidateLists;
-use crate::retrieve::bundle::{batches, judged, prepare, protocol};
+use crate::retrieve::bundle::{batches, judged, prepare, prepare_detected, protocol};
 use pel_shared::error::{Context, Result};
 use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries};
 use pel_shared::metrics::{rank_of, recall_at};
 use pel_shared::nil::{Evidence, NilFeatures, NilPolicy};
+use pel_shared::text::detect::join;
 use std::path::Path;
 
 /// A bundle on a device, without its policy.
@@ -60,6 +62,36 @@ impl Trial {
         })
     }
 
+    /// Whether mentions are encoded.
+    pub fn has_encoded(&self) -> bool {
+        !self.encoded.is_empty()
+    }
+
+    /// Checks that the scores of another bundle mean the same.
+    ///
+    /// # Errors
+    /// If encoders, views or scores of the two differ.
+    pub fn check_scores_like(&self, other: &Self) -> Result<()> {
+        let [own, other] = [self, other].map(|trial| &trial.linker.bundle().manifest);
+        same_scores(own, other)
+    }
+
+    /// The split with the mentions that the bundle detects in its texts
+    /// ([`Split::detected_by`]).
+    ///
+    /// # Errors
+    /// If the run is interrupted, or detection fails.
+    pub fn detect(&self, split: Split) -> Result<Split> {
+        let mut progress = Progress::new("detecting", split.mentions.len() as u64, "documents");
+        split.detected_by(|text| {
+            interrupt::check()?;
+            progress.advance(1);
+            // `pel link` orders mentions by joining them with given ones.
+            let found = self.linker.detect(text, &LinkOptions::default())?;
+            Ok(join(Vec::new(), found))
+        })
+    }
+
     /// Encodes the mentions of a split.
     ///
     /// # Errors
@@ -68,9 +100,15 @@ impl Trial {
         let queries: Vec<MentionQuery<'_>> = split.queries().collect();
         let mut progress = Progress::new("encoding", queries.len() as u64, "mentions");
         self.encoded.clear();
+        let mut first = 0;
         for queries in batches(&queries) {
             interrupt::check()?;
-            let prepared = prepare(&self.linker, queries)?;
+            let detected = split.detected.as_ref();
+            let prepared = match detected.map(|all| &all[first..first + queries.len()]) {
+                Some(detected) => prepare_detected(&self.linker, queries, detected)?,
+                None => prepare(&self.linker, queries)?,
+            };
+            first += queries.len();
             let vectors = self.linker.encode(&prepared, |_| Ok(()))?;
             self.encoded.push((prepared, vectors));
             progress.advance(queries.len() as u64);

@@ -84,9 +84,23 @@ pub(crate) fn batches<'a, 'b>(queries: &'a [MentionQuery<'b>]) -> Vec<&'a [Menti
 /// Prepares given mentions for linking. The mentions of a text stand together.
 pub(crate) fn prepare(linker: &Linker, queries: &[MentionQuery<'_>]) -> Result<Prepared> {
     let given = |query: &MentionQuery<'_>| Detected::new(query.span, Origin::Given);
-    let texts = queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text));
-    let prepared = texts.map(|text| linker.prepare(text[0].text, text.iter().map(given).collect()));
-    Ok(Prepared::join(prepared.collect::<Result<Vec<_>>>()?))
+    let given: Vec<Detected> = queries.iter().map(given).collect();
+    prepare_detected(linker, queries, &given)
+}
+
+/// As [`prepare`], for mentions that were detected as told.
+pub(crate) fn prepare_detected(
+    linker: &Linker,
+    queries: &[MentionQuery<'_>],
+    mut detected: &[Detected],
+) -> Result<Prepared> {
+    let mut prepared = Vec::new();
+    for text in queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text)) {
+        let (own, rest) = detected.split_at(text.len());
+        prepared.push(linker.prepare(text[0].text, own.to_vec())?);
+        detected = rest;
+    }
+    Ok(Prepared::join(prepared))
 }
 
 impl Opened {
