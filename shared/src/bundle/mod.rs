@@ -68,6 +68,9 @@ pub mod names {
     /// The full text of the licences, if the knowledge base has it.
     pub const LICENCES: &str = "LICENSES.md";
 
+    /// The model card, in Markdown, if the bundle has one: intended use, data, errors.
+    pub const MODEL_CARD: &str = "MODEL_CARD.md";
+
     /// The retired identifiers and their successors, if there are any.
     pub const REDIRECTS: &str = "redirects.tsv";
 

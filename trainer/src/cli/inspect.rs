@@ -28,6 +28,9 @@ pub struct InspectArgs {
     /// Show the concepts with this name
     #[arg(long, value_name = "NAME", conflicts_with = "concept")]
     name: Option<String>,
+    /// Print the model card of the bundle
+    #[arg(long, conflicts_with_all = ["concept", "name"])]
+    card: bool,
 }
 
 /// Runs `pel inspect`.
@@ -46,6 +49,9 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
     bundle
         .encoder(&Device::flex())
         .context(|| args.bundle.display().to_string())?;
+    if args.card {
+        return print_card(&bundle);
+    }
     let concepts = match (&args.concept, &args.name) {
         (Some(id), _) => {
             let resolved = bundle.resolve(id)?;
@@ -101,6 +107,20 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
         return Ok(());
     }
     concepts.iter().for_each(print_concept);
+    Ok(())
+}
+
+fn print_card(bundle: &Bundle) -> Result<()> {
+    if !bundle.manifest.files.contains_key(names::MODEL_CARD) {
+        return Err(Error::input(format!(
+            "expected a bundle with a model card ({}), found none in it; `pel pack --card FILE` adds one",
+            names::MODEL_CARD
+        )));
+    }
+    let card = String::from_utf8_lossy(bundle.parts().get(names::MODEL_CARD)?);
+    for line in card.lines() {
+        println!("{line}");
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `pel pack`: converts a bundle between folder and single file.
 
 use crate::io::bundles;
+use crate::io::files::read_text;
 use crate::io::outputs::Inputs;
 use crate::train::detect::read_files;
 use clap::Args;
@@ -29,6 +30,10 @@ pub struct PackArgs {
     /// from the encoder of this bundle
     #[arg(long, value_name = "FOLDER")]
     detector: Option<PathBuf>,
+    /// Put a model card into the bundle: a Markdown file that says what the bundle is for, what it
+    /// was trained on and how it errs. `pel inspect --card` prints it
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
 }
 
 /// Runs `pel pack`. The output has a digest of its manifest, whatever version wrote the bundle.
@@ -36,12 +41,10 @@ pub struct PackArgs {
 /// # Errors
 /// If the bundle cannot be read or written.
 pub fn run(args: &PackArgs, json: bool) -> Result<()> {
+    let artifacts = [Some(args.bundle.as_path()), args.detector.as_deref()];
     Inputs::new()
-        .artifacts(
-            [Some(args.bundle.as_path()), args.detector.as_deref()]
-                .into_iter()
-                .flatten(),
-        )
+        .artifacts(artifacts.into_iter().flatten())
+        .files(args.card.as_deref())
         .check([bundles::writes(&args.out)])?;
     bundles::check_output(&args.out)?;
     let bundle = match args.edited {
@@ -52,6 +55,14 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
     let mut manifest = bundle.manifest;
     if let Some(folder) = &args.detector {
         manifest.detector = Some(add_detector(&mut parts, &manifest, folder)?);
+    }
+    if let Some(path) = &args.card {
+        let card = read_text(path)?;
+        parts
+            .0
+            .insert(names::MODEL_CARD.into(), card.into_bytes().into());
+    }
+    if args.detector.is_some() || args.card.is_some() {
         manifest.files = parts.file_infos();
     }
     let (_, manifest) = manifest.sealed()?;
