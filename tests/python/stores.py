@@ -10,6 +10,7 @@ with links of the bundle alone. It ends the server and connections while pel wor
 import contextlib
 import json
 import lzma
+import math
 import pathlib
 import re
 import shutil
@@ -62,6 +63,17 @@ def files(folder):
 
 def links(*arguments):
     return [json.loads(line) for line in pel("link", *arguments, "--format", "jsonl").splitlines()]
+
+
+def equal(one, other):
+    """Whether two JSON values are equal, numbers but for rounding: a store holds rows of bytes as floats."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, abs_tol=1e-5)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return one == other
 
 
 def decisions(found):
@@ -131,7 +143,7 @@ def test_parquet(folder, bundle, rows):
     expect(len(list(parts.iterdir())) == -(-table.num_rows // 700), "files of 700 rows")
     expect(pyarrow.parquet.read_table(parts).equals(table), "the same rows in parts as in one file")
     fails("export-vectors", bundle, "--out", parts, code=3, says=["expected a new or empty folder"])
-    fails("export-vectors", bundle, "--out", bundle / "x.parquet", code=2, says=["bundle"])
+    fails("export-vectors", bundle, "--out", bundle / "x.parquet", code=2, says=["which is an input"])
     return table
 
 
@@ -182,7 +194,7 @@ def test_link(server, url, folder, bundles):
             plain = links("--bundle", bundle, note, *options)
             stored = links("--bundle", bundle, note, *options, "--vectors", url, "--table", name)
             expect(len(plain) > 300, "mentions in the note")
-            expect(stored == plain, f"the same links of {name} with a store, {options}")
+            expect(equal(stored, plain), f"the same links of {name} with a store, {options}")
     name, bundle = next(iter(bundles.items()))
     plain = decisions(links("--bundle", bundle, note))
     for index in ["hnsw", "ivfflat"]:
