@@ -97,6 +97,7 @@ mod tests {
             mentions,
             counts,
             other_concepts,
+            detected: None,
             own_domains: None,
         };
         place(&mut split, &own, &other);

@@ -8,8 +8,8 @@ use crate::kb::ConceptId;
 
 impl Dictionary {
     /// The concepts of a mention in ascending order: those with this name, else those with a
-    /// regular variant of it: its plural or singular, or a derived form ("Alzheimers disease" of
-    /// "Alzheimer's disease").
+    /// regular variant of it: its plural or singular, its American spelling, or a derived form
+    /// ("Alzheimers disease" of "Alzheimer's disease").
     pub fn lookup_mention(&self, mention: &str) -> Vec<ConceptId> {
         let stated = self.lookup(mention);
         if stated.is_empty() {
@@ -60,6 +60,20 @@ mod tests {
         assert_eq!(dictionary.lookup_forms("colds"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup_forms("cold"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup_mention("Alzheimers"), ids(&[2]));
+        let american = [
+            ("brain tumor", &["Hemothorax", "esophageal tumors"][..]),
+            ("edema", &["pedal edema"]),
+        ];
+        let american = super::super::tests::dictionary(&american, "");
+        for (mention, found) in [
+            ("brain tumour", 0),
+            ("Brain Tumours", 0),
+            ("haemothorax", 0),
+            ("oesophageal tumour", 0),
+            ("Pedal oedema", 1),
+        ] {
+            assert_eq!(american.lookup_mention(mention), ids(&[found]), "{mention}");
+        }
         assert!(
             dictionary.lookup_mention("").is_empty()
                 && dictionary.lookup_mention("fever cold").is_empty()

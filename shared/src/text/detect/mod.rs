@@ -43,6 +43,7 @@ mod persons;
 mod posting;
 mod scan;
 mod similar;
+mod spelling;
 mod terms;
 mod words;
 

@@ -6,6 +6,7 @@ use super::format::MAX_WORD;
 use super::inflect::other_numbers;
 use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank};
 use super::posting::{Postings, Rule};
+use super::spelling::american;
 use fst::raw::{CompiledAddr, Output};
 
 /// The fewest letters of two words together that may be joined where the name has a hyphen.
@@ -47,7 +48,7 @@ enum Form {
     Same,
     /// With an additional "s".
     WithS,
-    /// Another form from [`other_numbers`].
+    /// Another form from [`other_numbers`], or another spelling from [`american`].
     Inflected,
 }
 
@@ -179,10 +180,15 @@ impl<'d, 't> Scan<'d, 't> {
             if let Some(at) = border {
                 self.states.extend(
                     entries
+                        .clone()
                         .filter_map(|state| step_split(self.dictionary, *state, key.split_at(at))),
                 );
-                self.states.truncate(MAX_STATES);
             }
+            if let Some(american) = american(key) {
+                self.states
+                    .extend(entries.filter_map(|state| step(self.dictionary, *state, &american)));
+            }
+            self.states.truncate(MAX_STATES);
             if self.states.is_empty() {
                 return;
             }
@@ -224,6 +230,7 @@ impl<'d, 't> Scan<'d, 't> {
     fn add_names_at(&self, last: usize, token: &Token, found: &mut Vec<Found>) {
         let key = self.key(token);
         let inflects = token.kind == Kind::Word && !is_short_capitals(key, token.upper);
+        let american = Some(key).filter(|_| inflects).and_then(american);
         for entry in &self.entries {
             if let Some(at) = border(key)
                 && let Some(state) = step_split(self.dictionary, *entry, key.split_at(at))
@@ -243,6 +250,10 @@ impl<'d, 't> Scan<'d, 't> {
                 .filter(|stem| stem.len() == 2 && token.upper == 0b11)
             {
                 end(capitals, "", Form::WithS); // "MIs"
+            }
+            if let Some(american) = &american {
+                end(american, "", Form::Inflected);
+                other_numbers(american, |stem, ending| end(stem, ending, Form::Inflected));
             }
             if inflects {
                 other_numbers(key, |stem, ending| {
