@@ -27,6 +27,7 @@ import findings
 import identifiers
 import laboratory
 import readers
+import reviewed
 import short_forms
 from compiled import DISEASES, is_disease, without_hpo
 from merging import Names, apply_clinical, attach, merge_same_names
@@ -85,6 +86,7 @@ def check(path):
     faults = collections.defaultdict(list)
     table = readers.read_jsonl(readers.content(path))
     ours = {one.lower() for _, name, synonyms in clinical_rows() for one in (name, *synonyms)}
+    ours |= {one.lower() for _, _, wordings in reviewed.wordings() for one in wordings}
     ours |= {one.lower() for row in short_forms.rows() for one in (row["short_form"], row["sense"])}
     for concept in table:
         for rule, what in faults_of(concept, ours):
@@ -319,6 +321,7 @@ def build(options, paths):
     senses = short_forms.apply(pool, Names(pool, owner), short_forms.rows())
     pool = [concept for concept in pool if not concept["gone"] and concept["chosen"]]
     table = table_of(pool, owner, senses, data, english, counts)
+    table = reviewed.apply(table, reviewed.doubles(), reviewed.wordings(), counts)
     options.out.write_bytes(packed(table))
     if options.previous:
         record_identifiers(readers.read_jsonl(readers.content(options.previous)), table)

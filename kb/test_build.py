@@ -21,6 +21,7 @@ import laboratory
 import merging
 import names
 import readers
+import reviewed
 import short_forms
 
 
@@ -62,6 +63,43 @@ class Types(unittest.TestCase):
         self.assertEqual([one["id"] for one in added], ["PEL:poxus-poxi"])
         self.assertEqual((pool[0]["kind"], pool[0]["names"][0]), ("Disease", "pox"))
         self.assertIs(owner["poxus poxi"], added[0])
+
+
+class Reviewed(unittest.TestCase):
+    def table(self):
+        return [concept("Lack of energy", "Sign or symptom", ["SNOMEDGPS"], ["SNOMED:1"], ["no energy"], id="SNOMED:1"),
+                concept("decreased energy", "Sign or symptom", ["PEL"], [], ["No energy", "low energy"], id="PEL:decreased-energy"),
+                concept("fatigue", "Sign or symptom", ["MESH"], ["MESH:2"], ["tired"], id="C0000002")]
+
+    def test_doubles_become_one_concept_with_the_usual_name(self):
+        counts = collections.Counter()
+        rows = reviewed.apply(self.table(), [(2, "PEL:decreased-energy", "SNOMED:1", "decreased energy")], [], counts)
+        self.assertEqual([row["id"] for row in rows], ["SNOMED:1", "C0000002"])
+        self.assertEqual((rows[0]["name"], rows[0]["synonyms"]), ("decreased energy", ["Lack of energy", "no energy", "low energy"]))
+        self.assertEqual((rows[0]["xrefs"], rows[0]["sources"]), (["PEL:decreased-energy", "SNOMED:1"], ["PEL", "SNOMEDGPS"]))
+        rows = reviewed.apply(self.table(), [(2, "C0000002", "SNOMED:1", "Lack of energy")], [], counts)
+        self.assertEqual(rows[0]["name"], "Lack of energy")
+        self.assertIn("UMLS:C0000002", rows[0]["xrefs"])
+
+    def test_wordings_are_added_unless_another_concept_has_them(self):
+        counts = collections.Counter()
+        rows = reviewed.apply(self.table(), [], [(2, "C0000002", ["worn out", "Low energy", "Tired"])], counts)
+        self.assertEqual((rows[2]["synonyms"], rows[2]["sources"]), (["tired", "worn out"], ["MESH", "PEL"]))
+        self.assertEqual(counts["reviewed: wordings that are names of another concept"], 1)
+
+    def test_unknown_identifiers_are_refused_with_their_line(self):
+        for same, further, said in (([(7, "X", "C0000002", "x")], [], "doubles.tsv:7"), ([], [(9, "X", ["a"])], "wordings.tsv:9")):
+            with self.assertRaisesRegex(ValueError, f"{said}: expected an identifier of the table, found X"):
+                reviewed.apply(self.table(), same, further, collections.Counter())
+
+    def test_the_committed_tables_are_whole(self):
+        same, further = reviewed.doubles(), reviewed.wordings()
+        gone = {id for _, id, _, _ in same}
+        self.assertEqual(len(gone), len(same), "each concept is merged once")
+        self.assertFalse(gone & {kept for _, _, kept, _ in same}, "no chains")
+        self.assertFalse(gone & {id for _, id, _ in further}, "wordings of concepts that stay")
+        names = [name.lower() for _, _, found in further for name in found]
+        self.assertEqual(len(names), len(set(names)), "each wording belongs to one concept")
 
 
 class Names(unittest.TestCase):
