@@ -19,6 +19,12 @@ const NAMED: f32 = 0.5;
 /// detector misses many in telegraphic sentences.
 const ACRONYM: f32 = 0.1;
 
+/// A line of at most this many words is short: an entry of a list, or telegraphic.
+const SHORT_LINE: usize = 8;
+
+/// A line with fewer characters was not wrapped.
+const WRAPPED: usize = 40;
+
 /// The earlier mentions that are searched for one that overlaps a position.
 const BESIDE: usize = 32;
 
@@ -73,7 +79,7 @@ impl Bundle {
             .filter(|span| {
                 let place = of_words(span.first, span.last);
                 let least = thresholds.get(&place).unwrap_or(&labels.threshold);
-                span.probability >= *least && barriers.admit(&place) && !begins_line(text, &place)
+                span.probability >= *least && barriers.admit(&place) && !crosses_entry(text, &place)
             })
             .collect();
         let chosen = match options.overlapping {
@@ -92,10 +98,31 @@ impl Bundle {
                 ..Detected::new(of_words(span.first, span.last), Origin::Detector)
             })
             .collect();
+        if groups.iter().any(Option::is_some) {
+            let named = |name: &&Detected| self.is_telegraphic_name(text, name);
+            let named: Vec<&Detected> = names.iter().filter(named).collect();
+            add_names_of_short_lines(text, &named, &mut detected);
+        }
         add_coordinations(names, options.overlapping, &mut detected);
         detected.sort_unstable();
         detected.dedup();
         Ok(detected)
+    }
+
+    /// Whether a name stands for a finding even if nothing around it says so. Names of body parts and
+    /// tests are headings of an examination.
+    fn is_telegraphic_name(&self, text: &str, name: &Detected) -> bool {
+        if name.origin != Origin::Name || !name.fragments.is_empty() {
+            return false;
+        }
+        let words = text.get(name.span.start..name.span.end).unwrap_or_default();
+        let concepts = self.dictionary.lookup_mention(words).into_iter();
+        let groups = concepts.filter_map(|id| Group::of(&self.concepts.get(id).ok()?));
+        groups.into_iter().any(|group| match group {
+            Group::Problem | Group::Drug => true,
+            Group::Anatomy => false,
+            _ => is_acronym(text, &name.span),
+        })
     }
 
     /// Detects the names of the dictionary, and abbreviations whose long form in the text is such a
@@ -184,11 +211,47 @@ fn is_acronym(text: &str, name: &Span) -> bool {
     (2..=5).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_uppercase())
 }
 
-/// Whether a line begins inside a span with a capital: an entry of a list, not a wrapped line.
-fn begins_line(text: &str, span: &Span) -> bool {
-    let words = text.get(span.start..span.end).unwrap_or_default();
-    let is_capital = |line: &str| line.trim_start().starts_with(char::is_uppercase);
-    words.split(['\n', '\r']).skip(1).any(is_capital)
+/// Whether a span goes on into another entry of a list: a line begins in it with a capital, or the
+/// line before is too short to be wrapped.
+fn crosses_entry(text: &str, span: &Span) -> bool {
+    let inside = text.get(span.start..span.end).unwrap_or_default();
+    inside.match_indices(['\n', '\r']).any(|(at, _)| {
+        let (before, after) = text.split_at(span.start + at);
+        let before = before.strip_suffix('\r').unwrap_or(before);
+        let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let is_pair = after.starts_with("\r\n");
+        let begins = after.trim_start().starts_with(char::is_uppercase);
+        !is_pair && (begins || line.chars().take(WRAPPED).count() < WRAPPED)
+    })
+}
+
+/// Adds the names in lines of a few words where nothing was found: entries of lists and telegraphic
+/// notes, which the detector has seen little of. A name before a colon is a heading. `detected` is
+/// in the order of the text, and so are `names`.
+fn add_names_of_short_lines(text: &str, names: &[&Detected], detected: &mut Vec<Detected>) {
+    let ends = highest_ends(detected.iter().map(|found| &found.span));
+    let mut lines = text.split_inclusive(['\n', '\r']);
+    let (mut line_end, mut is_short) = (0, false);
+    let mut added = Vec::new();
+    for name in names {
+        while line_end <= name.span.start {
+            let Some(line) = lines.next() else { break };
+            line_end += line.len();
+            is_short = line.split_whitespace().take(SHORT_LINE + 1).count() <= SHORT_LINE;
+        }
+        let after = text.get(name.span.end..).unwrap_or_default();
+        let is_heading = after.trim_start_matches([' ', '\t']).starts_with(':');
+        let beside = ends.partition_point(|end| *end <= name.span.start);
+        let is_taken = detected[beside..]
+            .iter()
+            .take_while(|found| found.span.start < name.span.end)
+            .any(|found| found.overlaps(name));
+        if is_short && !is_heading && !is_taken {
+            added.push((*name).clone());
+        }
+    }
+    detected.extend(added);
+    detected.sort_unstable();
 }
 
 #[cfg(test)]
@@ -237,10 +300,41 @@ mod tests {
     }
 
     #[test]
-    fn a_capital_after_a_line_end_begins_a_line() {
-        let begins = |text: &str| begins_line(text, &Span::new(0, text.len()));
-        assert!(begins("self harm\nHeadache") && begins("thick skin\r\n  Rash"));
-        assert!(!begins("chronic heart\n  failure") && !begins("Heart Failure") && !begins(""));
+    fn a_span_ends_with_an_entry_of_a_list() {
+        let crosses = |text: &str, words: &str| {
+            let start = text.find(words).expect("there");
+            crosses_entry(text, &Span::new(start, start + words.len()))
+        };
+        assert!(crosses("self harm\nHeadache", "harm\nHeadache"));
+        assert!(crosses("thick skin\r\n  Rash", "skin\r\n  Rash"));
+        assert!(crosses("jaundice\nascites", "jaundice\nascites"));
+        let wrapped =
+            "The patient was admitted with signs of chronic heart\n  failure and went home";
+        assert!(!crosses(wrapped, "heart\n  failure"));
+        assert!(!crosses(
+            &wrapped.replace('\n', "\r\n"),
+            "heart\r\n  failure"
+        ));
+        assert!(!crosses("Heart Failure", "Heart Failure") && !crosses("", ""));
+    }
+
+    #[test]
+    fn names_in_short_lines_are_added_where_nothing_was_found() {
+        let text = "Past history:\ngout\nFever: none\nknee pain\nHe said that he has had no gout for a long time";
+        let name = |word: &str, from: usize| {
+            let start = from + text[from..].find(word).expect("there");
+            Detected::new(Span::new(start, start + word.len()), Origin::Name)
+        };
+        let names = [
+            name("gout", 0),
+            name("Fever", 0),
+            name("knee", 0),
+            name("gout", 60),
+        ];
+        let mut detected = vec![found(31, 40)];
+        assert_eq!(&text[31..40], "knee pain");
+        add_names_of_short_lines(text, &names.iter().collect::<Vec<_>>(), &mut detected);
+        assert_eq!(detected, [name("gout", 0), found(31, 40)]);
     }
 
     /// With a search through all mentions for each name this took minutes.

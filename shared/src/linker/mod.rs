@@ -44,6 +44,7 @@ use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
 use crate::text::context::{Context, ContextRules};
 use crate::text::detect::{DetectOptions, Detected, Origin};
+use crate::text::modifiers::without_modifiers;
 use crate::text::{self, Span};
 use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
@@ -151,7 +152,8 @@ pub struct Link {
     pub nil_offset: f32,
     /// The cross-encoder's scores of the first candidates. Empty without a reranking.
     pub ranker_scores: Vec<f32>,
-    /// Whether the mention is a name of the best candidate after normalisation.
+    /// Whether the mention is a name of the best candidate after normalisation, or without words of
+    /// side and severity at its ends ("left-sided pneumonia").
     pub named: bool,
     /// The long form of an abbreviation that the text defines.
     pub read_as: Option<String>,
@@ -388,7 +390,10 @@ impl Linker {
             let mention = reader.mention_in(text, detected.pieces())?;
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| interner.intern(encoded));
-            let named = self.named_concepts(&mention.text);
+            let mut named = self.named_concepts(&mention.text);
+            if let (true, Some(core)) = (named.is_empty(), without_modifiers(&mention.text)) {
+                named = self.named_concepts(core);
+            }
             let misspelt = match named.is_empty() {
                 true => self
                     .bundle

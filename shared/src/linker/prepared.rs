@@ -20,7 +20,8 @@ pub(super) struct PreparedMention {
     pub detected: Detected,
     /// The position of its token sequence; `None` if it is empty after normalisation.
     pub sequence: Option<usize>,
-    /// The concepts with this name after normalisation, ascending.
+    /// The concepts with this name after normalisation, ascending. If there are none, those with it
+    /// without words of side and severity at its ends.
     pub named: Vec<ConceptId>,
     /// The concepts that it may name if it is misspelt. Empty if it is a name.
     pub misspelt: Vec<SimilarName>,

@@ -4,6 +4,7 @@
 pub mod abbreviations;
 pub mod context;
 pub mod detect;
+pub(crate) mod modifiers;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -139,6 +139,7 @@ fn find_of(
             cues: stronger(effect),
             within: *within,
             until: *until,
+            describes: property.describes_mention(),
         };
         let forward = matches!(direction, Direction::Forward | Direction::Both);
         let backward = matches!(direction, Direction::Backward | Direction::Both);
@@ -186,6 +187,8 @@ struct Reach {
     cues: u32,
     within: usize,
     until: Option<Symbol>,
+    /// Whether the cue describes the mention: it stays in its line.
+    describes: bool,
 }
 
 struct Scopes<'t> {
@@ -211,11 +214,13 @@ impl Scopes<'_> {
         for at in start..limit {
             let token = &self.tokens[at];
             if token.border.ends_sentence() {
+                // "LEFT:" is a heading, but a cue.
+                let colon = at == start + 1 && self.tokens[start].mark == ':';
+                let heading = colon && token.border == Border::Sentence;
                 // "Denies:" reaches the items of the list below it.
-                let opens =
-                    at > start && self.tokens[at - 1].mark == ':' && at == start + 1 || at == start;
-                list = list || opens;
-                if !(list && token.border == Border::Bullet) {
+                list = list || colon || at == start && !reach.describes;
+                let item = list && token.border == Border::Bullet;
+                if !heading && !item {
                     return (start, at);
                 }
             }
@@ -243,6 +248,11 @@ impl Scopes<'_> {
 
     /// The tokens before a cue that it reaches.
     fn before(&self, end: usize, reach: &Reach) -> (usize, usize) {
+        // "Resolved" at the start of an entry says nothing of the entry before.
+        let border = self.tokens[end].border;
+        if border >= Border::Bullet || reach.describes && border.ends_sentence() {
+            return (end, end);
+        }
         let limit = end.saturating_sub(reach.within + 1);
         let mut first = end;
         for at in (limit..end).rev() {

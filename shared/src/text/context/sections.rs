@@ -21,9 +21,73 @@ const MAX_HEADING: usize = 6;
 /// The largest number of bytes of a heading that no rule has. Each mention has a copy of it.
 const MAX_HEADING_BYTES: usize = 256;
 
+/// The words that answer a question or an item of a check list.
+const ANSWERS: [&str; 16] = [
+    "yes", "no", "none", "y", "n", "neg", "negative", "pos", "positive", "denies", "denied", "ja",
+    "nein", "oui", "non", "si",
+];
+/// The largest number of words of an item of a check list.
+const MAX_ITEM: usize = 6;
+
+/// Finds the answers in "Fever: No Cough: Yes" and "Fever? No. Cough? Yes.": an item starts after
+/// an answer, and an answer belongs to its question.
+fn answers(text: &str, tokens: &mut [Token]) {
+    for at in 1..tokens.len() {
+        if tokens[at].border.starts_line() || !is_answer(text, tokens, at) {
+            continue;
+        }
+        let closed = ends_answer(tokens, at + 1);
+        match tokens[at - 1].mark {
+            '?' if closed => tokens[at].border = Border::None,
+            ':' if !closed && opens_item(text, tokens, at + 1) => {
+                tokens[at + 1].border = Border::Sentence;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a token is a word such as "yes".
+fn is_answer(text: &str, tokens: &[Token], at: usize) -> bool {
+    tokens.get(at).is_some_and(|token| {
+        let word = &text[token.start..token.end];
+        ANSWERS
+            .iter()
+            .any(|answer| word.eq_ignore_ascii_case(answer))
+    })
+}
+
+/// Whether an answer ends before a token.
+fn ends_answer(tokens: &[Token], at: usize) -> bool {
+    tokens.get(at).is_none_or(|token| {
+        token.border != Border::None || matches!(token.mark, '.' | ',' | ';' | '|')
+    })
+}
+
+/// Whether an item with an answer starts at a token: "Cough: Yes", but not "chest pain GI: no".
+fn opens_item(text: &str, tokens: &[Token], at: usize) -> bool {
+    let item = &tokens[at..];
+    let words = item
+        .iter()
+        .take(MAX_ITEM)
+        .take_while(|token| token.mark == ' ' && token.border == Border::None)
+        .count();
+    let colon = at + words;
+    let marked = tokens
+        .get(colon)
+        .is_some_and(|token| token.mark == ':' && token.border == Border::None);
+    let next = tokens.get(colon + 2).is_some_and(|token| token.capital);
+    words > 0
+        && item[0].capital
+        && marked
+        && is_answer(text, tokens, colon + 1)
+        && (next || ends_answer(tokens, colon + 2))
+}
+
 /// Finds the sections, in order. The border after a heading becomes one of a sentence; tokens of
-/// headings are flagged, because no cue is in a heading.
+/// headings of sections are flagged, because no cue is in them.
 pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Section>, Vec<bool>) {
+    answers(text, tokens);
     let mut sections: Vec<Section> = Vec::new();
     let mut in_heading = vec![false; tokens.len()];
     let mut at = 0;
@@ -43,7 +107,8 @@ pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Se
             .get(end)
             .is_some_and(|token| matches!(token.mark, ':' | '-'));
         let content = end + usize::from(marked);
-        if known.is_some() {
+        // "Mother:" and "Father:" are cues, too.
+        if known.is_some_and(|section| section != SUBHEADING) {
             in_heading[at..end].fill(true);
         }
         if tokens[at].border < Border::Sentence {

@@ -258,6 +258,8 @@ fn other_languages() {
     );
     check_with(&german, "Verdacht auf [Pneumonie|uncertain].");
     check_with(&german, "Z. n. [Herzinfarkt|historical] 2004");
+    check_with(&german, "Z.n. [Appendektomie|historical|procedure]");
+    check_with(&german, "V.a. [Ileus|uncertain]");
     check_with(&german, "Mutter mit [Diabetes|family].");
     check_with(&german, "[Thrombose|negated] wurde ausgeschlossen.");
     let french = ContextRules::built_in("french")
@@ -308,8 +310,8 @@ fn laterality_and_severity() {
         "[Knee pain|left] on the left.",
         "[Knee pain|left], left.",
         "[Knee pain, left|left].",
-        "[Knee pain|left], left > right.",
-        "[Left > right knee pain|left].",
+        "[Knee pain|bilateral], left > right.",
+        "[Left > right knee pain|bilateral].",
         "[Knee pain|right] (right).",
         "[Pain|severe] is severe.",
         "[Asthma|moderate], moderate persistent.",
@@ -357,9 +359,111 @@ fn laterality_and_severity() {
     }
 }
 
+/// A side and a severity stay in their line, entry of a list, or heading.
+#[test]
+fn laterality_and_severity_in_lists_and_headings() {
+    for marked in [
+        "1. [Hernia|right] - right\n2. [Gout]",
+        "* Rotator cuff [tear|right] - R\n* [Gout]",
+        "- [knee pain|left] - left\n- [hip pain|right] - right\n- [ankle pain]",
+        "Problems:\n1. [Asthma|severe] - severe\n2. [Gout]",
+        "[Pain] noted.\nSevere [edema|severe]",
+        "[Pain] noted. Left [knee|left|anatomy] fine",
+        "LEFT: [hydrocele|left]. RIGHT: [varicocele|right].",
+        "LEFT:\n- [pain|left]",
+        // Radiotherapy.
+        "[RT||procedure] if it grows",
+        "RT if [tumor] grows",
+        "RT to the [tumor]",
+        "RT helped her [pain]",
+        "RT [knee pain|right]",
+        "[rt knee replacement|right|procedure]",
+        "[Pain|right] in the rt knee.",
+        "[Hernia|right] (rt)",
+        "Lt and rt [knee pain|bilateral]",
+        "[Knee pain|bilateral] R>L",
+        // Other words of severity.
+        "not severe [headache]",
+        "non-severe [asthma]",
+        "Marked [edema|severe], massive [hemorrhage|severe], minimal [pain|mild].",
+        "Trace [edema|mild], slight [cough|mild].",
+        "sev [AS|severe], mod [MR|moderate]",
+        "Marked improvement in [pain].",
+        "[Dyspnea] on minimal exertion.",
+    ] {
+        check_by(ContextRules::english(), marked, attributes);
+    }
+}
+
+#[test]
+fn check_lists_and_dashes() {
+    for marked in [
+        "[Fever|negated]: No [Cough]: Yes [Rash|negated]: No",
+        "[Fever|negated]? No. [Cough]? Yes.",
+        "[fever|negated] no, [cough] yes, [rash|negated] no",
+        "[Chest pain|negated]: No, [Dyspnea]: Yes",
+        "CV: No [chest pain|negated] GI: No [nausea|negated]",
+        "Negatives: [fever|negated], [cough|negated]",
+        "DENIES: [fever|negated], [cough|negated]",
+        "-[fever|negated], -[wt loss|negated]",
+        "ROS: -[fever|negated] -[wt loss|negated]",
+        "-[fever]\n-[cough]",
+        "- [fever]\n- [cough]",
+        "No [fever|negated], [chills|negated], or\n[cough|negated].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn more_cues() {
+    for marked in [
+        // Negation.
+        "LEFT WITHOUT BEING SEEN for [headache]",
+        "not severe [headache]",
+        "CT head: no [bleed|negated], no [mass|negated], old [infarct]",
+        "No change in [edema].",
+        "No further [chest pain|negated]",
+        "Pt refused [MRI|negated|procedure].",
+        "Patient declined [hospice|negated|procedure].",
+        // Certainty.
+        "No doubt this is [psoriasis].",
+        "[Appendicitis|negated] unlikely.",
+        "[Pneumonia|uncertain] not excluded.",
+        "[congenital heart disease|uncertain] suspected",
+        "[cognitive impairment|uncertain] queried",
+        "worried re [meningitis|uncertain]",
+        "r/o [PE|uncertain|measurement]",
+        "r/o [PE|uncertain|procedure]",
+        // Time.
+        "quit [smoking|historical] in 2005",
+        "Advised to quit [smoking].",
+        "s/p [CABG|historical|procedure] 2015, p/w L sided [CP].",
+        "arranged a [colonoscopy|future|procedure]",
+        "[diabetes], diet controlled",
+        "At risk for [falls|hypothetical].",
+        "prior [TIA|historical], for evaluation of [memory loss]",
+        "Plan: bloods. [Hb||measurement] 98",
+        "Repeat [CBC|future|measurement] 2 weeks",
+        "1. [Gout]\n2. Resolved [cellulitis|historical]",
+        // Experiencer.
+        "Mother: [breast cancer|family]. Father: [MI|family], [DM|family].",
+        "FAMILY HISTORY:\nMother: [asthma|family]\n\nSOCIAL HISTORY: [smoker]",
+        "Lives with mother who has [COPD|family].",
+        "Child of a diabetic mother, has [jaundice].",
+        "Lives with a coworker who had [COVID-19|other] and now has [cough].",
+    ] {
+        check(marked);
+    }
+}
+
 #[test]
 fn laterality_and_severity_in_other_languages() {
     for (name, marked) in [
+        (
+            "german",
+            "Mutter hatte [Brustkrebs]. Beidseitige [Ödeme|bilateral].",
+        ),
         ("german", "[Schmerzen|left] im linken [Knie|left|anatomy]."),
         (
             "german",

@@ -58,6 +58,8 @@ impl Border {
 const MIN_WRAPPED: usize = 50;
 /// The largest width that lines are broken to.
 const MAX_WRAPPED: usize = 140;
+/// Words that end no sentence.
+const JOINTS: [&str; 9] = ["and", "or", "nor", "und", "oder", "et", "ou", "y", "o"];
 /// The longest normalised word in bytes: longer ones are in no rule.
 const MAX_WORD: usize = 64;
 /// The letters of a word that are read at most, marks on letters included.
@@ -106,10 +108,15 @@ pub(super) fn tokenize(text: &str, vocabulary: &Vocabulary) -> Vec<Token> {
                 continue;
             }
             let mut buffer = [0; 4];
+            let symbols = if c == '-' && is_minus(text, start, at, border, spaced) {
+                vocabulary.minus()
+            } else {
+                vocabulary.symbols(c.encode_utf8(&mut buffer))
+            };
             tokens.push(Token {
                 start,
                 end: at,
-                symbols: vocabulary.symbols(c.encode_utf8(&mut buffer)),
+                symbols,
                 border,
                 mark: c,
                 capital: false,
@@ -209,7 +216,9 @@ fn ends_sentence(
                 let small = word.chars().next_back().is_some_and(char::is_lowercase);
                 return small && word.len() > 2 && next.is_uppercase();
             }
-            if vocabulary.is_abbreviation(&before.symbols) {
+            // "No. 5" is a number; "Fever? No. Cough? Yes." are answers.
+            let answers = word.eq_ignore_ascii_case("no") && next.is_alphabetic();
+            if vocabulary.is_abbreviation(&before.symbols) && !answers {
                 return false;
             }
             // Initials ("J. Smith") and "p.o." end a sentence only before a capital.
@@ -239,6 +248,12 @@ fn continues(text: &str, tokens: &[Token], line_end: usize, next: usize) -> bool
     if last.mark == ',' {
         return true;
     }
+    // "No fever, chills, or" goes on below.
+    let word = &text[last.start..last.end];
+    let joins = JOINTS.iter().any(|joint| word.eq_ignore_ascii_case(joint));
+    if joins && text[next..].starts_with(char::is_lowercase) {
+        return true;
+    }
     // Only the nearest bytes of the line count: a longer line was not broken.
     let from = line_end.saturating_sub(MAX_WRAPPED);
     let bytes = &text.as_bytes()[from..line_end];
@@ -250,6 +265,24 @@ fn continues(text: &str, tokens: &[Token], line_end: usize, next: usize) -> bool
     let small = text[next..].starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit());
     let fits = (MIN_WRAPPED..MAX_WRAPPED).contains(&width);
     fits && small
+}
+
+/// Whether a dash denies the word right after it, as in "-fever, -cough". `after` is the byte after
+/// the dash. At the start of a line it is a bullet, unless the line has another such dash.
+fn is_minus(text: &str, start: usize, after: usize, border: Border, spaced: bool) -> bool {
+    let opens = |text: &str| text.starts_with(|c: char| c.is_alphabetic());
+    let apart = spaced || text[..start].ends_with([',', ';', '(', '/']);
+    if !apart || !opens(&text[after..]) {
+        return false;
+    }
+    if !border.starts_line() {
+        return true;
+    }
+    let bytes = &text.as_bytes()[after..text.len().min(after + MAX_WRAPPED)];
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes);
+    line.windows(3).any(|three| {
+        matches!(three[0], b' ' | b',') && three[1] == b'-' && three[2].is_ascii_alphabetic()
+    })
 }
 
 /// Whether a line starts with the bullet of a list: "-", "*", "1.", "2)".

@@ -13,6 +13,8 @@ pub(super) type Symbols = Vec<Symbol>;
 pub(super) const NUMBER: &str = "number";
 /// The class of the numbers 1900 to 2099.
 pub(super) const YEAR: &str = "year";
+/// The class of the dash in "-fever".
+pub(super) const MINUS: &str = "minus";
 /// The class whose words end no sentence with a full stop.
 pub(super) const ABBREVIATION: &str = "abbreviation";
 
@@ -47,7 +49,7 @@ impl Vocabulary {
             members: HashMap::new(),
             count: 0,
         };
-        for class in [NUMBER, YEAR, ABBREVIATION] {
+        for class in [NUMBER, YEAR, MINUS, ABBREVIATION] {
             vocabulary.declare(class);
         }
         vocabulary
@@ -152,6 +154,13 @@ impl Vocabulary {
             }
             at += 1;
         }
+        symbols
+    }
+
+    /// The symbols of a dash right before a word.
+    pub fn minus(&self) -> Symbols {
+        let mut symbols = self.symbols("-");
+        symbols.extend(self.class(MINUS));
         symbols
     }
 
