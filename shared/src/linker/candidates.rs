@@ -97,7 +97,7 @@ impl Linker {
                 return Vec::new();
             };
             let mut all = found[at].clone();
-            if self.names_score_highest() {
+            if self.names_score_highest() && !mention.modified {
                 let score = self.highest(prepared, mention);
                 // Thousands of concepts may have one name. Equal scores are in concept order.
                 let named = mention

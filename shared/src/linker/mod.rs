@@ -391,8 +391,10 @@ impl Linker {
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| interner.intern(encoded));
             let mut named = self.named_concepts(&mention.text);
+            let mut modified = false;
             if let (true, Some(core)) = (named.is_empty(), without_modifiers(&mention.text)) {
                 named = self.named_concepts(core);
+                modified = !named.is_empty();
             }
             let misspelt = match named.is_empty() {
                 true => self
@@ -409,6 +411,7 @@ impl Linker {
                 detected,
                 sequence,
                 named,
+                modified,
                 misspelt,
                 text: mention.text.into_owned(),
                 rewritten,

@@ -23,6 +23,8 @@ pub(super) struct PreparedMention {
     /// The concepts with this name after normalisation, ascending. If there are none, those with it
     /// without words of side and severity at its ends.
     pub named: Vec<ConceptId>,
+    /// Whether they have it only without such words.
+    pub modified: bool,
     /// The concepts that it may name if it is misspelt. Empty if it is a name.
     pub misspelt: Vec<SimilarName>,
     /// Its text, abbreviations expanded.
@@ -162,6 +164,7 @@ mod tests {
             detected,
             sequence,
             named: Vec::new(),
+            modified: false,
             misspelt: Vec::new(),
             text: String::new(),
             rewritten: false,

@@ -445,15 +445,15 @@ mod tests {
             found_by_name: false,
         };
         // Intercept, score, margin, exact, ln 4 for three concepts, ln 4 for four names, source fit,
-        // expanded, short.
-        let expected = 0.5 + 0.75 - 0.25 + 1.0 + 2.0 * 4f32.ln() - 1.0 + 1.0 + 1.0;
+        // kind fit, expanded, short.
+        let expected = 0.5 + 0.75 - 0.25 + 1.0 + 2.0 * 4f32.ln() - 1.0 - 1.0 + 1.0 + 1.0;
         assert!((model.logit(&synonym) - expected).abs() < 1e-6);
         let other = Evidence {
             exact_match: false,
             names: 0,
             ..synonym
         };
-        let expected = 0.5 + 0.75 + 0.75 - 0.25 - 1.0 - 1.0 - 2.0 + 1.0 + 1.0;
+        let expected = 0.5 + 0.75 + 0.75 - 0.25 - 1.0 - 1.0 - 2.0 - 1.0 + 1.0 + 1.0;
         assert!((model.logit(&other) - expected).abs() < 1e-6);
     }
 
