@@ -224,9 +224,10 @@ fn probabilities_are_fitted_on_detected_mentions() {
     assert_eq!(texts(&found), ["fever", "cough"]);
     assert_eq!(found[0]["decision"], "linked", "{:?}", found[0]);
     assert_eq!(found[1]["decision"], "nil", "{:?}", found[1]);
-    // The same over a bundle without a detector finds names alone.
-    let done = calibrate(&["--over", &bundle, "--dry-run"]);
-    assert_eq!(done.code, Some(0), "{}", done.err);
+    // Over a bundle without a detector only names are found, which are all right here.
+    let refused = calibrate(&["--over", &bundle, "--dry-run"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains("found 80 and 0"), "{}", refused.err);
 }
 
 #[test]
