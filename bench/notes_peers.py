@@ -10,8 +10,8 @@
     medcat          MedCAT 2: dictionary detection and its linker of primary names; it needs no training
     medcat-trained  MedCAT 2 with its linker of contexts, trained without annotations on --train-texts. MedCAT brings no word vectors:
                     they are made here from the same texts (positive pointwise mutual information, 100 dimensions)
-    scispacy        scispaCy's candidate generator (character 3-grams, TF-IDF, nmslib) on all n-grams of a sentence. Its detectors of
-                    mentions are in no package registry. If nmslib cannot be installed, an exact cosine over the same vectors
+    scispacy        scispaCy's candidate generator (character 3-grams, TF-IDF, nmslib) on all n-grams of a sentence: its detectors
+                    are not on PyPI. If nmslib cannot be installed, an exact cosine over the same vectors
     medspacy        medspaCy's target matcher on the names, with its sentences and ConText
     negspacy        spaCy's PhraseMatcher on the names, and negspaCy
     quickumls       QuickUMLS (SimString), its database made from the table
@@ -19,9 +19,10 @@
 
 The table is JSONL: id, name, synonyms. All peers get all its names. A name that several concepts bear stands for the concept whose
 preferred name it is, else the first one of the table; MedCAT, scispaCy and QuickUMLS choose by themselves. Where this script does the
-matching, short forms in capitals ("HE") match in capitals alone, which is better for every peer. Settings are the packages' defaults
-where this text and the classes below say nothing else. MedCAT and QuickUMLS use spaCy's en_core_web_sm, of which only a copy by
-others is on PyPI; without it MedCAT splits words by a regular expression, and QuickUMLS ignores parts of speech.
+matching, short forms in capitals ("HE") match in capitals alone, which spares those peers wrong mentions. Settings are the packages'
+defaults where this text and the classes below say nothing else. MedCAT and QuickUMLS use spaCy's en_core_web_sm, of which only a copy
+by others is on PyPI; without it MedCAT splits words by a regular expression, and QuickUMLS ignores parts of speech. The first run
+builds what peers need, which takes half an hour on one core: MedCAT reads each name with spaCy, and scispaCy makes a graph.
 
 Scores, in code points. Span: a mention is right if it is an annotated span (strict), or overlaps one. Concept: a link is right if an
 annotated mention that it overlaps has this concept; an annotated mention without one cannot be found. Its concepts are those annotated,
@@ -62,6 +63,7 @@ import tempfile
 import time
 
 from peers.machine import cpu_model
+from peers.report import figure
 
 HERE = pathlib.Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements-notes.txt"
@@ -278,7 +280,7 @@ class QuickUmls:
 class SciSpacy:
     part, negates, base = "scispacy", False, None
     packages = ("scispacy", "nmslib-metabrainz", "scikit-learn", "spacy")
-    LEAST = 0.95  # scispaCy's threshold for concepts without a definition; its other one, 0.7, links half of all n-grams wrongly
+    LEAST = 0.95  # scispaCy's threshold for concepts without a definition; at its other one, 0.7, half of the n-grams found are no mentions
     WORDS = 5
 
     @staticmethod
@@ -411,7 +413,6 @@ class MedCat:
         config, model = Config(), english_model()
         if model:
             config.general.nlp.provider, config.general.nlp.modelname = "spacy", model
-        config.components.ner.check_upper_case_names = True
         config.components.linking.comp_name = "primary_name_only_linker"
         config.cdb_maker.multi_separator = "\x1f"
         table = list(concepts(job["table"]))
@@ -813,7 +814,7 @@ def markdown(figures):
     for one in figures:
         keys = ("span_strict", "span_overlap", "concept_overlap", "negation")
         scores = [f"{100 * one[key]['f1']:.1f}" if one[key] else "-" for key in keys]
-        times = [f"{one[key]:.3g}" if key in one else "-" for key in ("notes_per_s", "startup_s")]
+        times = [figure(one.get(key)) for key in ("notes_per_s", "startup_s")]
         lines.append([one["system"], *scores, *times, f"{one['memory_mib']:.0f}"])
     widths = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
