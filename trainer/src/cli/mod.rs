@@ -21,6 +21,8 @@ pub mod link;
 pub mod pack;
 pub mod pretrain;
 pub mod serve;
+#[cfg(feature = "api")]
+mod serve_api;
 pub mod split;
 pub mod train;
 mod training;

@@ -11,7 +11,7 @@ use crate::stores::VectorStore;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_shared::output::Record;
-use pel_shared::text::detect::Detected;
+use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -57,6 +57,17 @@ pub struct TextOptions {
     pub sets: bool,
     /// Whether only links are kept that are stated of the patient now.
     pub asserted: bool,
+}
+
+/// A text with given mentions.
+#[derive(Clone, Debug)]
+pub struct GivenText<'t> {
+    /// The text.
+    pub text: &'t str,
+    /// Given mentions, in text order.
+    pub given: Vec<Detected>,
+    /// Whether only these are linked and no others detected.
+    pub only_given: bool,
 }
 
 impl TextOptions {
@@ -105,14 +116,37 @@ impl TextLinker {
         texts: &[T],
         options: &TextOptions,
     ) -> Result<Vec<Vec<Record>>> {
+        let given = texts.iter().map(|text| GivenText {
+            text: text.as_ref(),
+            given: Vec::new(),
+            only_given: false,
+        });
+        self.link_given(given.collect(), options)
+    }
+
+    /// As [`TextLinker::link_texts`], with given mentions. Detected ones that overlap a given one
+    /// are left out.
+    ///
+    /// # Errors
+    /// As [`TextLinker::link_texts`], or if a given span does not fit.
+    pub fn link_given(
+        &self,
+        texts: Vec<GivenText<'_>>,
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Record>>> {
         let mut records = Vec::with_capacity(texts.len());
         for texts in texts.chunks(TEXTS) {
             interrupt::check()?;
-            let detected = texts
-                .par_iter()
-                .map(|text| self.linker.detect(text.as_ref(), &options.link))
-                .collect::<Result<Vec<_>>>()?;
-            let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+            let mentions = |text: &GivenText<'_>| {
+                let found = if text.only_given {
+                    Vec::new()
+                } else {
+                    self.linker.detect(text.text, &options.link)?
+                };
+                Ok(join(text.given.clone(), found))
+            };
+            let detected = texts.par_iter().map(mentions).collect::<Result<Vec<_>>>()?;
+            let texts: Vec<&str> = texts.iter().map(|text| text.text).collect();
             for links in self.link_detected(&texts, detected, options)? {
                 records.push(self.records(&links, options)?);
             }
