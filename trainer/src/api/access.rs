@@ -72,7 +72,7 @@ pub fn warn_if_readable(path: &Path, option: &str) {
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(path).map_or(0, |data| data.permissions().mode());
-        if mode & 0o077 != 0 {
+        if mode & 0o027 != 0 {
             eprintln!(
                 "warning: {option} {}: other users of this machine can use the file; chmod 600 prevents it",
                 path.display()

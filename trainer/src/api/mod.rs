@@ -11,6 +11,7 @@ mod link;
 mod metrics;
 pub mod openapi;
 pub mod pool;
+pub mod probe;
 mod problem;
 mod request;
 mod state;

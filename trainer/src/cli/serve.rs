@@ -28,7 +28,7 @@ use std::time::Duration;
     head may have 16 KiB and 64 lines.")]
 pub struct ServeArgs {
     /// Folder of the built page, with index.html
-    #[arg(long, value_name = "DIR", required_unless_present = "api")]
+    #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
     /// Bundle to check and serve at /bundle/ instead of the page's own, and to link with (--api)
     #[arg(long)]
@@ -83,6 +83,10 @@ const PORTS: u16 = 100;
 /// If the folder has no page, the bundle or another file is damaged, or the address cannot be used.
 pub fn run(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let listening = &args.listening;
+    #[cfg(feature = "api")]
+    if let Some(port) = args.api.probe {
+        return crate::api::probe::probe(port);
+    }
     if args.api.api {
         return run_api(args, device, json);
     }

@@ -247,6 +247,17 @@ fn public_address_causes_a_warning() {
 }
 
 #[test]
+fn probe_asks_whether_the_server_is_ready() {
+    let probe = |port: u16| output_of(pel(&["serve", "--probe", &port.to_string()]));
+    let mut server = Server::new(&[]);
+    let done = probe(server.port);
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    server.child.kill().expect("killed");
+    server.child.wait().expect("ended");
+    assert_eq!(probe(server.port).code, Some(6));
+}
+
+#[test]
 fn page_stands_beside_the_interface() {
     let page = tempfile::tempdir().expect("a folder");
     std::fs::write(page.path().join("index.html"), "<!doctype html>").expect("written");
