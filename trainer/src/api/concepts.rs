@@ -7,6 +7,7 @@ use crate::api::problem::Problem;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use pel_shared::bundle::Resolved;
 use pel_shared::text::Span;
@@ -26,7 +27,7 @@ const QUERY: usize = 256;
 
 /// A concept of the knowledge base.
 #[derive(Serialize, ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 pub struct ConceptObject {
     /// The identifier.
     id: String,
@@ -135,15 +136,16 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
     )
 )]
 pub async fn search(State(api): State<Arc<Api>>, request: Request<Body>) -> Response<Body> {
-    match results(&api, &request).await {
+    let (head, _) = request.into_parts();
+    match results(&api, &head).await {
         Ok(body) => response(JSON, body),
         Err(problem) => problem.response(),
     }
 }
 
-async fn results(api: &Api, request: &Request<Body>) -> Result<String, Problem> {
-    offered(request.headers(), &[JSON])?;
-    let (query, k) = parameters(request.uri().query().unwrap_or_default())?;
+async fn results(api: &Api, head: &Parts) -> Result<String, Problem> {
+    offered(&head.headers, &[JSON])?;
+    let (query, k) = parameters(head.uri.query().unwrap_or_default())?;
     let name = query.trim();
     if name.is_empty() {
         return Ok("{\"results\":[]}".into());

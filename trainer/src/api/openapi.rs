@@ -22,7 +22,7 @@ pub enum Linked {
 
 /// A text with its links, as `pel link --format json` writes it.
 #[derive(ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // the schema of what `pel_shared::output` writes
 pub struct NoteObject {
     /// The name of the text.
@@ -43,7 +43,7 @@ pub struct NoteObject {
 
 /// A mention with its context and its link.
 #[derive(ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // the schema of what `pel_shared::output` writes
 pub struct MentionObject {
     /// Where it begins, in bytes of UTF-8.
@@ -116,7 +116,7 @@ pub struct MentionObject {
 
 /// A piece of a discontinuous mention.
 #[derive(ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // the schema of what `pel_shared::output` writes
 pub struct Place {
     /// Where it begins, in bytes of UTF-8.
@@ -135,7 +135,7 @@ pub struct Place {
 
 /// A concept as a candidate of a mention.
 #[derive(ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // the schema of what `pel_shared::output` writes
 pub struct CandidateObject {
     /// The identifier.
@@ -161,7 +161,7 @@ pub struct CandidateObject {
 
 /// A set of answers.
 #[derive(ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // the schema of what `pel_shared::output` writes
 pub struct AnswerSetObject {
     /// The share of mentions whose set holds the right answer.
@@ -174,7 +174,7 @@ pub struct AnswerSetObject {
 
 /// What the encoder's window truncated.
 #[derive(ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // the schema of what `pel_shared::output` writes
 pub struct CutObject {
     /// Whether the context was cut.
@@ -185,7 +185,7 @@ pub struct CutObject {
 
 /// The concepts that a search found.
 #[derive(ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // the schema of what `pel_shared::output` writes
 pub struct Found {
     /// The concepts, best first.

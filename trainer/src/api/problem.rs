@@ -15,7 +15,7 @@ const DETAIL: usize = 300;
 
 /// An error as problem details (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 pub struct Problem {
     /// Always `about:blank`: the status says what kind of problem it is.
     #[serde(rename = "type")]

@@ -20,13 +20,15 @@ const MOST_K: u16 = 1000;
 /// The largest threshold, positive or negative.
 const THRESHOLD: f64 = 1e6;
 
+/// How the message of a member that stands twice begins.
+const DOUBLED: &str = ": duplicate field `";
+
 /// The longest identifier of a text, in code points.
 const ID: usize = 1024;
 
 /// Options of linking, as those of `pel link`. Options in the body replace those of the address.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schema(additional_properties = false)]
 pub struct Options {
     /// Number of candidates per mention [default: 5].
     #[schema(minimum = 1, maximum = 1000)]
@@ -57,7 +59,6 @@ pub struct Options {
 /// A given mention: `start` and `end`, or `fragments`.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(additional_properties = false)]
 pub struct GivenSpan {
     /// Where it begins.
     #[serde(default)]
@@ -78,7 +79,6 @@ pub struct GivenSpan {
 /// A text with its name and given mentions.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(additional_properties = false)]
 pub struct TextObject {
     /// Its name in the answer [default: its number, from 1].
     #[serde(default)]
@@ -93,7 +93,7 @@ pub struct TextObject {
 
 /// One text with options.
 #[derive(Debug, ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // describes `Body`
 pub struct OneText {
     /// Its name in the answer [default: 1].
@@ -110,7 +110,7 @@ pub struct OneText {
 
 /// Several texts with options.
 #[derive(Debug, ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 #[allow(dead_code)] // describes `Body`
 pub struct ManyTexts {
     /// The texts.
@@ -154,24 +154,25 @@ pub struct Body {
     pub options: Options,
 }
 
-/// The members of a body that is an object.
+/// The members of a body that is an object. A member that is null differs from a missing one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Members {
-    id: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
     text: Option<String>,
-    spans: Option<Vec<GivenSpan>>,
+    #[serde(default, deserialize_with = "present")]
+    spans: Option<Option<Vec<GivenSpan>>>,
+    #[serde(default, deserialize_with = "present")]
     texts: Option<Vec<AnyItem>>,
-    options: Option<NotNull<Options>>,
+    #[serde(default, deserialize_with = "present")]
+    options: Option<Options>,
 }
 
-/// A value that is not null.
-struct NotNull<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for NotNull<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        T::deserialize(from).map(Self)
-    }
+/// A value that is not null, unless its type has null.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 /// An item of a list of texts.
@@ -185,10 +186,10 @@ impl<'de> Deserialize<'de> for AnyItem {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or an object with `text`")
             }
-            fn visit_str<E>(self, text: &str) -> Result<AnyItem, E> {
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<AnyItem, E> {
                 self.visit_string(text.to_owned())
             }
-            fn visit_string<E>(self, text: String) -> Result<AnyItem, E> {
+            fn visit_string<E: serde::de::Error>(self, text: String) -> Result<AnyItem, E> {
                 Ok(AnyItem(TextObject {
                     id: None,
                     text,
@@ -239,10 +240,18 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let path = error.path().to_string();
         let cause = error.into_inner();
         let detail = format!("expected JSON of this form: {cause}");
+        let path = if path == "." { "" } else { &path };
         match cause.classify() {
-            serde_json::error::Category::Data => {
-                Problem::unprocessable(if path == "." { "" } else { &path }, detail)
+            // The reader does not say where: it finds the member before its value.
+            serde_json::error::Category::Data if detail.contains(DOUBLED) => {
+                let name = detail.split('`').nth(1).unwrap_or_default();
+                let problem = Problem::unprocessable(name, &*detail);
+                match path {
+                    "" => problem,
+                    path => problem.within(path),
+                }
             }
+            serde_json::error::Category::Data => Problem::unprocessable(path, detail),
             _ => Problem::bad_request(detail),
         }
     })?;
@@ -275,9 +284,9 @@ impl Body {
         match (members.text, members.texts) {
             (Some(text), None) => Ok(Self {
                 texts: vec![TextObject {
-                    id: members.id,
+                    id: members.id.flatten(),
                     text,
-                    spans: members.spans,
+                    spans: members.spans.flatten(),
                 }],
                 one: true,
                 options,

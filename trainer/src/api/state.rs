@@ -19,7 +19,7 @@ pub fn is_open(path: &str) -> bool {
 
 /// The state of the server.
 #[derive(Serialize, ToSchema)]
-#[schema(additional_properties = false)]
+#[serde(deny_unknown_fields)]
 pub struct Health {
     /// `ok`.
     status: &'static str,

@@ -73,12 +73,10 @@ impl Linking {
     async fn run(mut self, mut reader: Reader) {
         let (mut held, mut rest) = (self.api.budget.hold(), BytesMut::new());
         loop {
-            // A client that has left is not read any further.
-            let next = tokio::select! {
-                next = reader.next() => next,
-                () = self.pieces.closed() => return,
-            };
-            let problem = match next {
+            if self.pieces.is_closed() {
+                return;
+            }
+            let problem = match reader.next().await {
                 Ok(Some(piece)) => match self.api.budget.more(&mut held, piece.len()) {
                     Ok(()) => {
                         rest.extend_from_slice(&piece);
