@@ -75,7 +75,9 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
         }
         _ => {
             reader.drain().await;
-            return Err(unsupported(header::CONTENT_TYPE));
+            let detail =
+                "expected application/json or application/x-ndjson in UTF-8, found another type";
+            return Err(unsupported("Content-Type", detail));
         }
     }
     let offer = offered(&head.headers, &[JSON, NDJSON, CSV])?;
@@ -187,22 +189,14 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Problem> {
     match headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
         true => Ok(()),
         false => {
-            Err(unsupported(header::CONTENT_ENCODING).header(header::ACCEPT_ENCODING, "identity"))
+            let detail = "expected a body without compression, found another";
+            Err(unsupported("Content-Encoding", detail).header(header::ACCEPT_ENCODING, "identity"))
         }
     }
 }
 
-fn unsupported(name: header::HeaderName) -> Problem {
-    let field = match name {
-        header::CONTENT_TYPE => "Content-Type",
-        _ => "Content-Encoding",
-    };
-    let detail = match name {
-        header::CONTENT_TYPE => {
-            "expected application/json or application/x-ndjson in UTF-8, found another type"
-        }
-        _ => "expected a body without compression, found another",
-    };
+/// The problem of a header about the body.
+fn unsupported(field: &str, detail: &str) -> Problem {
     Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
         .field(field)
         .header(header::ACCEPT, "application/json, application/x-ndjson")

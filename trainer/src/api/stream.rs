@@ -79,8 +79,11 @@ impl Linking {
             let problem = match reader.next().await {
                 Ok(Some(piece)) => match self.api.budget.more(&mut held, piece.len()) {
                     Ok(()) => {
+                        let before = rest.len();
                         rest.extend_from_slice(&piece);
-                        let whole = rest.iter().rposition(|byte| *byte == b'\n');
+                        // Only in the new piece: a long line comes in many.
+                        let whole = piece.iter().rposition(|byte| *byte == b'\n');
+                        let whole = whole.map(|at| before + at);
                         if let Some(end) = whole {
                             let lines = rest.split_to(end + 1);
                             if self.lines(&lines).await.is_err() {
