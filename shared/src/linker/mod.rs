@@ -25,6 +25,7 @@ mod prepared;
 mod proposals;
 mod queries;
 mod rerank;
+mod senses;
 
 pub use crate::bundle::Queries;
 pub use crate::model::cross_encoder::Pairs;
@@ -45,6 +46,7 @@ use crate::text::abbreviations::Reader;
 use crate::text::context::{Context, ContextRules};
 use crate::text::detect::{DetectOptions, Detected, Origin};
 use crate::text::modifiers::without_modifiers;
+use crate::text::senses::{SenseReader, Senses};
 use crate::text::{self, Span};
 use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
@@ -155,7 +157,7 @@ pub struct Link {
     /// Whether the mention is a name of the best candidate after normalisation, or without words of
     /// side and severity at its ends ("left-sided pneumonia").
     pub named: bool,
-    /// The long form of an abbreviation that the text defines.
+    /// The long form of an abbreviation that the text defines, or that the words around it show.
     pub read_as: Option<String>,
     /// What the encoder's window truncated.
     pub cut: Cut,
@@ -355,7 +357,8 @@ impl Linker {
     /// As [`Bundle::detect`].
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Result<Vec<Detected>> {
         let found = self.bundle.detect(text, &options.detect)?;
-        Ok(self.added.detect(text, found, &options.detect))
+        let found = self.added.detect(text, found, &options.detect);
+        Ok(self.without_other_words(text, found))
     }
 
     /// Cuts mentions out of a text and tokenizes them.
@@ -364,20 +367,23 @@ impl Linker {
     /// If a span cannot be cut out of the text.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
         let reader = &mut self.bundle.manifest.view.reader();
-        let mut prepared = self.prepare_with(reader, text, mentions)?;
+        let senses = Senses::english().reader(text);
+        let mut prepared = self.prepare_with(reader, &senses, text, mentions)?;
         self.judge(text, &mut prepared)?;
         Ok(prepared)
     }
 
     /// As [`Linker::prepare`], for some of a text's mentions. The reader
     /// ([`ViewOptions::reader`](crate::tokens::ViewOptions::reader)) finds the abbreviations of the
-    /// text once for all calls. The context of the mentions is left to [`Linker::judge`].
+    /// text once for all calls, and so does that of senses ([`Senses::reader`]). The context of the
+    /// mentions is left to [`Linker::judge`].
     ///
     /// # Errors
     /// As [`Linker::prepare`].
     pub fn prepare_with<'t>(
         &self,
         reader: &mut Reader<'t>,
+        senses: &SenseReader<'t>,
         text: &'t str,
         mentions: Vec<Detected>,
     ) -> Result<Prepared> {
@@ -387,10 +393,18 @@ impl Linker {
             Vec::with_capacity(mentions.len()),
         );
         for detected in mentions {
-            let mention = reader.mention_in(text, detected.pieces())?;
+            let mut mention = reader.mention_in(text, detected.pieces())?;
+            let read = match mention.text {
+                Cow::Borrowed(_) => self.read_by_sense(&detected, senses),
+                Cow::Owned(_) => None,
+            };
+            let sense = read.map(|(name, concepts)| {
+                mention.text = Cow::Owned(name.to_owned());
+                concepts
+            });
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| interner.intern(encoded));
-            let mut named = self.named_concepts(&mention.text);
+            let mut named = sense.unwrap_or_else(|| self.named_concepts(&mention.text));
             let mut modified = false;
             if let (true, Some(core)) = (named.is_empty(), without_modifiers(&mention.text)) {
                 named = self.named_concepts(core);

@@ -59,7 +59,7 @@ pub struct Record {
     pub group: Option<Group>,
     /// Whether the text says that it is absent, past, uncertain or someone else's.
     pub context: Context,
-    /// The long form of an abbreviation that the text defines.
+    /// The long form of an abbreviation that the text defines, or that the words around it show.
     pub read_as: Option<String>,
     /// The concept, or the reason for NIL.
     pub decision: std::result::Result<Named, NilReason>,

@@ -12,6 +12,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_shared::output::Record;
 use pel_shared::text::detect::Detected;
+use pel_shared::text::senses::Senses;
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -203,11 +204,12 @@ impl TextLinker {
     ) -> Result<()> {
         let mut reader = self.linker.bundle().manifest.view.reader();
         reader.begin(text);
+        let senses = Senses::english().reader(text);
         for some in mentions.chunks(MENTIONS) {
             interrupt::check()?;
             let prepare = |some: &[Detected]| {
                 self.linker
-                    .prepare_with(&mut reader.clone(), text, some.to_vec())
+                    .prepare_with(&mut reader.clone(), &senses, text, some.to_vec())
             };
             let prepared = some
                 .par_chunks(PREPARED)
