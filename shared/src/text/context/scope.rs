@@ -119,7 +119,9 @@ fn find_of(
             }
         }
     }
-    for found in rules.list_ends[property.index()].matches(tokens, true) {
+    let list_ends = &rules.list_ends[property.index()];
+    let found = (!list_ends.is_empty()).then(|| list_ends.matches(tokens, true));
+    for found in found.into_iter().flatten() {
         let stop = &mut stops[found.first];
         for rule in found.patterns {
             let action = rules.rules.get(rule as usize).map(|rule| rule.action);
