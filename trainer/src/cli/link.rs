@@ -5,12 +5,13 @@ use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, memory};
+use crate::link::detection::DetectionArgs;
 use crate::link::format::Format;
 use crate::link::linking::Linking;
 use crate::link::notes::{self, Found, Note};
 use crate::link::second_stage::RankerArgs;
 use crate::link::text_linker::{SharedStore, TextLinker, TextOptions};
-use crate::link::{context_rules, label_scheme, open_linker};
+use crate::link::{context_rules, open_linker};
 use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -52,14 +53,8 @@ pub struct LinkArgs {
     /// The encoding of notes and given mentions.
     #[command(flatten)]
     encoding: EncodingArgs,
-    /// Detect only names of the knowledge base: neither unknown terms nor what the detector of the
-    /// bundle finds
-    #[arg(long)]
-    names_only: bool,
-    /// Set of labels of the bundle's detector, which `pel inspect` lists [default: its first one,
-    /// clinical]
-    #[arg(long, value_name = "NAME", conflicts_with = "names_only")]
-    labels: Option<String>,
+    #[command(flatten)]
+    detection: DetectionArgs,
     /// Detect overlapping names too ("failure" in "heart failure") instead of the longest ones from
     /// left to right
     #[arg(long, conflicts_with = "spans_only")]
@@ -170,16 +165,14 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(rules) = &args.context_rules {
         linker.set_context_rules(context_rules(rules)?);
     }
+    super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
-    let scheme = label_scheme(args.labels.as_deref(), linker.bundle())?;
     let options = LinkOptions::default()
         .k(usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)))
         .threshold(args.threshold)
         .detect(DetectOptions {
-            unknown_terms: !args.names_only,
             overlapping: args.overlapping,
-            names_only: args.names_only,
-            scheme,
+            ..args.detection.options(linker.bundle())?
         });
     if let Some(prefixes) = &args.xrefs {
         warn_of_unknown(&linker, prefixes)?;

@@ -26,6 +26,20 @@ pub mod train;
 mod training;
 pub mod update;
 
+use pel_shared::bundle::Bundle;
+use pel_shared::error::Error;
+
+/// Checks the threshold of `--threshold` for a bundle, as the linker has it: a bundle with
+/// probabilities compares them with it.
+fn check_threshold(threshold: Option<f32>, bundle: &Bundle) -> Result<(), Error> {
+    match threshold.filter(|_| bundle.manifest.nil.probability.is_some()) {
+        Some(threshold) if !(0.0..=1.0).contains(&threshold) => Err(Error::input(format!(
+            "--threshold: expected a probability from 0 to 1, found {threshold}; this bundle has probabilities"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Parses a finite number.
 fn finite(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {
