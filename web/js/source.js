@@ -131,6 +131,8 @@ async function folder(url, kept, { signal, onProgress }) {
 
 /** The files that a manifest lists. */
 function listed(text, at) {
+  // Servers of applications answer with their page to every address that they do not know.
+  if (/^\s*</.test(text)) throw new PelError("bundle", `${at.pathname}: expected the manifest of a bundle, found a page: no bundle is there`);
   let files;
   try {
     ({ files } = JSON.parse(text));
