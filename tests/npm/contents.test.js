@@ -30,17 +30,18 @@ const FILES = [
   "worker.js",
 ];
 
-/** Packs an installed package again, and gives what npm says of it. */
-async function packed(at) {
-  const { stdout } = await run("npm", ["pack", "--json", "--dry-run", "--offline", join(at, "node_modules/pel-linker")], { cwd: at });
+/** What npm says of the packed package. */
+async function packed() {
+  const { stdout } = await run("npm", ["pack", "--json", "--dry-run", "--offline", tarball()]);
   const said = JSON.parse(stdout);
   return Array.isArray(said) ? said[0] : Object.values(said)[0];
 }
 
 test("the package has exactly its files, and its manifest leads to them", { timeout: 60_000 }, async (t) => {
   const at = await project(t);
-  const { name, files, bundled } = await packed(at);
+  const { name, files, entryCount, bundled } = await packed();
   assert.equal(name, "pel-linker");
+  assert.equal(entryCount, FILES.length);
   assert.deepEqual(files.map(({ path }) => path).sort(), FILES);
   assert.deepEqual(bundled, []);
   const manifest = JSON.parse(await readFile(join(at, "node_modules/pel-linker/package.json"), "utf8"));
@@ -88,7 +89,7 @@ test("licences of all parts are in it", { timeout: 60_000 }, async (t) => {
 
 test("the sizes are below those that docs/web.md states", { timeout: 60_000 }, async (t) => {
   const at = await project(t);
-  const { size, unpackedSize } = await packed(at);
+  const { size, unpackedSize } = await packed();
   const bytes = (name) => readFile(join(at, "node_modules/pel-linker", name));
   const scripts = FILES.filter((name) => name.endsWith(".js") && !name.startsWith("relaxed/"));
   const script = gzipSync(Buffer.concat(await Promise.all(scripts.map(bytes))), { level: 9 }).length;

@@ -27,7 +27,9 @@ export async function project(t, ...folders) {
   await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "--no-save", "--loglevel=error", "--prefix", installed, tarball()]);
   const at = join(root, "project");
   await mkdir(at);
-  for (const folder of folders) await cp(here(folder), at, { recursive: true });
+  // Not what someone has installed or built in an example.
+  const filter = (path) => !/\/(node_modules|dist|public|bundle)$/.test(path);
+  for (const folder of folders) await cp(here(folder), at, { recursive: true, filter });
   await cp(join(installed, "node_modules"), join(at, "node_modules"), { recursive: true });
   return at;
 }
