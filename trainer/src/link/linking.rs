@@ -12,7 +12,7 @@ use crate::stores::VectorStore;
 use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
-use pel_shared::output::Record;
+use pel_shared::output::{Moment, Record};
 use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
 use std::io::Write;
@@ -51,6 +51,8 @@ pub(crate) struct Linking {
     /// Whether to link only given spans.
     pub spans_only: bool,
     pub format: Format,
+    /// When the links are made, for the formats that write it.
+    pub moment: Moment,
 }
 
 /// A store of vectors, searched by one batch of mentions at a time.
@@ -71,7 +73,7 @@ pub(crate) struct Outcome {
 /// The state of linking.
 struct Done {
     progress: Progress,
-    /// Whether a CSV header has been printed.
+    /// Whether the header of a table has been printed.
     headed: bool,
     /// Errors of notes that could not be read.
     failed: Vec<Error>,
@@ -238,10 +240,10 @@ impl Linking {
             .collect();
         for printed in written {
             let printed = printed?;
-            // Only the first CSV table has a header.
+            // Only the first table has a header.
             let body = printed
                 .split_once('\n')
-                .filter(|_| self.format == Format::Csv && done.headed);
+                .filter(|_| self.format.has_header() && done.headed);
             print(body.map_or(printed.as_str(), |(_, body)| body))?;
             done.headed = true;
             done.progress.advance(1);
@@ -299,8 +301,9 @@ impl Linking {
             out.write_all(part.as_bytes())
                 .map_err(|cause| written_error(note, cause))
         };
-        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.linker);
-        if headed || self.format != Format::Csv {
+        let mut parts =
+            NoteFormatter::new(self.format, &note.name, text, &self.linker).dated(&self.moment);
+        if headed || !self.format.has_header() {
             put(&parts.head()?)?;
         }
         let mut reader = self.linker.bundle().manifest.view.reader();
@@ -360,7 +363,8 @@ impl Linking {
 
     /// Writes the links of a note to its file, or returns them to be printed.
     fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
-        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.linker);
+        let mut parts =
+            NoteFormatter::new(self.format, &note.name, text, &self.linker).dated(&self.moment);
         let mut rendered = parts.head()?;
         for links in links.chunks(RECORDS) {
             rendered += &parts.part(self.records(links)?)?;

@@ -1,5 +1,6 @@
 //! Linking of notes with a bundle.
 
+pub(crate) mod date;
 pub(crate) mod format;
 pub(crate) mod linking;
 pub(crate) mod notes;
