@@ -116,13 +116,13 @@ fn concept_id(record: &Record) -> u32 {
     let Ok(named) = &record.decision else {
         return 0;
     };
-    let numbers = named
+    let mut numbers = named
         .xrefs
         .iter()
         .chain([&named.id])
         .filter(|xref| has_prefix(xref, "OMOP:"))
         .filter_map(|xref| xref.get("OMOP:".len()..)?.parse().ok());
-    numbers.into_iter().next().unwrap_or(0)
+    numbers.next().unwrap_or(0)
 }
 
 /// Whether the patient has or had it. A doubt counts as no, because it includes what is to be ruled
