@@ -6,9 +6,10 @@ use crate::io::outputs::{Inputs, Output};
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, memory};
 use crate::link::format::Format;
-use crate::link::linking::{Linking, SharedStore};
+use crate::link::linking::Linking;
 use crate::link::notes::{self, Found, Note};
 use crate::link::second_stage::RankerArgs;
+use crate::link::text_linker::{SharedStore, TextLinker, TextOptions};
 use crate::link::{context_rules, date, label_scheme, open_linker};
 use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
@@ -188,14 +189,18 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         warn_of_unknown(&linker, prefixes)?;
     }
     let linking = Linking {
-        linker,
-        second,
-        store,
-        options,
-        k: usize::from(args.k),
-        xrefs: args.xrefs.clone(),
-        sets: args.sets,
-        asserted: args.asserted,
+        engine: TextLinker {
+            linker,
+            second,
+            store,
+        },
+        options: TextOptions {
+            link: options,
+            k: usize::from(args.k),
+            xrefs: args.xrefs.clone(),
+            sets: args.sets,
+            asserted: args.asserted,
+        },
         encoding: args.encoding.get(),
         spans_only: args.spans_only,
         format,

@@ -7,45 +7,23 @@ use crate::io::progress::Progress;
 use crate::io::text_encoding::{TextEncoding, read_text_in};
 use crate::link::format::{Format, NoteFormatter};
 use crate::link::notes::{Note, windows};
-use crate::link::second_stage::SecondStage;
-use crate::stores::VectorStore;
+use crate::link::text_linker::{MENTIONS, TextLinker, TextOptions};
 use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::kb::import::report::Report;
-use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
-use pel_shared::output::{Moment, Record};
+use pel_shared::linker::{Link, Prepared};
+use pel_shared::output::Moment;
 use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-
-/// Maximum number of mentions linked at once, which bounds the memory. In longer notes candidates
-/// are shared within a part.
-const MENTIONS: usize = 1 << 14;
-
-/// Mentions that a thread prepares at once.
-const PREPARED: usize = 256;
 
 /// Links formatted at once; also the rows of a terminal table.
 const RECORDS: usize = 512;
 
 /// How to link notes and write the links.
 pub(crate) struct Linking {
-    pub linker: Linker,
-    /// The cross-encoder, if any.
-    pub second: Option<SecondStage>,
-    /// Where candidates are searched instead of in the bundle, if anywhere.
-    pub store: Option<SharedStore>,
-    /// Options of the linker; `k` covers the candidates for the cross-encoder.
-    pub options: LinkOptions,
-    /// Candidates per mention in the output.
-    pub k: usize,
-    /// Prefixes of the cross-references to write; `None` writes all.
-    pub xrefs: Option<Vec<String>>,
-    /// Whether to write sets of answers.
-    pub sets: bool,
-    /// Whether only links are written that are stated of the patient now.
-    pub asserted: bool,
+    pub engine: TextLinker,
+    pub options: TextOptions,
     /// Encoding of the notes and given spans.
     pub encoding: TextEncoding,
     /// Whether to link only given spans.
@@ -53,13 +31,6 @@ pub(crate) struct Linking {
     pub format: Format,
     /// When the links are made, for the formats that write it.
     pub moment: Moment,
-}
-
-/// A store of vectors, searched by one batch of mentions at a time.
-pub(crate) struct SharedStore {
-    pub store: Mutex<VectorStore>,
-    /// The types that concepts must have one of; any if empty.
-    pub types: Vec<String>,
 }
 
 /// The outcome of linking.
@@ -164,7 +135,7 @@ impl Linking {
         let found = if self.spans_only {
             Vec::new()
         } else {
-            self.linker.detect(&text, &self.options)?
+            self.engine.linker.detect(&text, &self.options.link)?
         };
         let mentions = join(given.mentions, found);
         Ok((
@@ -184,6 +155,7 @@ impl Linking {
             mentions,
         } = read;
         let prepared = self
+            .engine
             .linker
             .prepare(&text, mentions)
             .context(|| note.path.display().to_string())?;
@@ -211,23 +183,14 @@ impl Linking {
         if notes.is_empty() {
             return Ok(());
         }
-        let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
-        let joined = Prepared::join(prepared);
-        let queries = self
-            .linker
-            .encode(&joined, |_| interrupt::check())
+        let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let links = self
+            .engine
+            .link_prepared(&borrowed, prepared, &self.options)
             .context(|| match &notes[..] {
                 [note] => note.path.display().to_string(),
                 notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
             })?;
-        let mut links = self.finish(&joined, &queries)?.into_iter();
-        let mut links: Vec<Vec<Link>> = counts
-            .iter()
-            .map(|count| links.by_ref().take(*count).collect())
-            .collect();
-        for (text, links) in texts.iter().zip(&mut links) {
-            self.rerank(text, links)?;
-        }
         let write = |((note, text), links): ((&&Note, &String), &Vec<Link>)| {
             self.write(note, text, links)
                 .context(|| note.path.display().to_string())
@@ -249,24 +212,6 @@ impl Linking {
             done.progress.advance(1);
         }
         Ok(())
-    }
-
-    /// Searches candidates, in the bundle or the store, and decides.
-    fn finish(&self, prepared: &Prepared, queries: &Queries) -> Result<Vec<Link>> {
-        let Some(SharedStore { store, types }) = &self.store else {
-            return Ok(self.linker.finish(prepared, queries, &self.options));
-        };
-        let (wanted, dim) = (
-            self.linker.proposals(&self.options),
-            self.linker.encoder().dim(),
-        );
-        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        let proposals = Proposals {
-            concepts: store.search(&queries.pooled, wanted, dim)?,
-            types: types.clone(),
-        };
-        let (linker, options) = (&self.linker, &self.options);
-        Ok(linker.finish_with(prepared, queries, options, &proposals))
     }
 
     /// Links a large note in parts and writes the links of each part.
@@ -301,73 +246,29 @@ impl Linking {
             out.write_all(part.as_bytes())
                 .map_err(|cause| written_error(note, cause))
         };
-        let mut parts =
-            NoteFormatter::new(self.format, &note.name, text, &self.linker).dated(&self.moment);
+        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker)
+            .dated(&self.moment);
         if headed || !self.format.has_header() {
             put(&parts.head()?)?;
         }
-        let mut reader = self.linker.bundle().manifest.view.reader();
-        reader.begin(text);
-        for some in mentions.chunks(MENTIONS) {
-            interrupt::check()?;
-            let prepare = |some: &[Detected]| {
-                self.linker
-                    .prepare_with(&mut reader.clone(), text, some.to_vec())
-            };
-            let prepared = some
-                .par_chunks(PREPARED)
-                .map(prepare)
-                .collect::<Result<Vec<_>>>()?;
-            let mut prepared = Prepared::join(prepared).of_one_text();
-            self.linker.judge(text, &mut prepared)?;
-            let queries = self.linker.encode(&prepared, |_| interrupt::check())?;
-            let mut links = self.finish(&prepared, &queries)?;
-            self.rerank(text, &mut links)?;
+        let (engine, options) = (&self.engine, &self.options);
+        engine.link_in_parts(text, mentions, options, &mut |links| {
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;
-                put(&parts.part(self.records(links)?)?)?;
+                put(&parts.part(engine.records(links, options)?)?)?;
             }
-        }
+            Ok(())
+        })?;
         put(&parts.tail()?)
-    }
-
-    /// Applies the cross-encoder, if any, then keeps the first `k` candidates.
-    fn rerank(&self, text: &str, links: &mut [Link]) -> Result<()> {
-        if let Some(second) = &self.second {
-            second.rerank(&self.linker, text, links)?;
-        }
-        links.iter_mut().for_each(|link| link.truncate(self.k));
-        Ok(())
-    }
-
-    /// Converts links to records with names.
-    fn records(&self, links: &[Link]) -> Result<Vec<Record>> {
-        let mut records: Vec<Record> = links
-            .iter()
-            .filter(|link| !self.asserted || link.context.is_asserted())
-            .map(|link| {
-                let mut record = Record::new(&self.linker, link)?;
-                if self.sets {
-                    record.add_sets(&self.linker, link)?;
-                }
-                Ok(record)
-            })
-            .collect::<Result<_>>()?;
-        if let Some(prefixes) = &self.xrefs {
-            records
-                .iter_mut()
-                .for_each(|record| record.keep_xrefs(prefixes));
-        }
-        Ok(records)
     }
 
     /// Writes the links of a note to its file, or returns them to be printed.
     fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
-        let mut parts =
-            NoteFormatter::new(self.format, &note.name, text, &self.linker).dated(&self.moment);
+        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker)
+            .dated(&self.moment);
         let mut rendered = parts.head()?;
         for links in links.chunks(RECORDS) {
-            rendered += &parts.part(self.records(links)?)?;
+            rendered += &parts.part(self.engine.records(links, &self.options)?)?;
         }
         rendered += &parts.tail()?;
         let Some(path) = &note.out else {

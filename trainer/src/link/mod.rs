@@ -6,6 +6,7 @@ pub(crate) mod linking;
 pub(crate) mod notes;
 pub mod second_stage;
 mod table;
+pub mod text_linker;
 
 use crate::io::device::OpenDevice;
 use crate::io::files::read_text;

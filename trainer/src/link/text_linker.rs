@@ -1,0 +1,291 @@
+//! Links texts with an open bundle: texts in, records out.
+//!
+//! `pel link`, the REST interface and the Python package share it.
+
+use super::open_linker;
+use crate::io::bundles;
+use crate::io::device::OpenDevice;
+use crate::io::interrupt;
+use crate::link::second_stage::SecondStage;
+use crate::stores::VectorStore;
+use pel_shared::error::{Error, Result};
+use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use pel_shared::output::Record;
+use pel_shared::text::detect::Detected;
+use rayon::prelude::*;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// Maximum number of mentions linked at once, which bounds the memory. In longer texts candidates
+/// are shared within a part.
+pub(crate) const MENTIONS: usize = 1 << 14;
+
+/// Mentions that a thread prepares at once.
+const PREPARED: usize = 256;
+
+/// Texts whose mentions are detected at once.
+const TEXTS: usize = 64;
+
+/// A bundle that is open for linking, with what may take part in it.
+pub struct TextLinker {
+    /// The bundle on its device.
+    pub linker: Linker,
+    /// The cross-encoder, if any.
+    pub second: Option<SecondStage>,
+    /// Where candidates are searched instead of in the bundle, if anywhere.
+    pub store: Option<SharedStore>,
+}
+
+/// A store of vectors, searched by one batch of mentions at a time.
+pub struct SharedStore {
+    /// The open store.
+    pub store: Mutex<VectorStore>,
+    /// The types that concepts must have one of; any if empty.
+    pub types: Vec<String>,
+}
+
+/// How texts are linked, and what is kept of each link.
+#[derive(Clone, Debug)]
+pub struct TextOptions {
+    /// Options of the linker; its `k` covers the candidates for the cross-encoder.
+    pub link: LinkOptions,
+    /// Candidates per mention in the records.
+    pub k: usize,
+    /// Prefixes of the cross-references to keep; `None` keeps all.
+    pub xrefs: Option<Vec<String>>,
+    /// Whether records have sets of answers.
+    pub sets: bool,
+    /// Whether only links are kept that are stated of the patient now.
+    pub asserted: bool,
+}
+
+impl TextOptions {
+    /// Options that keep the first `k` candidates, all cross-references and all links.
+    #[must_use]
+    pub fn new(k: usize) -> Self {
+        Self {
+            link: LinkOptions::default().k(k),
+            k,
+            xrefs: None,
+            sets: false,
+            asserted: false,
+        }
+    }
+}
+
+impl TextLinker {
+    /// Opens a bundle, a folder or a packed file, on a device.
+    ///
+    /// # Errors
+    /// If the bundle cannot be read or is damaged.
+    pub fn open(path: &Path, opened: &OpenDevice) -> Result<Self> {
+        let bundle = bundles::open_to_link(path)?;
+        Ok(Self::from(open_linker(path, bundle, None, opened)?))
+    }
+
+    /// Checks options against the bundle.
+    ///
+    /// # Errors
+    /// If sets of answers are asked for and the bundle has no probabilities.
+    pub fn check(&self, options: &TextOptions) -> Result<()> {
+        if options.sets && self.linker.bundle().manifest.nil.sets.is_empty() {
+            return Err(Error::input(
+                "sets: expected a bundle with probabilities (`pel calibrate`), found none",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Detects and links the mentions of texts. Returns the records of each text in its order.
+    ///
+    /// # Errors
+    /// If the device or the store fails, a concept is damaged, or after an interrupt.
+    pub fn link_texts<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Record>>> {
+        let mut records = Vec::with_capacity(texts.len());
+        for texts in texts.chunks(TEXTS) {
+            interrupt::check()?;
+            let detected = texts
+                .par_iter()
+                .map(|text| self.linker.detect(text.as_ref(), &options.link))
+                .collect::<Result<Vec<_>>>()?;
+            let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+            for links in self.link_detected(&texts, detected, options)? {
+                records.push(self.records(&links, options)?);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Links the detected mentions of texts, in batches of at most [`MENTIONS`].
+    fn link_detected(
+        &self,
+        texts: &[&str],
+        detected: Vec<Vec<Detected>>,
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Link>>> {
+        let mut links = Vec::with_capacity(texts.len());
+        let (mut batch, mut mentions) = (Vec::new(), 0);
+        for (text, found) in texts.iter().zip(detected) {
+            let count = found.len();
+            if mentions + count > MENTIONS {
+                links.extend(self.link_batch(std::mem::take(&mut batch), options)?);
+                mentions = 0;
+            }
+            if count > MENTIONS {
+                let mut all = Vec::with_capacity(count);
+                self.link_in_parts(text, &found, options, &mut |part| {
+                    all.extend(part);
+                    Ok(())
+                })?;
+                links.push(all);
+            } else {
+                mentions += count;
+                batch.push((*text, found));
+            }
+        }
+        links.extend(self.link_batch(batch, options)?);
+        Ok(links)
+    }
+
+    /// Prepares and links texts with their detected mentions in one batch.
+    fn link_batch(
+        &self,
+        batch: Vec<(&str, Vec<Detected>)>,
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Link>>> {
+        let texts: Vec<&str> = batch.iter().map(|(text, _)| *text).collect();
+        let prepared = batch
+            .into_par_iter()
+            .map(|(text, found)| self.linker.prepare(text, found))
+            .collect::<Result<Vec<_>>>()?;
+        self.link_prepared(&texts, prepared, options)
+    }
+
+    /// Links texts with prepared mentions in one batch. Returns the links of each text.
+    ///
+    /// # Errors
+    /// If the device or the store fails, or after an interrupt.
+    pub(crate) fn link_prepared(
+        &self,
+        texts: &[&str],
+        prepared: Vec<Prepared>,
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Link>>> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
+        let joined = Prepared::join(prepared);
+        let queries = self.linker.encode(&joined, |_| interrupt::check())?;
+        let mut links = self.finish(&joined, &queries, options)?.into_iter();
+        let parts = texts.iter().zip(counts).map(|(text, count)| {
+            let mut links: Vec<Link> = links.by_ref().take(count).collect();
+            self.rerank(text, &mut links, options)?;
+            Ok(links)
+        });
+        parts.collect()
+    }
+
+    /// Links the mentions of one large text in parts, and passes the links of each part on.
+    ///
+    /// # Errors
+    /// If a span does not fit, the device or the store fails, `each` fails, or after an interrupt.
+    pub(crate) fn link_in_parts(
+        &self,
+        text: &str,
+        mentions: &[Detected],
+        options: &TextOptions,
+        each: &mut dyn FnMut(Vec<Link>) -> Result<()>,
+    ) -> Result<()> {
+        let mut reader = self.linker.bundle().manifest.view.reader();
+        reader.begin(text);
+        for some in mentions.chunks(MENTIONS) {
+            interrupt::check()?;
+            let prepare = |some: &[Detected]| {
+                self.linker
+                    .prepare_with(&mut reader.clone(), text, some.to_vec())
+            };
+            let prepared = some
+                .par_chunks(PREPARED)
+                .map(prepare)
+                .collect::<Result<Vec<_>>>()?;
+            let mut prepared = Prepared::join(prepared).of_one_text();
+            self.linker.judge(text, &mut prepared)?;
+            let queries = self.linker.encode(&prepared, |_| interrupt::check())?;
+            let mut links = self.finish(&prepared, &queries, options)?;
+            self.rerank(text, &mut links, options)?;
+            each(links)?;
+        }
+        Ok(())
+    }
+
+    /// Searches candidates, in the bundle or the store, and decides.
+    fn finish(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        options: &TextOptions,
+    ) -> Result<Vec<Link>> {
+        let options = &options.link;
+        let Some(SharedStore { store, types }) = &self.store else {
+            return Ok(self.linker.finish(prepared, queries, options));
+        };
+        let (wanted, dim) = (self.linker.proposals(options), self.linker.encoder().dim());
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        let proposals = Proposals {
+            concepts: store.search(&queries.pooled, wanted, dim)?,
+            types: types.clone(),
+        };
+        Ok(self
+            .linker
+            .finish_with(prepared, queries, options, &proposals))
+    }
+
+    /// Applies the cross-encoder, if any, then keeps the first `k` candidates.
+    fn rerank(&self, text: &str, links: &mut [Link], options: &TextOptions) -> Result<()> {
+        if let Some(second) = &self.second {
+            second.rerank(&self.linker, text, links)?;
+        }
+        links.iter_mut().for_each(|link| link.truncate(options.k));
+        Ok(())
+    }
+
+    /// Converts links to records with names.
+    ///
+    /// # Errors
+    /// If a concept is damaged.
+    pub fn records(&self, links: &[Link], options: &TextOptions) -> Result<Vec<Record>> {
+        let mut records: Vec<Record> = links
+            .iter()
+            .filter(|link| !options.asserted || link.context.is_asserted())
+            .map(|link| {
+                let mut record = Record::new(&self.linker, link)?;
+                if options.sets {
+                    record.add_sets(&self.linker, link)?;
+                }
+                Ok(record)
+            })
+            .collect::<Result<_>>()?;
+        if let Some(prefixes) = &options.xrefs {
+            records
+                .iter_mut()
+                .for_each(|record| record.keep_xrefs(prefixes));
+        }
+        Ok(records)
+    }
+}
+
+impl From<Linker> for TextLinker {
+    /// A linker without cross-encoder and store.
+    fn from(linker: Linker) -> Self {
+        Self {
+            linker,
+            second: None,
+            store: None,
+        }
+    }
+}
