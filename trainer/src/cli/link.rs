@@ -11,7 +11,7 @@ use crate::link::linking::Linking;
 use crate::link::notes::{self, Found, Note};
 use crate::link::second_stage::RankerArgs;
 use crate::link::text_linker::{SharedStore, TextLinker, TextOptions};
-use crate::link::{context_rules, open_linker};
+use crate::link::{context_rules, date, open_linker};
 use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -65,6 +65,10 @@ pub struct LinkArgs {
     /// Output file, or output folder for several notes
     #[arg(long)]
     out: Option<PathBuf>,
+    /// When the links are made, for FHIR, OMOP and BioC: YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ
+    /// [default: SOURCE_DATE_EPOCH, else now]
+    #[arg(long)]
+    date: Option<String>,
     /// Number of candidates per mention
     #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
@@ -77,8 +81,8 @@ pub struct LinkArgs {
     #[arg(long)]
     sets: bool,
     /// Write only cross-references with these prefixes, separated by commas, in any case:
-    /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For JSON, JSONL and
-    /// CSV [default: all]
+    /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For formats
+    /// with cross-references [default: all]
     #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     xrefs: Option<Vec<String>>,
     /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
@@ -111,7 +115,7 @@ pub struct LinkArgs {
 pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let format = match (json, args.format) {
         (true, None) => Format::Jsonl,
-        (true, Some(format)) if !matches!(format, Format::Json | Format::Jsonl) => {
+        (true, Some(format)) if !format.is_json() => {
             return Err(Error::input(
                 "expected a JSON format with --json, found another --format; omit one of the options",
             ));
@@ -136,7 +140,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
                     .ends_with(std::path::is_separator);
             notes::place(&mut notes, out, several || named_as_folder, format)?;
         }
-        None if several && matches!(format, Format::Html | Format::Brat) => {
+        None if several && format.needs_files() => {
             return Err(Error::input(
                 "expected --out with a folder, since several notes need several files of this format",
             ));
@@ -193,6 +197,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         encoding: args.encoding.get(),
         spans_only: args.spans_only,
         format,
+        moment: date::moment(args.date.as_deref())?,
     };
     let outcome = linking.run(&notes)?;
     for (what, count) in &outcome.noted.noted {

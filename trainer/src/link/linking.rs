@@ -11,6 +11,7 @@ use crate::link::text_linker::{MENTIONS, TextLinker, TextOptions};
 use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::linker::{Link, Prepared};
+use pel_shared::output::Moment;
 use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
 use std::io::Write;
@@ -28,6 +29,8 @@ pub(crate) struct Linking {
     /// Whether to link only given spans.
     pub spans_only: bool,
     pub format: Format,
+    /// When the links are made, for the formats that write it.
+    pub moment: Moment,
 }
 
 /// The outcome of linking.
@@ -41,7 +44,7 @@ pub(crate) struct Outcome {
 /// The state of linking.
 struct Done {
     progress: Progress,
-    /// Whether a CSV header has been printed.
+    /// Whether the header of a table has been printed.
     headed: bool,
     /// Errors of notes that could not be read.
     failed: Vec<Error>,
@@ -200,10 +203,10 @@ impl Linking {
             .collect();
         for printed in written {
             let printed = printed?;
-            // Only the first CSV table has a header.
+            // Only the first table has a header.
             let body = printed
                 .split_once('\n')
-                .filter(|_| self.format == Format::Csv && done.headed);
+                .filter(|_| self.format.has_header() && done.headed);
             print(body.map_or(printed.as_str(), |(_, body)| body))?;
             done.headed = true;
             done.progress.advance(1);
@@ -243,8 +246,9 @@ impl Linking {
             out.write_all(part.as_bytes())
                 .map_err(|cause| written_error(note, cause))
         };
-        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker);
-        if headed || self.format != Format::Csv {
+        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker)
+            .dated(&self.moment);
+        if headed || !self.format.has_header() {
             put(&parts.head()?)?;
         }
         let (engine, options) = (&self.engine, &self.options);
@@ -260,7 +264,8 @@ impl Linking {
 
     /// Writes the links of a note to its file, or returns them to be printed.
     fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
-        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker);
+        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker)
+            .dated(&self.moment);
         let mut rendered = parts.head()?;
         for links in links.chunks(RECORDS) {
             rendered += &parts.part(self.engine.records(links, &self.options)?)?;

@@ -1,5 +1,6 @@
 //! Linking of notes with a bundle.
 
+pub(crate) mod date;
 pub mod detection;
 pub(crate) mod format;
 pub(crate) mod linking;
