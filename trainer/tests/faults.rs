@@ -100,7 +100,10 @@ impl Place {
             ("notes/a.txt", "Fever and chest pain.\n"),
             ("notes/b.txt", "No diabetes mellitus.\n"),
             ("tables/a.csv", "id,text\n1,Fever and chest pain.\n2,\n"),
-            ("tables/b.jsonl", "{\"id\": \"3\", \"text\": \"No diabetes mellitus.\"}\n"),
+            (
+                "tables/b.jsonl",
+                "{\"id\": \"3\", \"text\": \"No diabetes mellitus.\"}\n",
+            ),
             ("table.jsonl", concept),
             (
                 "next.jsonl",

@@ -80,10 +80,14 @@ const LINKS: [(&str, &str, u64, u64); 3] =
 #[test]
 fn rows_of_a_table_are_notes_with_their_identifiers() {
     let place = Place::new();
-    let jsonl: String = [("a", "Fever.\r\nNo chest pain."), ("b", ""), ("c", "😷 diabetes")]
-        .iter()
-        .map(|(id, text)| serde_json::json!({"note_id": id, "text": text}).to_string() + "\n")
-        .collect();
+    let jsonl: String = [
+        ("a", "Fever.\r\nNo chest pain."),
+        ("b", ""),
+        ("c", "😷 diabetes"),
+    ]
+    .iter()
+    .map(|(id, text)| serde_json::json!({"note_id": id, "text": text}).to_string() + "\n")
+    .collect();
     place.put("notes.csv", CSV);
     place.put("notes.tsv", CSV.replace(',', "\t"));
     place.put("notes.jsonl", &jsonl);
@@ -112,7 +116,13 @@ fn rows_of_a_table_are_notes_with_their_identifiers() {
 #[test]
 fn standard_input_is_a_table_on_request() {
     let mut child = pel(&[
-        "link", "--bundle", bundle(), "--format", "jsonl", "--input-format", "csv",
+        "link",
+        "--bundle",
+        bundle(),
+        "--format",
+        "jsonl",
+        "--input-format",
+        "csv",
     ])
     .stdin(Stdio::piped())
     .stdout(Stdio::piped())
@@ -138,7 +148,8 @@ fn fhir_and_bioc_are_read() {
         entry("a", "RmV2ZXIuDQpObyBjaGVzdCBwYWluLg=="),
         entry("c", "8J+YtyBkaWFiZXRlcw=="),
     );
-    let bundle = serde_json::json!({"resourceType": "Bundle", "entry": [{"resource": a}, {"resource": c}]});
+    let bundle =
+        serde_json::json!({"resourceType": "Bundle", "entry": [{"resource": a}, {"resource": c}]});
     place.put("bundle.json", bundle.to_string());
     place.put("notes.ndjson", format!("{a}\n{c}\n"));
     for input in ["bundle.json", "notes.ndjson"] {
@@ -167,7 +178,13 @@ fn fhir_and_bioc_are_read() {
     place.put("url.json", url.to_string());
     let refused = place.link(&["url.json"]);
     assert_eq!(refused.code, Some(3), "{}", refused.err);
-    assert!(refused.err.contains("url.json: expected the attachment's data, found only a url"), "{}", refused.err);
+    assert!(
+        refused
+            .err
+            .contains("url.json: expected the attachment's data, found only a url"),
+        "{}",
+        refused.err
+    );
 }
 
 #[test]
@@ -190,7 +207,13 @@ fn bad_rows_are_counted_and_others_linked() {
     place.put("broken.csv", "id,text\n1,fever\n2,\"diab\n");
     let broken = place.link(&["broken.csv", "--format", "jsonl", "--out", "broken.jsonl"]);
     assert_eq!(broken.code, Some(3), "{}", broken.err);
-    assert!(broken.err.contains("broken.csv: line 3: expected a closing quote"), "{}", broken.err);
+    assert!(
+        broken
+            .err
+            .contains("broken.csv: line 3: expected a closing quote"),
+        "{}",
+        broken.err
+    );
     assert!(!place.path("broken.jsonl").exists());
 }
 
@@ -201,19 +224,50 @@ fn options_that_do_not_fit_are_refused() {
     place.put("note.txt", "fever");
     place.put("in/notes.csv", CSV);
     for (args, expected) in [
-        (&["notes.csv", "note.txt"][..], "expected texts or tables of notes, found both"),
-        (&["notes.csv", "--format", "brat"], "that can hold the notes of a table (jsonl"),
-        (&["notes.csv", "--out", "links/"], "that can hold the notes of a table"),
-        (&["notes.csv", "--spans", "x.ann"], "--spans: expected texts"),
-        (&["notes.csv", "--part", "1/2"], "--part: expected tables of notes and --out with a folder"),
+        (
+            &["notes.csv", "note.txt"][..],
+            "expected texts or tables of notes, found both",
+        ),
+        (
+            &["notes.csv", "--format", "brat"],
+            "that can hold the notes of a table (jsonl",
+        ),
+        (
+            &["notes.csv", "--out", "links/"],
+            "that can hold the notes of a table",
+        ),
+        (
+            &["notes.csv", "--spans", "x.ann"],
+            "--spans: expected texts",
+        ),
+        (
+            &["notes.csv", "--part", "1/2"],
+            "--part: expected tables of notes and --out with a folder",
+        ),
         (&["note.txt", "--overwrite"], "--overwrite: expected tables"),
-        (&["note.txt", "--text-column", "x"], "--text-column: expected a table"),
-        (&["notes.csv", "--text-column", "x"], "expected the column x (--text-column), found note_id, text"),
-        (&["in", "--format", "jsonl", "--out", "in/links/"], "is inside in, which is an input"),
-        (&["notes.csv", "--format", "csv", "--out", "notes.csv"], "this is an input"),
+        (
+            &["note.txt", "--text-column", "x"],
+            "--text-column: expected a table",
+        ),
+        (
+            &["notes.csv", "--text-column", "x"],
+            "expected the column x (--text-column), found note_id, text",
+        ),
+        (
+            &["in", "--format", "jsonl", "--out", "in/links/"],
+            "is inside in, which is an input",
+        ),
+        (
+            &["notes.csv", "--format", "csv", "--out", "notes.csv"],
+            "this is an input",
+        ),
     ] {
         let output = place.link(args);
-        assert!(matches!(output.code, Some(2 | 3)), "{args:?}: {}", output.err);
+        assert!(
+            matches!(output.code, Some(2 | 3)),
+            "{args:?}: {}",
+            output.err
+        );
         assert!(output.err.contains(expected), "{args:?}: {}", output.err);
     }
 }
@@ -248,41 +302,86 @@ fn finished_tables_are_skipped_and_changed_ones_refused() {
     let first = place.link(&TO_FOLDER);
     good(&first);
     assert!(!first.err.contains("skipped"), "{}", first.err);
-    let all = ["manifest.jsonl", "part-0.jsonl", "part-1.jsonl", "part-2.jsonl"];
+    let all = [
+        "manifest.jsonl",
+        "part-0.jsonl",
+        "part-1.jsonl",
+        "part-2.jsonl",
+    ];
     assert_eq!(names(&place.path("linked")), all);
-    assert_eq!(found(&place.rows("linked/part-1.jsonl")), [("n1", "D2", 0, 10)]);
+    assert_eq!(
+        found(&place.rows("linked/part-1.jsonl")),
+        [("n1", "D2", 0, 10)]
+    );
     let manifest = place.rows("linked/manifest.jsonl");
     let entry = &manifest[1];
     assert_eq!(
-        (&entry["shard"], &entry["output"], &entry["notes"], &entry["mentions"], &entry["unread"]),
-        (&"part-1.jsonl".into(), &"part-1.jsonl".into(), &1.into(), &1.into(), &0.into())
+        (
+            &entry["shard"],
+            &entry["output"],
+            &entry["notes"],
+            &entry["mentions"],
+            &entry["unread"]
+        ),
+        (
+            &"part-1.jsonl".into(),
+            &"part-1.jsonl".into(),
+            &1.into(),
+            &1.into(),
+            &0.into()
+        )
     );
     assert_eq!(entry["pel"], env!("CARGO_PKG_VERSION"));
 
     std::fs::remove_file(place.path("linked/part-0.jsonl")).expect("there");
     let again = place.link(&TO_FOLDER);
     good(&again);
-    assert!(again.err.contains("2 of 3 tables are linked already and skipped"), "{}", again.err);
+    assert!(
+        again
+            .err
+            .contains("2 of 3 tables are linked already and skipped"),
+        "{}",
+        again.err
+    );
     assert_eq!(names(&place.path("linked")), all);
 
     let options = [&TO_FOLDER[..], &["--threshold", "2"]].concat();
     let other = place.link(&options);
     assert_eq!(other.code, Some(2), "{}", other.err);
     assert!(
-        other.err.contains("part-0.jsonl with the options with which it was linked") && other.err.contains("--overwrite"),
+        other
+            .err
+            .contains("part-0.jsonl with the options with which it was linked")
+            && other.err.contains("--overwrite"),
         "{}",
         other.err
     );
-    assert_eq!(found(&place.rows("linked/part-0.jsonl")), [("n0", "D1", 0, 5)]);
+    assert_eq!(
+        found(&place.rows("linked/part-0.jsonl")),
+        [("n0", "D1", 0, 5)]
+    );
     good(&place.link(&[&options[..], &["--overwrite"]].concat()));
     assert_eq!(place.rows("linked/part-0.jsonl")[0]["decision"], "nil");
 
-    place.put("shards/part-2.jsonl", "{\"id\": \"n2\", \"text\": \"fever\"}\n");
+    place.put(
+        "shards/part-2.jsonl",
+        "{\"id\": \"n2\", \"text\": \"fever\"}\n",
+    );
     let changed = place.link(&options);
-    assert!(changed.err.contains("part-2.jsonl with the table with which"), "{}", changed.err);
+    assert!(
+        changed
+            .err
+            .contains("part-2.jsonl with the table with which"),
+        "{}",
+        changed.err
+    );
     let relinked = place.link(&[&options[..], &["--overwrite"]].concat());
     good(&relinked);
-    assert!(relinked.err.contains("2 of 3 tables are linked already"), "{}", relinked.err);
+    assert!(
+        relinked.err.contains("2 of 3 tables are linked already"),
+        "{}",
+        relinked.err
+    );
 }
 
 #[test]
@@ -296,10 +395,18 @@ fn parts_share_the_tables_and_a_whole_run_completes_them() {
     );
     let rest = place.link(&TO_FOLDER);
     good(&rest);
-    assert!(rest.err.contains("2 of 5 tables are linked already"), "{}", rest.err);
+    assert!(
+        rest.err.contains("2 of 5 tables are linked already"),
+        "{}",
+        rest.err
+    );
     assert_eq!(place.rows("linked/manifest.jsonl").len(), 3);
     for at in 0..5 {
-        assert_eq!(place.rows(&format!("linked/part-{at}.jsonl")).len(), 1, "{at}");
+        assert_eq!(
+            place.rows(&format!("linked/part-{at}.jsonl")).len(),
+            1,
+            "{at}"
+        );
     }
 }
 
@@ -311,7 +418,9 @@ fn table_that_cannot_be_read_does_not_stop_the_others() {
     let output = place.link(&TO_FOLDER);
     assert_eq!(output.code, Some(3), "{}", output.err);
     assert!(
-        output.err.contains("1 of 3 tables cannot be read; the others are linked: shards/deep/bad.csv: "),
+        output
+            .err
+            .contains("1 of 3 tables cannot be read; the others are linked: shards/deep/bad.csv: "),
         "{}",
         output.err
     );
@@ -320,8 +429,15 @@ fn table_that_cannot_be_read_does_not_stop_the_others() {
     place.put("shards/deep/bad.csv", "id,text\n1,fever\n");
     let repaired = place.link(&TO_FOLDER);
     good(&repaired);
-    assert!(repaired.err.contains("2 of 3 tables are linked already"), "{}", repaired.err);
-    assert_eq!(found(&place.rows("linked/deep/bad.jsonl")), [("1", "D1", 0, 5)]);
+    assert!(
+        repaired.err.contains("2 of 3 tables are linked already"),
+        "{}",
+        repaired.err
+    );
+    assert_eq!(
+        found(&place.rows("linked/deep/bad.jsonl")),
+        [("1", "D1", 0, 5)]
+    );
 }
 
 #[cfg(feature = "parquet")]

@@ -10,7 +10,9 @@ fn check(name: &str, kind: Kind, data: &[u8]) {
     let place = path.display().to_string();
     let mut each = |note: pel_shared::error::Result<_>| {
         match note {
-            Ok(pel_trainer::link::inputs::NoteRow { name, place: at, .. }) => {
+            Ok(pel_trainer::link::inputs::NoteRow {
+                name, place: at, ..
+            }) => {
                 assert!(!name.contains(breaks_line), "{name:?}");
                 assert!(at.starts_with(&place), "{at}");
             }

@@ -200,7 +200,9 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
     let bundle = match &manifest.digest {
         Some(digest) => digest.clone(),
         // Of an early format.
-        None => blake3::hash(compact(manifest)?.as_bytes()).to_hex().to_string(),
+        None => blake3::hash(compact(manifest)?.as_bytes())
+            .to_hex()
+            .to_string(),
     };
     Ok(RunKey {
         pel: env!("CARGO_PKG_VERSION").to_owned(),

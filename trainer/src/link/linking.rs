@@ -45,10 +45,10 @@ pub(crate) struct Outcome {
 }
 
 /// The state of linking.
-struct Done<'a> {
+struct Done<'f, 's> {
     /// Is told of every finished note.
-    finished: &'a mut dyn FnMut(),
-    sink: Sink<'a>,
+    finished: &'f mut dyn FnMut(),
+    sink: Sink<'s>,
     /// Errors of notes that could not be read.
     failed: Failures,
     /// Notes on given spans.
@@ -91,7 +91,7 @@ struct Read<'a> {
     mentions: Vec<Detected>,
 }
 
-impl Done<'_> {
+impl Done<'_, '_> {
     /// Records a note that could not be read.
     fn fail(&mut self, error: Error) {
         self.failed.add(error);
@@ -214,7 +214,7 @@ impl Linking {
             window.push(Note::of_row(row));
             Ok(())
         })?;
-        let complete = || {
+        let complete = || -> Result<ShardOutcome> {
             self.link_window(&window, &mut done)?;
             let head = match self.format {
                 OutputFormat::Text(format) if self.format.has_header() => {
@@ -232,7 +232,7 @@ impl Linking {
 
     /// Links a window of notes: batches of at most [`MENTIONS`] mentions, and larger notes on their
     /// own. Skips unreadable ones.
-    fn link_window(&self, window: &[Note], done: &mut Done<'_>) -> Result<()> {
+    fn link_window(&self, window: &[Note], done: &mut Done<'_, '_>) -> Result<()> {
         let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
         let (mut together, mut mentions) = (Vec::new(), 0);
         for (note, read) in window.iter().zip(read) {
@@ -307,7 +307,7 @@ impl Linking {
     }
 
     /// Links notes in one batch and writes the links of each.
-    fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done<'_>) -> Result<()> {
+    fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done<'_, '_>) -> Result<()> {
         interrupt::check()?;
         let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
         for read in read
@@ -353,7 +353,7 @@ impl Linking {
     }
 
     /// Links a large note in parts and writes the links of each part.
-    fn link_in_parts(&self, read: &Read<'_>, done: &mut Done<'_>) -> Result<()> {
+    fn link_in_parts(&self, read: &Read<'_>, done: &mut Done<'_, '_>) -> Result<()> {
         done.mentions += read.mentions.len() as u64;
         let written = match &read.note.out {
             Some(path) => write_atomic(path, |file| {

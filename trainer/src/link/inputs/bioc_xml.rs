@@ -162,7 +162,7 @@ mod tests {
              <document><id>1</id><infon key='a'>b</infon>\n\
              <passage><infon key='type'>title</infon><offset>0</offset><text>Fever &amp; 😷</text>\
              <annotation id='T1'><location offset='0' length='5'/><text>Fever</text></annotation></passage>\n\
-             <passage><offset>10</offset><sentence><offset>10</offset><text>Cough.</text></sentence></passage></document>\n\
+             <passage><offset>11</offset><sentence><offset>11</offset><text>Cough.</text></sentence></passage></document>\n\
              <document><id>2</id><passage><offset>x</offset><text>y</text></passage></document>\n\
              <document><id>3</id></document></collection>",
         );

@@ -2,8 +2,8 @@
 
 use super::{NoteRow, note_name};
 use base64::Engine;
+use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use base64::engine::{DecodePaddingMode, general_purpose};
 use encoding_rs::{Encoding, UTF_8};
 use pel_shared::error::{Context, Error, Result};
 use serde_json::Value;
@@ -155,16 +155,14 @@ fn text(attachment: &Value, charset: Option<&str>) -> Result<String> {
     }
 }
 
-/// Text as an attachment holds it; for examples and tests.
-#[must_use]
-pub fn encoded(text: &[u8]) -> String {
-    general_purpose::STANDARD.encode(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn encoded(text: &[u8]) -> String {
+        base64::engine::general_purpose::STANDARD.encode(text)
+    }
 
     fn document(content: Value) -> Value {
         json!({"resourceType": "DocumentReference", "id": "d1", "content": content})

@@ -206,7 +206,10 @@ impl<'de> Visitor<'de> for &mut Whole<'_, '_> {
                 }
             };
             streamed = true;
-            map.next_value_seed(Elements { whole: self, kind })?;
+            map.next_value_seed(Elements {
+                whole: &mut *self,
+                kind,
+            })?;
         }
         if streamed {
             return Ok(());

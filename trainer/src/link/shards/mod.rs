@@ -112,7 +112,7 @@ impl ShardRun<'_> {
                 .linking
                 .run_shard(shard, self.options, sink, &mut || progress.note());
             progress.shard(size);
-            headed = true;
+            headed = headed || done.is_ok();
             self.count(done, shard, &mut summary)?;
         }
         Ok(summary)
