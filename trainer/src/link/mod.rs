@@ -3,9 +3,16 @@
 pub(crate) mod date;
 pub mod detection;
 pub(crate) mod format;
+pub mod inputs;
+mod link_row;
+#[cfg_attr(not(feature = "parquet"), path = "without_link_table.rs")]
+pub(crate) mod link_table;
 pub(crate) mod linking;
 pub(crate) mod notes;
+pub(crate) mod output_format;
 pub mod second_stage;
+pub(crate) mod shards;
+mod sink;
 mod table;
 pub mod text_linker;
 
@@ -17,6 +24,10 @@ use pel_shared::linker::Linker;
 use pel_shared::score::Scorer;
 use pel_shared::text::context::ContextRules;
 use std::path::Path;
+
+/// How to get a build with Parquet.
+#[cfg(not(feature = "parquet"))]
+const PARQUET_HINT: &str = "programs of a release have them, as does `cargo build --release -p pel-trainer --features parquet`";
 
 /// Opens a linker for a bundle on a device, with the given scorer.
 ///
