@@ -59,8 +59,11 @@ class Concept:
     def types(self) -> list[str]:
         """The semantic types, the primary one first."""
     @property
-    def description(self) -> str | None:
-        """A definition, if there is one."""
+    def type_ids(self) -> list[str]:
+        """The identifiers of the semantic types, such as TUIs, if the source has them."""
+    @property
+    def definition(self) -> str | None:
+        """The description, if there is one."""
     @property
     def sources(self) -> list[str]:
         """The vocabularies that the concept comes from."""

@@ -20,11 +20,14 @@ pub mod inspect;
 pub mod link;
 pub mod pack;
 pub mod pretrain;
+mod program;
 pub mod serve;
 pub mod split;
 pub mod train;
 mod training;
 pub mod update;
+
+pub use program::{exit_code, main};
 
 /// Parses a finite number.
 fn finite(text: &str) -> Result<f32, String> {

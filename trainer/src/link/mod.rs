@@ -1,6 +1,6 @@
 //! Linking of notes with a bundle.
 
-pub(crate) mod format;
+pub mod format;
 pub(crate) mod linking;
 pub(crate) mod notes;
 pub mod second_stage;
