@@ -30,11 +30,17 @@ def fingerprint(folder):
     return found.hexdigest()
 
 
+def remove():
+    """Takes the bundle out of the package."""
+    MARK.unlink(missing_ok=True)
+    shutil.rmtree(PACKAGED, ignore_errors=True)
+
+
 def unpack():
     """Brings the bundle into the package, unless it is there already."""
     chosen = os.environ.get("PEL_WHEEL_BUNDLE")
     if chosen == "":
-        shutil.rmtree(PACKAGED.parent, ignore_errors=True)
+        remove()
         return
     source = pathlib.Path(chosen) if chosen else ROOT / "bundle" / "default"
     if not (source / "manifest.json").is_file():
@@ -45,8 +51,9 @@ def unpack():
     state = fingerprint(source)
     if PACKAGED.is_dir() and MARK.is_file() and MARK.read_text() == state:
         return
-    shutil.rmtree(PACKAGED.parent, ignore_errors=True)
+    remove()
     part = PACKAGED.with_name("part")
+    shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     for path in sorted(source.iterdir()):
         if path.suffix == ".xz":
