@@ -21,11 +21,14 @@ pub mod link;
 mod link_tables;
 pub mod pack;
 pub mod pretrain;
+mod program;
 pub mod serve;
 pub mod split;
 pub mod train;
 mod training;
 pub mod update;
+
+pub use program::{exit_code, main};
 
 use pel_shared::bundle::Bundle;
 use pel_shared::error::Error;

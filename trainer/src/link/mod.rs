@@ -2,7 +2,7 @@
 
 pub(crate) mod date;
 pub mod detection;
-pub(crate) mod format;
+pub mod format;
 pub mod inputs;
 mod link_row;
 #[cfg_attr(not(feature = "parquet"), path = "without_link_table.rs")]

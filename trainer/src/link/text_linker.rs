@@ -10,9 +10,14 @@ use crate::link::second_stage::SecondStage;
 use crate::stores::VectorStore;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use pel_shared::model::encode::BatchSize;
+use pel_shared::model::tower::Side;
 use pel_shared::output::Record;
-use pel_shared::text::detect::Detected;
+use pel_shared::score::Scorer;
+use pel_shared::text::detect::{Detected, join};
 use pel_shared::text::senses::Senses;
+use pel_shared::text::{Mention, Span};
+use pel_shared::tokens::Encoded;
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -113,12 +118,106 @@ impl TextLinker {
                 .par_iter()
                 .map(|text| self.linker.detect(text.as_ref(), &options.link))
                 .collect::<Result<Vec<_>>>()?;
-            let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-            for links in self.link_detected(&texts, detected, options)? {
-                records.push(self.records(&links, options)?);
-            }
+            self.link_some(texts, detected, options, &mut records)?;
         }
         Ok(records)
+    }
+
+    /// As [`TextLinker::link_texts`], with given mentions. `given` has those of each text in its
+    /// order. With `only` no others are detected; else those that do not overlap given ones are.
+    ///
+    /// # Errors
+    /// As [`TextLinker::link_texts`]; if there is not one list of mentions for each text, or a span
+    /// does not fit.
+    pub fn link_given<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        given: &[Vec<Detected>],
+        only: bool,
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Record>>> {
+        if given.len() != texts.len() {
+            return Err(Error::input(format!(
+                "expected given mentions of {} texts, found those of {}",
+                texts.len(),
+                given.len()
+            )));
+        }
+        let mut records = Vec::with_capacity(texts.len());
+        for (texts, given) in texts.chunks(TEXTS).zip(given.chunks(TEXTS)) {
+            interrupt::check()?;
+            let detect = |(text, given): (&T, &Vec<Detected>)| match only {
+                true => Ok(given.clone()),
+                false => {
+                    let found = self.linker.detect(text.as_ref(), &options.link)?;
+                    Ok(join(given.clone(), found))
+                }
+            };
+            let detected = texts
+                .par_iter()
+                .zip(given)
+                .map(detect)
+                .collect::<Result<Vec<_>>>()?;
+            self.link_some(texts, detected, options, &mut records)?;
+        }
+        Ok(records)
+    }
+
+    /// The vectors of mentions that are the whole of a text, `[texts, dim]`. A text that is empty
+    /// after normalisation has zeros.
+    ///
+    /// # Errors
+    /// If the device fails, or after an interrupt.
+    pub fn encode_texts<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<f32>> {
+        let (bundle, dim) = (self.linker.bundle(), self.linker.encoder().dim());
+        let tokenize = |text: &T| {
+            let text = text.as_ref();
+            let mention = Mention::cut(text, Span::new(0, text.len()))?;
+            bundle.manifest.view.mention(&bundle.tokens, &mention)
+        };
+        let tokenized = texts
+            .par_iter()
+            .map(tokenize)
+            .collect::<Result<Vec<Option<Encoded>>>>()?;
+        let rows: Vec<&Encoded> = tokenized.iter().flatten().collect();
+        let found = self
+            .linker
+            .encoder()
+            .encode_all(
+                Scorer::Dual,
+                Side::Mention,
+                &rows,
+                BatchSize::default(),
+                |_| interrupt::check(),
+            )?
+            .pooled;
+        if rows.len() == texts.len() {
+            return Ok(found);
+        }
+        let mut all = vec![0.0; texts.len() * dim];
+        let filled = all
+            .chunks_exact_mut(dim)
+            .zip(&tokenized)
+            .filter(|(_, tokens)| tokens.is_some());
+        for ((row, _), vector) in filled.zip(found.chunks_exact(dim)) {
+            row.copy_from_slice(vector);
+        }
+        Ok(all)
+    }
+
+    /// Links the detected mentions of texts and adds the records of each.
+    fn link_some<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        detected: Vec<Vec<Detected>>,
+        options: &TextOptions,
+        records: &mut Vec<Vec<Record>>,
+    ) -> Result<()> {
+        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        for links in self.link_detected(&texts, detected, options)? {
+            records.push(self.records(&links, options)?);
+        }
+        Ok(())
     }
 
     /// Links the detected mentions of texts, in batches of at most [`MENTIONS`].
