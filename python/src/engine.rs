@@ -17,7 +17,7 @@ use pel_trainer::io::device::{DeviceArgs, DeviceChoice, GpuMemory, Work};
 use pel_trainer::io::models::open_ranker;
 use pel_trainer::link::format::{Format, NoteFormatter};
 use pel_trainer::link::second_stage::SecondStage;
-use pel_trainer::link::text_linker::{TextLinker, TextOptions};
+use pel_trainer::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_trainer::link::{context_rules, link};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -301,7 +301,12 @@ impl Job {
             None => linker.link_texts(&texts, &options),
             Some(given) => {
                 let given = spans::detected(&texts, given)?;
-                linker.link_given(&texts, &given, spans_only, &options)
+                let given = texts.iter().zip(given).map(|(text, given)| GivenText {
+                    text,
+                    given,
+                    only_given: spans_only,
+                });
+                linker.link_given(given.collect(), &options)
             }
         }
     }

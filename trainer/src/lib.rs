@@ -4,6 +4,8 @@
 #[macro_use]
 pub mod io;
 
+#[cfg(feature = "api")]
+pub mod api;
 pub mod bench;
 pub mod cli;
 pub mod compact;

@@ -23,6 +23,8 @@ pub mod pack;
 pub mod pretrain;
 mod program;
 pub mod serve;
+#[cfg(feature = "api")]
+mod serve_api;
 pub mod split;
 pub mod train;
 mod training;

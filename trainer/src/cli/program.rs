@@ -158,7 +158,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Calibrate(args) => cli::calibrate::run(args, device, json)?,
         Command::Split(args) => cli::split::run(args, json)?,
         Command::Bench(args) => cli::bench::run(args, device, json)?,
-        Command::Serve(args) => cli::serve::run(args, json)?,
+        Command::Serve(args) => cli::serve::run(args, device, json)?,
         Command::Devices(args) => cli::devices::run(args, json)?,
     }
     Ok(())

@@ -29,12 +29,16 @@ pub struct Spans {
 }
 
 /// The unit of a JSONL span.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "api", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-enum Unit {
+pub enum Unit {
+    /// Unicode code points, as in Python and BRAT.
     #[default]
     CodePoints,
+    /// Bytes of UTF-8.
     Bytes,
+    /// UTF-16 code units, as in JavaScript.
     Utf16,
 }
 
@@ -223,6 +227,26 @@ fn brat_row(line: &str) -> Result<Option<Row>> {
         text,
         label: kind.to_owned(),
     }))
+}
+
+/// The given mention with these fragments, which may have any order.
+///
+/// # Errors
+/// If there is no fragment, or one is empty, out of range or not on character borders.
+pub fn mention(
+    fragments: Vec<(usize, usize)>,
+    unit: Unit,
+    text: &str,
+    offsets: &Offsets<'_>,
+) -> Result<Detected> {
+    let row = Row {
+        pieces: fragments,
+        unit,
+        text: None,
+        label: String::new(),
+    };
+    Detected::of_pieces(pieces(&row, text, offsets)?, Origin::Given)
+        .ok_or_else(|| Error::input("expected a span, found none"))
 }
 
 /// The fragments of a mention in bytes and text order.

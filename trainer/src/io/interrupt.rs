@@ -130,6 +130,11 @@ pub fn is_requested() -> bool {
         && CRITICAL.load(Ordering::Relaxed) == 0
 }
 
+/// Whether the user has requested a stop, also in a critical section.
+pub fn is_signalled() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
+
 /// Fails after the user has requested a stop.
 ///
 /// # Errors

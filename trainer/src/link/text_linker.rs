@@ -65,6 +65,17 @@ pub struct TextOptions {
     pub asserted: bool,
 }
 
+/// A text with given mentions.
+#[derive(Clone, Debug)]
+pub struct GivenText<'t> {
+    /// The text.
+    pub text: &'t str,
+    /// Given mentions, in text order.
+    pub given: Vec<Detected>,
+    /// Whether only these are linked and no others detected.
+    pub only_given: bool,
+}
+
 impl TextOptions {
     /// Options that keep the first `k` candidates, all cross-references and all links.
     #[must_use]
@@ -111,54 +122,40 @@ impl TextLinker {
         texts: &[T],
         options: &TextOptions,
     ) -> Result<Vec<Vec<Record>>> {
+        let given = texts.iter().map(|text| GivenText {
+            text: text.as_ref(),
+            given: Vec::new(),
+            only_given: false,
+        });
+        self.link_given(given.collect(), options)
+    }
+
+    /// As [`TextLinker::link_texts`], with given mentions. Detected ones that overlap a given one
+    /// are left out.
+    ///
+    /// # Errors
+    /// As [`TextLinker::link_texts`], or if a given span does not fit.
+    pub fn link_given(
+        &self,
+        texts: Vec<GivenText<'_>>,
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Record>>> {
         let mut records = Vec::with_capacity(texts.len());
         for texts in texts.chunks(TEXTS) {
             interrupt::check()?;
-            let detected = texts
-                .par_iter()
-                .map(|text| self.linker.detect(text.as_ref(), &options.link))
-                .collect::<Result<Vec<_>>>()?;
-            self.link_some(texts, detected, options, &mut records)?;
-        }
-        Ok(records)
-    }
-
-    /// As [`TextLinker::link_texts`], with given mentions. `given` has those of each text in its
-    /// order. With `only` no others are detected; else those that do not overlap given ones are.
-    ///
-    /// # Errors
-    /// As [`TextLinker::link_texts`]; if there is not one list of mentions for each text, or a span
-    /// does not fit.
-    pub fn link_given<T: AsRef<str> + Sync>(
-        &self,
-        texts: &[T],
-        given: &[Vec<Detected>],
-        only: bool,
-        options: &TextOptions,
-    ) -> Result<Vec<Vec<Record>>> {
-        if given.len() != texts.len() {
-            return Err(Error::input(format!(
-                "expected given mentions of {} texts, found those of {}",
-                texts.len(),
-                given.len()
-            )));
-        }
-        let mut records = Vec::with_capacity(texts.len());
-        for (texts, given) in texts.chunks(TEXTS).zip(given.chunks(TEXTS)) {
-            interrupt::check()?;
-            let detect = |(text, given): (&T, &Vec<Detected>)| match only {
-                true => Ok(given.clone()),
-                false => {
-                    let found = self.linker.detect(text.as_ref(), &options.link)?;
-                    Ok(join(given.clone(), found))
-                }
+            let mentions = |text: &GivenText<'_>| {
+                let found = if text.only_given {
+                    Vec::new()
+                } else {
+                    self.linker.detect(text.text, &options.link)?
+                };
+                Ok(join(text.given.clone(), found))
             };
-            let detected = texts
-                .par_iter()
-                .zip(given)
-                .map(detect)
-                .collect::<Result<Vec<_>>>()?;
-            self.link_some(texts, detected, options, &mut records)?;
+            let detected = texts.par_iter().map(mentions).collect::<Result<Vec<_>>>()?;
+            let texts: Vec<&str> = texts.iter().map(|text| text.text).collect();
+            for links in self.link_detected(&texts, detected, options)? {
+                records.push(self.records(&links, options)?);
+            }
         }
         Ok(records)
     }
@@ -203,21 +200,6 @@ impl TextLinker {
             row.copy_from_slice(vector);
         }
         Ok(all)
-    }
-
-    /// Links the detected mentions of texts and adds the records of each.
-    fn link_some<T: AsRef<str> + Sync>(
-        &self,
-        texts: &[T],
-        detected: Vec<Vec<Detected>>,
-        options: &TextOptions,
-        records: &mut Vec<Vec<Record>>,
-    ) -> Result<()> {
-        let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-        for links in self.link_detected(&texts, detected, options)? {
-            records.push(self.records(&links, options)?);
-        }
-        Ok(())
     }
 
     /// Links the detected mentions of texts, in batches of at most [`MENTIONS`].
