@@ -18,6 +18,7 @@ pub mod import;
 pub mod index;
 pub mod inspect;
 pub mod link;
+pub mod map;
 pub mod pack;
 pub mod pretrain;
 pub mod serve;
