@@ -19,6 +19,7 @@ pub mod index;
 pub mod inspect;
 pub mod link;
 mod link_tables;
+pub mod map;
 pub mod pack;
 pub mod pretrain;
 mod program;

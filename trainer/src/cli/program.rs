@@ -32,6 +32,7 @@ const EXIT_CODES: &str = "Exit codes: 0 success; 2 invalid options, such as an o
 #[derive(Subcommand)]
 enum Command {
     Link(cli::link::LinkArgs),
+    Map(cli::map::MapArgs),
     Train(cli::train::TrainArgs),
     Pretrain(cli::pretrain::PretrainArgs),
     Candidates(cli::candidates::CandidatesArgs),
@@ -139,6 +140,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     let (device, json) = (&cli.device, cli.json);
     match &cli.command {
         Command::Link(args) => cli::link::run(args, device, json)?,
+        Command::Map(args) => cli::map::run(args, device, json)?,
         Command::Train(args) => cli::train::run(args, device, json)?,
         Command::Candidates(args) => cli::candidates::run(args, device, json)?,
         Command::Compact(args) => cli::compact::run(args, device, json)?,
