@@ -15,6 +15,7 @@ Offsets of spaCy are tokens. A mention that does not begin and end at tokens is 
 """
 
 # No postponed annotations here: spaCy reads those of a factory to check its configuration.
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -254,8 +255,9 @@ class PelComponent:
             if ent is not None:
                 kept[place] = span
         doc.spans[self.settings.span_key] = SpanGroup(doc, name=self.settings.span_key, spans=found)
+        # As JSON: medspaCy, once imported, takes each mapping with a "section" in a DocBin for its own.
         for span in found:
-            span._.pel_mentions = at[span.start_char, span.end_char]
+            span._.pel_mentions = json.dumps(at[span.start_char, span.end_char])
         doc._.pel_widened = widened
         if self.settings.set_ents:
             # An entity that was left out, as with `asserted`, stays as it is.
@@ -271,7 +273,7 @@ class PelComponent:
 
 
 def _kept(link: Link) -> Record:
-    """What a document keeps of a mention, of plain values that msgpack writes; in code points."""
+    """What a document keeps of a mention; in code points."""
     kept = {key: value for key, value in link.as_dict().items() if key not in _LEFT_OUT}
     kept["start"] = kept.pop("start_code_point")
     kept["end"] = kept.pop("end_code_point")
@@ -301,7 +303,7 @@ def _record(span: Span) -> Record:
     Two mentions can have the same tokens ("HTN/DM" can be one token): the label and the concept say
     which one it is.
     """
-    records: list[Record] = span._.pel_mentions or []
+    records: list[Record] = json.loads(span._.pel_mentions or "[]")
     for record in records:
         concept = record["concept"]["id"] if record["concept"] else NIL
         if record["label"] == span.label_ and concept == span.kb_id_:
@@ -309,24 +311,17 @@ def _record(span: Span) -> Record:
     return records[0] if records else {}
 
 
-def _listed(value: Any) -> Any:
-    """A value with lists alone: what DocBin reads has tuples."""
-    if isinstance(value, dict):
-        return {key: _listed(part) for key, part in value.items()}
-    return [_listed(part) for part in value] if isinstance(value, (list, tuple)) else value
-
-
 def _field(name: str, span: Span) -> Any:
-    return _listed(_record(span).get(name))
+    return _record(span).get(name)
 
 
 def _candidates(span: Span) -> list[Record]:
-    candidates: list[Record] = _listed(_record(span).get("candidates", ()))
+    candidates: list[Record] = _record(span).get("candidates", [])
     return candidates
 
 
 def _score(span: Span) -> Optional[float]:
-    candidates = _record(span).get("candidates")
+    candidates = _candidates(span)
     return candidates[0]["score"] if candidates else None
 
 

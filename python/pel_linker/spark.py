@@ -12,27 +12,28 @@ Executors need this package and the bundle. The module imports no part of Spark.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pel_linker import InputError, InternalError, Link, Linker
+from pel_linker import InputError, InternalError, Linker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["MENTION", "NoteLinker", "ddl"]
 
-_CANDIDATE = pa.struct([("id", pa.string()), ("name", pa.string()), ("score", pa.float32())])
-
-#: A mention of a note. Offsets are code points.
+#: A mention of a note, with the columns of ``Linker.link_arrow``. Offsets are code points.
 MENTION = pa.struct(
     [
-        ("start", pa.int32()),
-        ("end", pa.int32()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("fragments", pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))),
         ("text", pa.string()),
+        ("read_as", pa.string()),
         ("origin", pa.string()),
         ("group", pa.string()),
         ("negated", pa.bool_()),
@@ -45,17 +46,14 @@ MENTION = pa.struct(
         ("decision", pa.string()),
         ("nil_reason", pa.string()),
         ("probability", pa.float32()),
-        ("concept_id", pa.string()),
-        ("concept_name", pa.string()),
+        ("concept", pa.string()),
+        ("name", pa.string()),
         ("types", pa.list_(pa.string())),
         ("xrefs", pa.list_(pa.string())),
         ("score", pa.float32()),
-        ("candidates", pa.list_(_CANDIDATE)),
+        ("candidates", pa.list_(pa.struct([("id", pa.string()), ("name", pa.string()), ("score", pa.float32())]))),
     ]
 )
-
-#: Fields that a link has under the same name.
-_PLAIN = [name.name for name in MENTION][: MENTION.get_field_index("probability") + 1]
 
 
 @dataclass(frozen=True)
@@ -110,51 +108,39 @@ class NoteLinker:
                 texts = rows.column(self.text_column).to_pylist()
                 mentions, errors = self._link(linker, texts)
                 yield pa.RecordBatch.from_arrays(
-                    [
-                        rows.column(self.id_column),
-                        pa.array(mentions, pa.list_(MENTION)),
-                        pa.array(errors, pa.string()),
-                    ],
+                    [rows.column(self.id_column), mentions, pa.array(errors, pa.string())],
                     names=[self.id_column, "mentions", "error"],
                 )
 
-    def _link(
-        self, linker: Linker, texts: Sequence[str | None]
-    ) -> tuple[list[list[dict[str, Any]] | None], list[str | None]]:
-        """Mentions and errors of each text."""
-        mentions: list[list[dict[str, Any]] | None] = [None] * len(texts)
-        errors: list[str | None] = [None if text is not None else "the note has no text" for text in texts]
-        given = [(at, text) for at, text in enumerate(texts) if text is not None]
+    def _link(self, linker: Linker, texts: Sequence[str | None]) -> tuple[pa.ListArray, list[str | None]]:
+        """The mentions and the error of each text."""
+        given = [(str(at), text) for at, text in enumerate(texts) if text is not None]
+        errors = [None if text is not None else "the note has no text" for text in texts]
         try:
-            linked = linker.link([text for _, text in given], **self.options)
+            found = pa.record_batch(
+                linker.link_arrow([text for _, text in given], ids=[at for at, _ in given], **self.options)
+            )
         except (InputError, InternalError) as error:
             # What is wrong with one note must not stop the others. All else, such as a device that failed, stops the
             # task, and Spark tries it again.
-            for at, text in given:
-                if len(given) == 1:
-                    errors[at] = str(error)
-                else:
-                    (mentions[at],), (errors[at],) = self._link(linker, [text])
-        else:
-            for (at, _), found in zip(given, linked, strict=True):
-                mentions[at] = [_row(mention) for mention in found]
-        return mentions, errors
+            if len(texts) == 1:
+                return pa.nulls(1, pa.list_(MENTION)), [str(error)]
+            parts = [self._link(linker, [text]) for text in texts]
+            return pa.concat_arrays([mentions for mentions, _ in parts]), [error for _, (error,) in parts]
+        return _grouped(found, texts), errors
 
 
-def _row(link: Link) -> dict[str, Any]:
-    """A mention as a value of :data:`MENTION`."""
-    concept, candidates = link.concept, link.candidates
-    return {
-        **{name: getattr(link, name) for name in _PLAIN},
-        "concept_id": concept and concept.id,
-        "concept_name": concept and concept.name,
-        "types": concept and concept.types,
-        "xrefs": concept and concept.xrefs,
-        "score": candidates[0].score if candidates else None,
-        "candidates": [
-            {"id": candidate.id, "name": candidate.name, "score": candidate.score} for candidate in candidates
-        ],
-    }
+def _grouped(found: pa.RecordBatch, texts: Sequence[str | None]) -> pa.ListArray:
+    """A list of mentions for each text, from rows whose ``doc`` is the position of the text; null for no text."""
+    counts = Counter(found.column("doc").to_pylist())
+    starts: list[int | None] = []
+    total = 0
+    for at, text in enumerate(texts):
+        starts.append(None if text is None else total)
+        total += counts[str(at)]
+    columns = [found.column(part.name).cast(part.type) for part in MENTION]
+    mentions = pa.StructArray.from_arrays(columns, fields=list(MENTION))
+    return pa.ListArray.from_arrays(pa.array([*starts, total], pa.int32()), mentions)
 
 
 @functools.lru_cache(maxsize=1)

@@ -244,7 +244,7 @@ def test_beside_medspacy():
     import medspacy  # noqa: F401
 
     nlp = spacy.blank("en")
-    nlp.add_pipe("medspacy_pyrush")
+    nlp.add_pipe("sentencizer")
     nlp.add_pipe("pel", config={"threads": 1})
     nlp.add_pipe("medspacy_context")
     doc = nlp(NOTE)
@@ -256,6 +256,7 @@ def test_beside_medspacy():
     assert ents["COPD"].kb_id_ == "C0024117"
     # A target matcher of medspaCy before PEL: its entities are kept and linked.
     nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
     matcher = nlp.add_pipe("medspacy_target_matcher")
     from medspacy.target_matcher import TargetRule
 

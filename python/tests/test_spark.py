@@ -90,7 +90,7 @@ def test_rows_have_what_the_linker_finds():
     assert rows[1]["mentions"] is None and "no text" in rows[1]["error"]
     assert rows[2]["mentions"] == [] and rows[2]["error"] is None
     expected = Linker.open(threads=1).link(texts[0], k=1)
-    assert [(m["start"], m["end"], m["text"], m["concept_id"], m["negated"]) for m in rows[0]["mentions"]] == [
+    assert [(m["start"], m["end"], m["text"], m["concept"], m["negated"]) for m in rows[0]["mentions"]] == [
         (link.start, link.end, link.text, link.concept and link.concept.id, link.negated) for link in expected
     ]
     assert {m["text"] for m in rows[0]["mentions"]} == {"chest pain", "COPD"}
@@ -99,13 +99,14 @@ def test_rows_have_what_the_linker_finds():
 
 def test_a_note_that_fails_leaves_the_others():
     class Failing:
-        def link(self, texts, **options):
+        def link_arrow(self, texts, ids, **options):
             if any("bad" in text for text in texts):
                 raise InputError("a text that is too long")
-            return [[] for _ in texts]
+            return linker.link_arrow(texts, ids, **options)
 
-    mentions, errors = NoteLinker()._link(Failing(), ["good", "bad", None])
-    assert mentions == [[], None, None]
+    linker = Linker.open(threads=1)
+    mentions, errors = NoteLinker()._link(Failing(), ["Known COPD.", "bad", None])
+    assert [found and [mention["text"] for mention in found] for found in mentions.to_pylist()] == [["COPD"], None, None]
     assert errors == [None, "a text that is too long", "the note has no text"]
 
 
@@ -145,7 +146,7 @@ def test_each_note_is_written_once(tmp_path):
     assert [row["id"] for row in rows] == [note["id"] for note in notes]
     alone = Linker.open(threads=1).link([note["text"] for note in notes], k=1)
     for links, row in zip(alone, rows, strict=True):
-        assert [(m["start"], m["end"], m["concept_id"]) for m in row["mentions"]] == [
+        assert [(m["start"], m["end"], m["concept"]) for m in row["mentions"]] == [
             (link.start, link.end, link.concept and link.concept.id) for link in links
         ]
     # No text of a note is in what the job says.
@@ -181,7 +182,7 @@ def test_parquet_and_columns(tmp_path):
     )
     assert [row["nr"] for row in rows] == [7, 8, 9] and rows[1]["error"] == "the note has no text"
     (copd,) = rows[0]["mentions"]
-    assert copd["concept_id"] == "C0024117" and all(xref.startswith("ICD10CM") for xref in copd["xrefs"])
+    assert copd["concept"] == "C0024117" and all(xref.startswith("ICD10CM") for xref in copd["xrefs"])
 
     for wrong, said in [
         (("--text-column", "none", "--id-column", "nr"), "expected the column none"),
