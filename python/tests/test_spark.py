@@ -122,7 +122,7 @@ def test_options_that_are_wrong_stop_the_task():
 
 def test_types_have_names_in_spark():
     assert ddl(pa.list_(pa.struct([("a", pa.string())]))) == "ARRAY<STRUCT<`a`: STRING>>"
-    assert ddl(MENTION).startswith("STRUCT<`start`: INT")
+    assert ddl(MENTION).startswith("STRUCT<`start`: BIGINT, ")
     with pytest.raises(TypeError):
         ddl(pa.date32())
 
