@@ -14,6 +14,7 @@ pub mod evaluate;
 pub mod experiment;
 pub mod indexing;
 pub mod link;
+pub mod map;
 pub mod plots;
 pub mod retrieve;
 pub mod serve;

@@ -66,13 +66,13 @@ struct JsonRow {
 }
 
 /// An annotation as in its file.
-struct Row {
+pub(in crate::data) struct Row {
     /// Start and end of its fragments, in file order.
     pieces: Vec<(usize, usize)>,
     unit: Unit,
     text: Option<String>,
     /// Its type, concept or other fields, to tell annotations apart.
-    label: String,
+    pub label: String,
 }
 
 /// Reads the spans of one text. A file named `.ann` is BRAT standoff in code points: `T1<tab>Type 3
@@ -192,7 +192,7 @@ fn json_row(line: &str) -> Result<Option<Row>> {
 }
 
 /// Parses a text-bound annotation. Other annotations (relations, notes) are not spans.
-fn brat_row(line: &str) -> Result<Option<Row>> {
+pub(in crate::data) fn brat_row(line: &str) -> Result<Option<Row>> {
     if !line.starts_with('T') {
         return Ok(None);
     }
@@ -250,7 +250,7 @@ pub fn mention(
 }
 
 /// The fragments of a mention in bytes and text order.
-fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
+pub(in crate::data) fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
     let byte = |at: usize| match row.unit {
         Unit::Bytes => Some(at),
         Unit::CodePoints => offsets.byte_of_code_point(at),

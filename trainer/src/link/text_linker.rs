@@ -10,8 +10,14 @@ use crate::link::second_stage::SecondStage;
 use crate::stores::VectorStore;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use pel_shared::model::encode::BatchSize;
+use pel_shared::model::tower::Side;
 use pel_shared::output::Record;
+use pel_shared::score::Scorer;
 use pel_shared::text::detect::{Detected, join};
+use pel_shared::text::senses::Senses;
+use pel_shared::text::{Mention, Span};
+use pel_shared::tokens::Encoded;
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -154,6 +160,48 @@ impl TextLinker {
         Ok(records)
     }
 
+    /// The vectors of mentions that are the whole of a text, `[texts, dim]`. A text that is empty
+    /// after normalisation has zeros.
+    ///
+    /// # Errors
+    /// If the device fails, or after an interrupt.
+    pub fn encode_texts<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<f32>> {
+        let (bundle, dim) = (self.linker.bundle(), self.linker.encoder().dim());
+        let tokenize = |text: &T| {
+            let text = text.as_ref();
+            let mention = Mention::cut(text, Span::new(0, text.len()))?;
+            bundle.manifest.view.mention(&bundle.tokens, &mention)
+        };
+        let tokenized = texts
+            .par_iter()
+            .map(tokenize)
+            .collect::<Result<Vec<Option<Encoded>>>>()?;
+        let rows: Vec<&Encoded> = tokenized.iter().flatten().collect();
+        let found = self
+            .linker
+            .encoder()
+            .encode_all(
+                Scorer::Dual,
+                Side::Mention,
+                &rows,
+                BatchSize::default(),
+                |_| interrupt::check(),
+            )?
+            .pooled;
+        if rows.len() == texts.len() {
+            return Ok(found);
+        }
+        let mut all = vec![0.0; texts.len() * dim];
+        let filled = all
+            .chunks_exact_mut(dim)
+            .zip(&tokenized)
+            .filter(|(_, tokens)| tokens.is_some());
+        for ((row, _), vector) in filled.zip(found.chunks_exact(dim)) {
+            row.copy_from_slice(vector);
+        }
+        Ok(all)
+    }
+
     /// Links the detected mentions of texts, in batches of at most [`MENTIONS`].
     fn link_detected(
         &self,
@@ -237,11 +285,12 @@ impl TextLinker {
     ) -> Result<()> {
         let mut reader = self.linker.bundle().manifest.view.reader();
         reader.begin(text);
+        let senses = Senses::english().reader(text);
         for some in mentions.chunks(MENTIONS) {
             interrupt::check()?;
             let prepare = |some: &[Detected]| {
                 self.linker
-                    .prepare_with(&mut reader.clone(), text, some.to_vec())
+                    .prepare_with(&mut reader.clone(), &senses, text, some.to_vec())
             };
             let prepared = some
                 .par_chunks(PREPARED)
