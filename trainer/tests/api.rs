@@ -82,6 +82,33 @@ fn links_are_those_of_the_command_line() {
 }
 
 #[test]
+fn links_are_bundles_of_fhir() {
+    let server = Server::new(&[]);
+    let ask = |accept: &str, body: &str| {
+        server.ask(
+            "POST /v1/link",
+            &[JSON, &format!("Accept: {accept}")],
+            body.as_bytes(),
+        )
+    };
+    let one = ask("application/fhir+json", &body(json!({})));
+    assert_eq!(
+        (one.status, one.header("content-type")),
+        (200, "application/fhir+json")
+    );
+    assert_eq!(one.json()["resourceType"], "Bundle");
+    assert!(
+        one.json()["entry"]
+            .as_array()
+            .is_some_and(|entries| entries.len() > 1)
+    );
+    let several = ask("application/fhir+ndjson", "[\"fever\", \"chest pain\"]").lines();
+    assert_eq!(several.len(), 2);
+    assert!(several.iter().all(|line| line["resourceType"] == "Bundle"));
+    ask("application/fhir+json", "[\"fever\"]").is_problem(406, Some("Accept"), "a list");
+}
+
+#[test]
 fn several_texts_keep_their_order() {
     let server = Server::new(&[]);
     let mut texts: Vec<Value> = (0..40).map(|n| format!("fever {n}").into()).collect();

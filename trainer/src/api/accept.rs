@@ -2,6 +2,12 @@
 
 use hyper::header::{self, HeaderMap};
 
+/// The media type of a FHIR resource as JSON.
+pub const FHIR: &str = "application/fhir+json";
+
+/// The media type of FHIR resources, one on each line.
+pub const FHIR_LINES: &str = "application/fhir+ndjson";
+
 /// The media type of NDJSON.
 pub const NDJSON: &str = "application/x-ndjson";
 

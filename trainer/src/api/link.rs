@@ -1,6 +1,6 @@
 //! `POST /v1/link`.
 
-use crate::api::accept::{NDJSON, media_type, preferred};
+use crate::api::accept::{FHIR, FHIR_LINES, NDJSON, media_type, preferred};
 use crate::api::body::Reader;
 use crate::api::pool::{Note, Render, Settings, jobs};
 use crate::api::problem::Problem;
@@ -51,6 +51,8 @@ const LONG: usize = 64 << 10;
                 (crate::api::openapi::Linked = "application/json"),
                 (String = "application/x-ndjson"),
                 (String = "text/csv"),
+                (serde_json::Value = "application/fhir+json"),
+                (String = "application/fhir+ndjson"),
             )
         ),
     )
@@ -80,10 +82,11 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
             return Err(unsupported("Content-Type", detail));
         }
     }
-    let offer = offered(&head.headers, &[JSON, NDJSON, CSV])?;
+    let offer = offered(&head.headers, &[JSON, NDJSON, CSV, FHIR, FHIR_LINES])?;
     let render = match offer {
         NDJSON => Render::Line,
         CSV => Render::Csv,
+        FHIR | FHIR_LINES => Render::Fhir,
         _ => Render::Json,
     };
     let mut held = api.budget.hold();
@@ -93,6 +96,10 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     let reading = Arc::clone(&api);
     let (one, settings, notes) =
         apart(bytes.len(), move || read(&reading, &bytes, options)).await?;
+    if offer == FHIR && !one {
+        let detail = format!("expected {FHIR_LINES} for several texts, found {FHIR}");
+        return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept"));
+    }
     let settings = Arc::new(settings);
     let mut linked = Vec::with_capacity(notes.len());
     for (at, job) in jobs(notes).into_iter().enumerate() {

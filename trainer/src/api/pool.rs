@@ -3,6 +3,7 @@
 
 use crate::api::metrics::{Metrics, Queue};
 use crate::api::problem::Problem;
+use crate::link::date::moment;
 use crate::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_shared::error::Result;
 use pel_shared::linker::LinkOptions;
@@ -89,6 +90,8 @@ pub enum Render {
     Line,
     /// Rows of a table without its head.
     Csv,
+    /// A FHIR R4 bundle on one line.
+    Fhir,
     /// The candidates of the first mention as a JSON array.
     Candidates,
 }
@@ -323,6 +326,10 @@ impl Worker {
                 format!("{{\"doc\":{id},\"mentions\":[{}]}}\n", mentions.join(","))
             }
             Render::Csv => write(Form::Csv).part(records)?,
+            Render::Fhir => {
+                let mut writer = write(Form::Fhir).dated(Some(moment(None)?));
+                writer.head()? + &writer.part(records)? + &writer.tail()?
+            }
             Render::Candidates => {
                 let candidates = records.first().map(|record| record.candidates.as_slice());
                 serde_json::to_string(candidates.unwrap_or_default()).map_err(|cause| {
