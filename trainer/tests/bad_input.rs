@@ -228,7 +228,7 @@ fn missing_input_is_named() {
         (
             vec!["link", "--bundle", bundle(), empty.as_str()],
             3,
-            "expected a folder with .txt files, found none",
+            "expected a folder with .txt files or tables of notes, found none",
         ),
         (
             vec!["link", "--bundle", nothing.as_str()],
