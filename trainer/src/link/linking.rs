@@ -21,7 +21,6 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
 
 /// Links formatted at once; also the rows of a terminal table.
 const RECORDS: usize = 512;
