@@ -113,6 +113,16 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         &["@notes"],
     ),
     (
+        "map @words.txt --device cpu --bundle @bundle",
+        "--out",
+        &["@words.txt", "@bundle/manifest.json", "@bundle/new.csv"],
+    ),
+    (
+        "map @a.csv --reviewed --bundle @b.pel",
+        "--out",
+        &["@a.csv", "@b.pel"],
+    ),
+    (
         "train --device cpu --encoder @encoder --kb @kb.jsonl --corpus @c --candidates @lists.jsonl --dev-candidates \
          @dev_lists.jsonl --stage rank --config @settings.toml",
         "--out",
@@ -239,6 +249,11 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         &["@b.pel"],
     ),
     (
+        "update @bundle --device cpu --add @more.jsonl",
+        "--out",
+        &["@bundle", "@more.jsonl"],
+    ),
+    (
         "export-vectors @bundle",
         "--out",
         &["@bundle", "@bundle/new.parquet"],
@@ -259,6 +274,16 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         "import pubtator @a.pubtator --train @list.txt",
         "--out",
         &["@a.pubtator", "@list.txt"],
+    ),
+    (
+        "import brat @notes --texts @tac_documents",
+        "--out",
+        &["@notes", "@notes/new", "@tac_documents"],
+    ),
+    (
+        "import links @entities --texts @notes",
+        "--out",
+        &["@entities", "@entities/new", "@notes"],
     ),
     (
         "import zeshel @zeshel",

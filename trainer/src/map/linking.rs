@@ -14,7 +14,7 @@ use pel_shared::output::Record;
 use pel_shared::score::Candidate;
 use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Terms that are linked at once, which bounds the memory.
 const TERMS: usize = 1024;
@@ -152,11 +152,8 @@ pub fn map<'q>(
     filter: &Filter,
     options: &LinkOptions,
 ) -> Result<HashMap<&'q Query, MappedTerm>> {
-    let mut seen = HashMap::new();
-    let mut order: Vec<&Query> = Vec::new();
-    for query in queries {
-        seen.entry(query).or_insert_with(|| order.push(query));
-    }
+    let mut seen = HashSet::new();
+    let order: Vec<&Query> = queries.filter(|query| seen.insert(*query)).collect();
     let mut progress = Progress::new("mapping", order.len() as u64, "terms");
     let mut mapped = HashMap::with_capacity(order.len());
     for some in order.chunks(TERMS) {
