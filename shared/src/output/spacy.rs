@@ -1,4 +1,5 @@
 //! JSON of spaCy's `Doc.from_json`: the text, tokens, entities, and all mentions in `spans["pel"]`.
+//! The member `pel` has what a span of spaCy cannot, in the order of these spans.
 //!
 //! spaCy needs a token border at each end of a span, so tokens are cut there too. They are words,
 //! single ASCII punctuation marks and white space; spaCy's own tokenizer does not run.
@@ -64,23 +65,25 @@ impl Mentions {
         struct Document<'a> {
             text: &'a str,
             ents: Vec<Labelled<'a>>,
-            spans: Groups<Vec<Labelled<'a>>>,
+            spans: Groups<'a>,
             tokens: Vec<Token>,
-            #[serde(rename = "_")]
-            about: Groups<Value>,
-            underscore_span: Groups<Vec<Value>>,
+            pel: Value,
         }
         #[derive(Serialize)]
-        struct Groups<T> {
-            pel: T,
+        struct Groups<'a> {
+            pel: Vec<Labelled<'a>>,
         }
         let manifest = &note.linker.bundle().manifest;
-        let about = json!({
+        let mentions: Vec<&Value> = self.all.iter().map(|mention| &mention.facts).collect();
+        // spaCy ignores this member. Attributes of its own (`_`) would have to be registered before
+        // it reads the file.
+        let pel = json!({
             "doc": note.name,
             "written_by": concat!("pel ", env!("CARGO_PKG_VERSION")),
             "encoder": manifest.encoder.name,
             "kb": manifest.kb.name,
             "kb_blake3": manifest.kb.blake3,
+            "mentions": mentions,
         });
         let labelled = |mention: &'_ Mention| code_points(offsets, &mention.span);
         let spans = self.all.iter().map(|mention| {
@@ -92,10 +95,6 @@ impl Mentions {
                 kb_id: Some(&mention.kb_id),
             }
         });
-        let values = self.all.iter().map(|mention| {
-            let (start, end) = labelled(mention);
-            json!({ "start": start, "end": end, "value": mention.facts })
-        });
         let document = Document {
             text: note.text,
             ents: self.entities(offsets),
@@ -103,10 +102,7 @@ impl Mentions {
                 pel: spans.collect(),
             },
             tokens: tokens(note.text, &self.borders()),
-            about: Groups { pel: about },
-            underscore_span: Groups {
-                pel: values.collect(),
-            },
+            pel,
         };
         Ok(compact(&document)? + "\n")
     }
