@@ -62,7 +62,8 @@ def run(command: str, *args: str | os.PathLike[str], progress: bool = False, **o
     :raises Error: the subclass for its exit code, with its message.
     :raises KeyboardInterrupt: after Ctrl-C, when the command has ended.
     """
-    line = [sys.executable, "-m", "pel_linker", command, *map(os.fspath, args), *_arguments(options)]
+    given = [os.fspath(arg) for arg in args]
+    line = [sys.executable, "-m", "pel_linker", command, *given, *_arguments(options)]
     last: deque[str] = deque(maxlen=_LINES)
     process = subprocess.Popen(
         line,

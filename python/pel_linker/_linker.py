@@ -56,6 +56,8 @@ class Linker:
     """
 
     __slots__ = ("_engine", "_opened")
+    _engine: Engine
+    _opened: dict[str, Any]
 
     def __init__(self) -> None:
         raise TypeError("use Linker.open(path) to open a bundle")
@@ -115,8 +117,9 @@ class Linker:
         """The dimension of the encoder's vectors."""
         return self._engine.dim
 
+    # A string is a sequence of strings too; the first that fits counts.
     @overload
-    def link(
+    def link(  # type: ignore[overload-overlap]
         self,
         text: str,
         /,
@@ -233,7 +236,7 @@ class Linker:
 
 def _reopen(opened: Mapping[str, Any]) -> Linker:
     """A linker of the options of :meth:`Linker.open`. Pickles name this function."""
-    linker = object.__new__(Linker)
+    linker = Linker.__new__(Linker)
     linker._opened = dict(opened)
     linker._engine = Engine(**opened)
     return linker

@@ -24,17 +24,17 @@ pub fn read(
     for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
         let name: String = name.extract()?;
         let read = match name.as_str() {
-            "k" => value.extract().map(|k| options.k = k),
-            "threshold" => value.extract().map(|value| threshold = value),
-            "asserted" => value.extract().map(|value| options.asserted = value),
-            "sets" => value.extract().map(|value| options.sets = value),
+            "k" => take(&value, &mut options.k),
+            "threshold" => take(&value, &mut threshold),
+            "asserted" => take(&value, &mut options.asserted),
+            "sets" => take(&value, &mut options.sets),
             "xrefs" if value.is_instance_of::<PyString>() => Err(PyTypeError::new_err(
                 "expected a list of prefixes, found str",
             )),
-            "xrefs" => value.extract().map(|value| options.xrefs = value),
-            "overlapping" => value.extract().map(|value| overlapping = value),
-            "names_only" => value.extract().map(|value| names_only = value),
-            "labels" => value.extract().map(|value| labels = value),
+            "xrefs" => take(&value, &mut options.xrefs),
+            "overlapping" => take(&value, &mut overlapping),
+            "names_only" => take(&value, &mut names_only),
+            "labels" => take(&value, &mut labels),
             _ => {
                 return Err(PyTypeError::new_err(format!(
                     "expected an option of linking, found {name:?}"
@@ -81,4 +81,13 @@ pub fn read(
         });
     linker.check(&options).map_err(raised)?;
     Ok(options)
+}
+
+/// Converts a value from Python.
+fn take<'a, 'py, T: FromPyObject<'a, 'py>>(
+    value: &'a Bound<'py, PyAny>,
+    into: &mut T,
+) -> PyResult<()> {
+    *into = value.extract().map_err(Into::into)?;
+    Ok(())
 }
