@@ -15,7 +15,7 @@
 //! | encode | vectors | [`Encoder`](model::encode::Encoder) |
 //! | search | [`Candidate`]s | [`Index::search`](index::Index::search), [`TokenStore`](index::TokenStore) |
 //! | decide | [`Decision`] | [`NilPolicy::decide`] |
-//! | output | JSON, CSV, BRAT, PubTator, HTML | [`output::Note::write`] |
+//! | output | JSON, CSV, BRAT, PubTator, HTML, FHIR, OMOP, BioC, spaCy, UIMA | [`output::Note::write`] |
 //!
 //! A [`Bundle`] has all that linking needs: encoder, tokenizer, index, concepts, names and NIL
 //! policy. A [`Linker`] is a bundle with its encoder on a [`Device`]. [`Device::flex`] is the CPU.

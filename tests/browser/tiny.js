@@ -16,6 +16,12 @@ export function built() {
   return { page, pel };
 }
 
+/** The program; scripts/npm-test sets it without a page. */
+function program() {
+  if (!process.env.PEL) throw new Error("PEL is not set: run ./check browser");
+  return process.env.PEL;
+}
+
 /** The rows of the table: texts with expected decisions, offsets in bytes. */
 export async function table() {
   return JSON.parse(await readFile(here("../pipeline.json"), "utf8"));
@@ -35,7 +41,7 @@ export async function tinyBundle(t, { concepts: others } = {}) {
   const kb = join(folder, "table.jsonl");
   await writeFile(kb, concepts.map((concept) => `${JSON.stringify(concept)}\n`).join(""));
   const bundle = join(folder, "bundle");
-  await run(built().pel, [
+  await run(program(), [
     ...["index", "--device", "cpu", "--kb", kb, "--encoder", here("../../shared/tests/fixtures/tiny"), "--out", bundle],
     ...["--nil-threshold", String(threshold)],
   ]);
@@ -44,7 +50,7 @@ export async function tinyBundle(t, { concepts: others } = {}) {
 
 /** The bundle as one file, by `pel pack`. */
 export async function packed(bundle, out) {
-  await run(built().pel, ["pack", bundle, out]);
+  await run(program(), ["pack", bundle, out]);
 }
 
 /** The JSON lines of `pel link` for a text. */
@@ -52,7 +58,7 @@ export async function linkNatively(folder, bundle, text, spans, device) {
   const [note, given] = [join(folder, "note.txt"), join(folder, "spans.jsonl")];
   await writeFile(note, text);
   await writeFile(given, spans.map(([start, end]) => `${JSON.stringify({ start, end, unit: "bytes" })}\n`).join(""));
-  const { stdout } = await run(built().pel, [
+  const { stdout } = await run(program(), [
     ...["link", "--bundle", bundle, "--device", device, "--format", "jsonl", "--spans", given, note],
   ]);
   return stdout.trim().split("\n").filter(Boolean).map((line) => JSON.parse(line));

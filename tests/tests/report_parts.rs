@@ -2,7 +2,7 @@
 
 use pel_shared::index::Precision;
 use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::output::{Form, Note, NoteWriter, Record};
+use pel_shared::output::{Form, Moment, NoteWriter, Record};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
 use pel_trainer::link::link;
@@ -38,17 +38,20 @@ fn parts_of_any_size_equal_the_whole() {
             Form::Brat,
             Form::Pubtator,
             Form::Html,
+            Form::Fhir,
+            Form::Omop,
+            Form::BiocXml,
+            Form::BiocJson,
+            Form::SpacyJson,
+            Form::CasJson,
         ] {
-            let whole = Note {
-                name: "note",
-                text: TEXT,
-                records,
-                linker: &linker,
-            }
-            .write(form)
-            .expect("written");
+            let moment = Moment::new("2026-11-26", "10:45:07").ok();
+            let mut whole = NoteWriter::new(form, "note", TEXT, &linker).dated(moment.clone());
+            let whole = whole.head().expect("written")
+                + &whole.part(records).expect("written")
+                + &whole.tail().expect("written");
             for size in [1, 2, 3, 100] {
-                let mut parts = NoteWriter::new(form, "note", TEXT, &linker);
+                let mut parts = NoteWriter::new(form, "note", TEXT, &linker).dated(moment.clone());
                 let mut text = parts.head().expect("written");
                 for some in records.chunks(size) {
                     text += &parts.part(some).expect("written");

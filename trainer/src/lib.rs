@@ -4,6 +4,8 @@
 #[macro_use]
 pub mod io;
 
+#[cfg(feature = "api")]
+pub mod api;
 pub mod bench;
 pub mod cli;
 pub mod compact;
@@ -12,6 +14,7 @@ pub mod evaluate;
 pub mod experiment;
 pub mod indexing;
 pub mod link;
+pub mod map;
 pub mod plots;
 pub mod retrieve;
 pub mod serve;

@@ -224,10 +224,101 @@ fn probabilities_are_fitted_on_detected_mentions() {
     assert_eq!(texts(&found), ["fever", "cough"]);
     assert_eq!(found[0]["decision"], "linked", "{:?}", found[0]);
     assert_eq!(found[1]["decision"], "nil", "{:?}", found[1]);
+    assert_eq!(
+        (&found[0]["origin"], &found[1]["origin"]),
+        (&"name".into(), &"detector".into())
+    );
+    explanations_are_those_of_the_links(&workspace);
+    a_threshold_is_a_probability(&workspace);
     // Over a bundle without a detector only names are found, which are all right here.
     let refused = calibrate(&["--over", &bundle, "--dry-run"]);
     assert_eq!(refused.code, Some(3), "{}", refused.err);
     assert!(refused.err.contains("found 80 and 0"), "{}", refused.err);
+}
+
+/// `pel explain` says of each mention what `pel link` does, with the same detection.
+fn explanations_are_those_of_the_links(workspace: &Workspace) {
+    let note = "She has chest pain for 3 days, he has cough for 4 days, fever: he now has fever";
+    let (bundle, path) = (workspace.text("with"), workspace.text("note.txt"));
+    for more in [&[][..], &["--names-only"], &["--labels", "clinical"]] {
+        let links = workspace.link("with", note, more);
+        assert!(links.len() > 1, "{links:?}");
+        for link in links {
+            let span = format!("{}:{}", link["start"], link["end"]);
+            let mut arguments = vec!["explain", "--bundle", &bundle, "--file", &path];
+            arguments.extend(["--span", &span, "--json", "--device", "cpu"]);
+            arguments.extend(more);
+            let explained = output_of(pel(&arguments));
+            assert_eq!(explained.code, Some(0), "{}", explained.err);
+            let explained: Value = serde_json::from_str(&explained.out).expect("JSON");
+            for field in ["origin", "group", "probability"] {
+                assert_eq!(link[field], explained[field], "{field} of {link}");
+            }
+            assert_eq!(link["decision"], explained["decision"]["kind"], "{link}");
+            assert_eq!(link["negated"], explained["context"]["negated"], "{link}");
+            let best = |of: &Value| {
+                (
+                    of["candidates"][0]["id"].clone(),
+                    of["candidates"][0]["score"].clone(),
+                )
+            };
+            assert_eq!(best(&link), best(&explained), "{link}");
+        }
+    }
+    // Of several occurrences the first one that is detected is explained.
+    let mut arguments = vec!["explain", "--bundle", &bundle, "--file", &path, "--json"];
+    arguments.extend(["--mention", "fever"]);
+    let explained = output_of(pel(&arguments)).out;
+    let explained: Value = serde_json::from_str(&explained).expect("JSON");
+    let first = workspace.link("with", note, &[]);
+    let first = first.iter().find(|link| link["text"] == "fever");
+    let first = first.expect("fever is detected");
+    assert_eq!(explained["span"]["start"], first["start"]);
+}
+
+fn a_threshold_is_a_probability(workspace: &Workspace) {
+    let (bundle, path) = (workspace.text("with"), workspace.text("note.txt"));
+    for (threshold, code) in [("1.5", 3), ("-0.1", 3), ("1", 0), ("0", 0)] {
+        let threshold = format!("--threshold={threshold}");
+        let link = ["link", "--bundle", &bundle, &path, &threshold];
+        let mut explain = vec!["explain", "--bundle", &bundle, "--file", &path, &threshold];
+        explain.extend(["--span", "0:3"]);
+        for arguments in [&link[..], &explain] {
+            let output = output_of(pel(arguments));
+            assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.err);
+            let said = output
+                .err
+                .contains("--threshold: expected a probability from 0 to 1");
+            assert_eq!(said, code == 3, "{}", output.err);
+        }
+    }
+}
+
+#[test]
+fn model_cards_have_text_and_no_byte_order_mark() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (card, out) = (at("card.md"), at("out"));
+    for (text, accepted) in [
+        ("", None),
+        ("\u{feff} \n\t\n", None),
+        ("\u{feff}# Card\n", Some("# Card\n")),
+    ] {
+        std::fs::write(&card, text).expect("written");
+        let packed = output_of(pel(&["pack", common::bundle(), &out, "--card", &card]));
+        match accepted {
+            Some(expected) => {
+                assert_eq!(packed.code, Some(0), "{}", packed.err);
+                let written = Path::new(&out).join("MODEL_CARD.md");
+                assert_eq!(std::fs::read_to_string(written).expect("written"), expected);
+            }
+            None => {
+                assert_eq!(packed.code, Some(3), "{}", packed.err);
+                let said = "card.md: expected a model card, found an empty file";
+                assert!(packed.err.contains(said), "{}", packed.err);
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,16 +2,22 @@
 
 import { PelError } from "./errors.js";
 
+/** An address as messages name it. An address that contains its data is not repeated. */
+function shown(url) {
+  const { protocol, pathname } = new URL(url, location.href);
+  return protocol === "data:" ? "data within an address" : pathname;
+}
+
 /** A response that is whole and well. */
 export async function fetched(url, options) {
   let response;
   try {
     response = await fetch(url, { credentials: "same-origin", ...options });
   } catch (error) {
-    throw new PelError("network", `${new URL(url, location.href).pathname} cannot be fetched: is the server there?`, { cause: error });
+    throw new PelError("network", `${shown(url)} cannot be fetched: is the server there?`, { cause: error });
   }
   if (!response.ok) {
-    throw new PelError("network", `${new URL(url, location.href).pathname} cannot be fetched: the server answers ${response.status}`);
+    throw new PelError("network", `${shown(url)} cannot be fetched: the server answers ${response.status}`);
   }
   return response;
 }

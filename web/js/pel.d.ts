@@ -24,6 +24,12 @@ export interface Progress {
   cached: boolean;
 }
 
+/**
+ * Rules that judge the context of mentions: built-in ones by name (`contextkit` is English as the ConText kit has it), or the text of a rule
+ * file, whose `name` is for messages. A text that starts with `include english` extends those rules.
+ */
+export type ContextRules = "english" | "german" | "french" | "spanish" | "contextkit" | { name?: string; text: string };
+
 export interface LoadOptions {
   /** `auto` (the default) uses WebGPU on a hardware adapter, else WebAssembly. */
   device?: "auto" | DeviceName;
@@ -31,6 +37,8 @@ export interface LoadOptions {
   onProgress?: (progress: Progress) => void;
   /** Called when the device failed and another replaced it. */
   onDevice?: (change: { device: DeviceName; why: string }) => void;
+  /** The rules of context; `english` by default. */
+  contextRules?: ContextRules;
   /** Whether to keep the bundle in Cache Storage and read it from there; true by default. */
   cache?: boolean;
   /** Cancels loading. */
@@ -278,6 +286,8 @@ export type ErrorCode =
   | "network"
   /** The browser has no WebAssembly with SIMD. */
   | "no-wasm"
+  /** There is no `Worker`, as in Node, or the worker's file may not be started from here. */
+  | "no-worker"
   /** WebGPU was requested and is not available. */
   | "no-webgpu"
   /** The device failed, and no other could replace it. */
@@ -297,6 +307,12 @@ export class Pel {
 
   /** Loads a bundle in a worker of its own. */
   static load(source: Source, options?: LoadOptions): Promise<Pel>;
+
+  /**
+   * Sets the rules of context for the texts that are linked from now on. If they are invalid, the error names the line, and the former rules
+   * stay.
+   */
+  setContextRules(rules: ContextRules): Promise<void>;
 
   /** Links a text. A newer call cancels an older one. */
   link(text: string, options?: LinkOptions): Promise<Linked>;

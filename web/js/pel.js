@@ -7,6 +7,26 @@ import { bundle, forget } from "./source.js";
 
 export { PelError };
 
+/**
+ * Starts the worker. Bundlers find its file by this expression, which must stay as it is. Node has no `Worker` of this kind; a
+ * page may not start one from another site.
+ */
+function begun() {
+  try {
+    return new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "pel" });
+  } catch (error) {
+    const place = "it must come from the site of the page, and the Content-Security-Policy must allow it";
+    throw new PelError("no-worker", `the worker of pel-linker cannot be started: ${place}: ${error.message}`, { cause: error });
+  }
+}
+
+/** What servers lack, and pages of old browsers. */
+function needBrowser() {
+  if (typeof Worker === "function" && typeof location === "object") return;
+  const why = "Pel.load needs a browser: there is no Worker here";
+  throw new PelError("no-worker", `${why}. On a server call it in code that runs in the page alone, or use the program pel`);
+}
+
 /** A worker with a bundle on a device, and the requests that it has not answered. */
 class Engine {
   #worker;
@@ -21,7 +41,7 @@ class Engine {
   /** `lost` is called when the worker, or its device, has failed for good. */
   constructor(lost) {
     this.#lost = lost;
-    this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "pel" });
+    this.#worker = begun();
     this.#worker.onmessage = ({ data }) => this.#take(data);
     this.#worker.onerror = (event) => this.fail(event.message || "the worker could not be started");
     this.#worker.onmessageerror = () => this.fail("a message of the worker could not be read");
@@ -102,6 +122,13 @@ function finite(threshold) {
   return Math.min(Math.max(threshold, -3.4e38), 3.4e38);
 }
 
+/** Rules of context as the engine takes them: a name, and the text of rules that are not built in. */
+function rulesOf(rules) {
+  if (typeof rules === "string") return [rules];
+  if (typeof rules?.text === "string" && typeof (rules.name ?? "") === "string") return [rules.name ?? "context.rules", rules.text];
+  throw new PelError("input", "context rules: expected the name of built-in rules, or { name, text }");
+}
+
 /** A lone half of a surrogate pair has no place in UTF-8; in its stead comes a character of the same width. */
 function wellFormed(text) {
   if (typeof text !== "string") return text;
@@ -121,6 +148,8 @@ export class Pel {
   #restart;
   #starting;
   #added = [];
+  /** The rules of context, if they are not the engine's own. */
+  #rules = null;
   #freed = false;
   #linking = 0;
   /** What the engine was asked for with the text that was linked last. */
@@ -129,6 +158,7 @@ export class Pel {
   static async load(source, options = {}) {
     const { signal } = options;
     try {
+      needBrowser();
       if (signal?.aborted) throw ended(signal);
       return await Pel.#loaded(source, options);
     } catch (error) {
@@ -141,6 +171,7 @@ export class Pel {
     const { device = "auto", onProgress, onDevice, cache = true, signal } = options;
     const progress = (phase, loaded, total, cached) => onProgress?.({ phase, loaded, total, cached });
     const pel = new Pel(Pel.#key);
+    if (options.contextRules !== undefined) pel.#rules = rulesOf(options.contextRules);
     const wanted = await chosen(device);
     const compiled = program((loaded, total) => progress("program", loaded, total, false), signal);
     let starting;
@@ -174,6 +205,7 @@ export class Pel {
       try {
         // Blobs, which the browser keeps outside of the page's memory: a restart needs them again.
         pel.#said = await engine.ask("load", [files.blobs, device]);
+        if (pel.#rules) await engine.ask("setContextRules", pel.#rules);
         if (pel.#freed) throw new PelError("freed", "this handle has been freed");
       } catch (error) {
         engine.end(error);
@@ -190,7 +222,7 @@ export class Pel {
         await forget(source);
         return Pel.#loaded(source, options);
       }
-      const gpu = wanted === "webgpu" && device === "auto" && error.code !== "bundle" && !signal?.aborted;
+      const gpu = wanted === "webgpu" && device === "auto" && !["bundle", "input"].includes(error.code) && !signal?.aborted;
       if (!gpu) throw error;
       await pel.#restart("wasm");
       onDevice?.({ device: "wasm", why: error.message });
@@ -280,6 +312,12 @@ export class Pel {
     } finally {
       signal?.removeEventListener("abort", stop);
     }
+  }
+
+  async setContextRules(rules) {
+    const chosen = rulesOf(rules);
+    await this.#ask("setContextRules", chosen);
+    this.#rules = chosen;
   }
 
   async decide({ threshold } = {}) {

@@ -38,6 +38,10 @@ export async function program(onProgress, signal) {
   const name = build();
   const url = name === "relaxed" ? new URL("./relaxed/pel_web_bg.wasm", import.meta.url) : new URL("./pel_web_bg.wasm", import.meta.url);
   const response = measured(await fetched(url, { signal }), onProgress);
+  // Servers of applications answer with their page to every address that they do not know.
+  if (response.headers.get("content-type")?.startsWith("text/html")) {
+    throw new PelError("network", `${url.pathname}: expected a WebAssembly module, found a page: the file is not on the server`);
+  }
   try {
     // While the bytes come. A host that gives them another type has them compiled afterwards.
     const streams = response.headers.get("content-type") === "application/wasm";

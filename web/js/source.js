@@ -17,7 +17,13 @@ async function store() {
 }
 
 function address(source) {
-  return typeof source === "string" || source instanceof URL ? new URL(source, location.href) : undefined;
+  if (typeof source !== "string" && !(source instanceof URL)) return undefined;
+  try {
+    return new URL(source, location.href);
+  } catch (error) {
+    // A worker made from a blob has no folder that an address could be relative to.
+    throw new PelError("input", `a bundle: expected an address, found ${JSON.stringify(source)} (within ${location.protocol})`, { cause: error });
+  }
 }
 
 /** Takes a source out of the store. */
@@ -125,6 +131,8 @@ async function folder(url, kept, { signal, onProgress }) {
 
 /** The files that a manifest lists. */
 function listed(text, at) {
+  // Servers of applications answer with their page to every address that they do not know.
+  if (/^\s*</.test(text)) throw new PelError("bundle", `${at.pathname}: expected the manifest of a bundle, found a page: no bundle is there`);
   let files;
   try {
     ({ files } = JSON.parse(text));

@@ -2,6 +2,9 @@
 // own scripts, the page hands over.
 
 import { PelError, posted } from "./errors.js";
+// Not by import(): Vite, as it comes, cannot split the code of a worker.
+import * as plain from "./pel_web.js";
+import * as relaxed from "./relaxed/pel_web.js";
 
 let pkg;
 let memory;
@@ -27,7 +30,7 @@ const parsed = (json) => (json === undefined ? null : JSON.parse(json));
 
 const methods = {
   async start({ name, module }) {
-    pkg = name === "relaxed" ? await import("./relaxed/pel_web.js") : await import("./pel_web.js");
+    pkg = name === "relaxed" ? relaxed : plain;
     ({ memory } = await pkg.default({ module_or_path: module }));
   },
 
@@ -55,6 +58,7 @@ const methods = {
     return JSON.parse(engine.linked());
   },
 
+  setContextRules: (name, text) => engine.setContextRules(name, text),
   decide: (threshold) => JSON.parse(engine.decide(threshold)),
   explain: async (span, k, threshold) => JSON.parse(await engine.explain(span, k, threshold)),
   find: async (text, k) => JSON.parse(await engine.find(text, k)),

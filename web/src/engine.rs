@@ -20,6 +20,7 @@ use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
 use pel_shared::output::{Form, Named, Note, Record};
+use pel_shared::text::context::ContextRules;
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Encoded;
@@ -118,6 +119,22 @@ impl Engine {
     /// If it cannot be encoded.
     pub fn manifest(&self) -> Outcome<String> {
         Ok(serde_json::to_string(&self.linker.bundle().manifest)?)
+    }
+
+    /// Sets the rules of context for the texts that follow: built-in rules by name, or the text of a
+    /// rule file, whose name is for messages.
+    ///
+    /// # Errors
+    /// If no built-in rules have the name, or a line of the text is invalid. The rules stay as they
+    /// are then.
+    #[wasm_bindgen(js_name = setContextRules)]
+    pub fn set_context_rules(&mut self, name: &str, text: Option<String>) -> Outcome<()> {
+        let rules = match text {
+            Some(text) => ContextRules::parse(&text, name)?,
+            None => ContextRules::built_in(name).ok_or_else(|| no_such_rules(name))??,
+        };
+        self.linker.set_context_rules(rules);
+        Ok(())
     }
 
     /// Begins to link a text: detects and tokenizes its mentions. Returns their number.
@@ -532,6 +549,14 @@ fn shown<'a>(
 
 fn to_json(value: &impl Serialize) -> Outcome<String> {
     Ok(serde_json::to_string(value)?)
+}
+
+fn no_such_rules(name: &str) -> Error {
+    let names: Vec<&str> = ContextRules::built_in_names().collect();
+    Error::input(format!(
+        "context rules: expected {} or a text of rules, found {name:?}",
+        names.join(", ")
+    ))
 }
 
 fn nothing_linked() -> Error {

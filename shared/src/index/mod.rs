@@ -539,13 +539,15 @@ impl Index {
             "one query of the index's dimension"
         );
         let query = self.query(query);
+        let (mut places, mut near) = (Vec::new(), Vec::new());
         let scored = concepts.into_iter().filter_map(|concept| {
-            let mut scores = self
-                .rows_of(concept)
-                .map(|row| self.scored(&query, self.place(row)) + 0.0);
-            let first = scores.next()?;
-            let best = scores.fold(first, f32::max);
+            places.clear();
+            let rows = self.rows_of(concept);
+            places.extend(rows.map(|row| self.place(row) as u32));
+            let first = *places.first()?;
+            let best = self.best_row(&query, &places, &mut near);
             let score = if self.mix > 0.0 {
+                let first = self.scored(&query, first as usize) + 0.0;
                 (1.0 - self.mix) * best + self.mix * first + 0.0
             } else {
                 best
@@ -553,6 +555,23 @@ impl Index {
             Some(Candidate { concept, score })
         });
         scored.collect()
+    }
+
+    /// The reported similarity of a query with the best of some rows. The exact search over
+    /// quantised rows chooses the best row of a concept by coarse scores and reports its finer one,
+    /// so that is the score of a concept everywhere, even if another row has a higher finer one.
+    fn best_row(&self, query: &IndexQuery, places: &[u32], near: &mut Vec<f32>) -> f32 {
+        let scored = |place: &u32| self.scored(query, *place as usize) + 0.0;
+        let IndexQuery::Rows(coarse) = query else {
+            return places.iter().map(scored).fold(f32::NEG_INFINITY, f32::max);
+        };
+        near.clear();
+        near.resize(places.len(), 0.0);
+        self.vectors.near(coarse, places, near);
+        let both = places.iter().zip(near.iter());
+        // Of equals the first.
+        let best = both.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        best.map_or(f32::NEG_INFINITY, |(place, _)| scored(place))
     }
 
     /// The number of concepts that a search for `k` takes by their best rows, before it orders them

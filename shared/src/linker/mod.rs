@@ -25,6 +25,7 @@ mod prepared;
 mod proposals;
 mod queries;
 mod rerank;
+mod senses;
 
 pub use crate::bundle::Queries;
 pub use crate::model::cross_encoder::Pairs;
@@ -45,6 +46,7 @@ use crate::text::abbreviations::Reader;
 use crate::text::context::{Context, ContextRules};
 use crate::text::detect::{DetectOptions, Detected, Origin};
 use crate::text::modifiers::without_modifiers;
+use crate::text::senses::{SenseReader, Senses};
 use crate::text::{self, Span};
 use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
@@ -129,7 +131,8 @@ pub struct Link {
     /// The fragments of a discontinuous mention ([`Detected::fragments`]); empty for a continuous
     /// one.
     pub fragments: Vec<Span>,
-    /// The source of the mention.
+    /// The source of the mention: [`Origin::Name`] for each name of the knowledge base that was not
+    /// given, the detector's too.
     pub origin: Origin,
     /// What kind of thing it is: as the detector found it, else by the concepts of its name.
     pub group: Option<Group>,
@@ -155,7 +158,7 @@ pub struct Link {
     /// Whether the mention is a name of the best candidate after normalisation, or without words of
     /// side and severity at its ends ("left-sided pneumonia").
     pub named: bool,
-    /// The long form of an abbreviation that the text defines.
+    /// The long form of an abbreviation that the text defines, or that the words around it show.
     pub read_as: Option<String>,
     /// What the encoder's window truncated.
     pub cut: Cut,
@@ -355,7 +358,8 @@ impl Linker {
     /// As [`Bundle::detect`].
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Result<Vec<Detected>> {
         let found = self.bundle.detect(text, &options.detect)?;
-        Ok(self.added.detect(text, found, &options.detect))
+        let found = self.added.detect(text, found, &options.detect);
+        Ok(self.without_other_words(text, found))
     }
 
     /// Cuts mentions out of a text and tokenizes them.
@@ -364,20 +368,23 @@ impl Linker {
     /// If a span cannot be cut out of the text.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
         let reader = &mut self.bundle.manifest.view.reader();
-        let mut prepared = self.prepare_with(reader, text, mentions)?;
+        let senses = Senses::english().reader(text);
+        let mut prepared = self.prepare_with(reader, &senses, text, mentions)?;
         self.judge(text, &mut prepared)?;
         Ok(prepared)
     }
 
     /// As [`Linker::prepare`], for some of a text's mentions. The reader
     /// ([`ViewOptions::reader`](crate::tokens::ViewOptions::reader)) finds the abbreviations of the
-    /// text once for all calls. The context of the mentions is left to [`Linker::judge`].
+    /// text once for all calls, and so does that of senses ([`Senses::reader`]). The context of the
+    /// mentions is left to [`Linker::judge`].
     ///
     /// # Errors
     /// As [`Linker::prepare`].
     pub fn prepare_with<'t>(
         &self,
         reader: &mut Reader<'t>,
+        senses: &SenseReader<'t>,
         text: &'t str,
         mentions: Vec<Detected>,
     ) -> Result<Prepared> {
@@ -387,10 +394,18 @@ impl Linker {
             Vec::with_capacity(mentions.len()),
         );
         for detected in mentions {
-            let mention = reader.mention_in(text, detected.pieces())?;
+            let mut mention = reader.mention_in(text, detected.pieces())?;
+            let read = match mention.text {
+                Cow::Borrowed(_) => self.read_by_sense(&detected, senses),
+                Cow::Owned(_) => None,
+            };
+            let sense = read.map(|(name, concepts)| {
+                mention.text = Cow::Owned(name.to_owned());
+                concepts
+            });
             let encoded = view.mention(&self.bundle.tokens, &mention)?;
             let sequence = encoded.map(|encoded| interner.intern(encoded));
-            let mut named = self.named_concepts(&mention.text);
+            let mut named = sense.unwrap_or_else(|| self.named_concepts(&mention.text));
             let mut modified = false;
             if let (true, Some(core)) = (named.is_empty(), without_modifiers(&mention.text)) {
                 named = self.named_concepts(core);
@@ -516,6 +531,11 @@ impl Linker {
                 fragments,
                 group: _,
             } = mention.detected.clone();
+            let origin = match origin {
+                // Only here: how the mention was found bears on its probability.
+                Origin::Detector if mention.is_name() => Origin::Name,
+                origin => origin,
+            };
             let cut = mention
                 .sequence
                 .map_or(Cut::default(), |at| prepared.sequences[at].cut);
@@ -575,9 +595,13 @@ impl Linker {
     }
 
     /// Moves the best concept named like the mention to the first place, with a score just above
-    /// the best. It stays where it is if the best candidate has the name in another form. It also
-    /// stays if the best candidate leads by [`NAMED_BEHIND`] and would be linked: an abbreviation
-    /// then has another meaning in this text. Returns whether a concept was moved.
+    /// the best. Returns whether a concept was moved.
+    ///
+    /// If the best candidate has the name in another form, only a concept with the very words is
+    /// moved, and only if its score is not lower: the other mentions of the text, which the scores
+    /// do not know, do not outweigh a name. If the best candidate has another name, it stays if it
+    /// leads by [`NAMED_BEHIND`] and would be linked: an abbreviation then has another meaning in
+    /// this text.
     ///
     /// `behind` is how far the best candidate was behind the most similar one.
     fn put_named_first(
@@ -588,15 +612,18 @@ impl Linker {
         found: &mut Vec<Candidate>,
         behind: f32,
     ) -> bool {
-        let named = found
-            .iter()
-            .position(|candidate| is_among(&mention.named, candidate));
-        let (Some(at @ 1..), Some(best)) = (named, found.first().copied()) else {
+        let Some(best) = found.first().copied() else {
             return false;
         };
         if self.is_named(&mention.text, &mention.named, best.concept) {
-            return false;
+            return self.put_verbatim_first(mention, found, behind);
         }
+        let named = found
+            .iter()
+            .position(|candidate| is_among(&mention.named, candidate));
+        let Some(at @ 1..) = named else {
+            return false;
+        };
         let scale = match self.bundle.manifest.encoder.reduction.score {
             Similarity::Cosine => self.highest(prepared, mention),
             Similarity::Dot => best.score.abs(),
@@ -612,14 +639,47 @@ impl Linker {
                 return false;
             }
         }
-        let named = found.remove(at);
-        found.insert(
-            0,
-            Candidate {
-                score: best.score.next_up(),
-                ..named
-            },
-        );
+        move_first(found, at);
+        true
+    }
+
+    /// Moves the best concept with the very words of the mention as a name to the first place, if
+    /// the best candidate has them in another form only ("streptococcal pneumonia" is also called
+    /// "Streptococcus pneumonia", whose plural is "Streptococcus pneumoniae") and no higher score.
+    /// Returns whether a concept was moved.
+    ///
+    /// `behind` is how far the best candidate was behind the most similar one.
+    fn put_verbatim_first(
+        &self,
+        mention: &PreparedMention,
+        found: &mut Vec<Candidate>,
+        behind: f32,
+    ) -> bool {
+        let words = mention.text.to_lowercase();
+        let bears = |candidate: &Candidate| {
+            // The output reports a damaged record when it names the concept.
+            is_among(&mention.named, candidate)
+                && self.concept(candidate.concept).is_ok_and(|concept| {
+                    let mut names = concept.names();
+                    names.any(|name| name.to_lowercase() == words)
+                })
+        };
+        let Some(best) = found.first().filter(|best| !bears(best)) else {
+            return false;
+        };
+        let score = best.score - behind;
+        let is_better = |candidate: &&Candidate| candidate.score >= score && bears(candidate);
+        let Some(verbatim) = found[1..].iter().find(is_better).map(|one| one.concept) else {
+            return false;
+        };
+        // Back to its own score and place.
+        found[0].score = score;
+        found.sort_unstable_by(Candidate::rank);
+        if let Some(at) = found.iter().position(|one| one.concept == verbatim)
+            && at > 0
+        {
+            move_first(found, at);
+        }
         true
     }
 
@@ -731,4 +791,14 @@ impl Linker {
             None => policy.decide_named(candidates, nil_offset, named),
         }
     }
+}
+
+/// Moves a candidate to the first place, with a score just above the best.
+fn move_first(found: &mut Vec<Candidate>, at: usize) {
+    let Some(best) = found.first().map(|best| best.score) else {
+        return;
+    };
+    let moved = found.remove(at);
+    let score = best.next_up();
+    found.insert(0, Candidate { score, ..moved });
 }

@@ -45,6 +45,13 @@ pub struct Part {
     pub prepared: Prepared,
 }
 
+impl PreparedMention {
+    /// Whether it is a name of a concept, as detection by names finds them.
+    pub fn is_name(&self) -> bool {
+        !self.named.is_empty() && !self.modified
+    }
+}
+
 impl Prepared {
     /// Joins the mentions of several texts. Equal sequences of different texts are encoded once.
     pub fn join(texts: impl IntoIterator<Item = Prepared>) -> Self {

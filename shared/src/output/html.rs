@@ -21,7 +21,52 @@ pub(super) struct PageRows {
     marks: Vec<Mark>,
     mentions: usize,
     nil: usize,
+    /// Which of [`SIGNS`] the marks have.
+    signs: [bool; SIGNS.len()],
 }
+
+/// How a value of a context is shown in the text.
+struct Sign {
+    /// The words of [`Context::words`](crate::text::context::Context::words) for the value.
+    words: &'static str,
+    /// The class of the style sheet; empty if a sign above the mention shows the value.
+    class: &'static str,
+    /// The sign above the mention.
+    sign: &'static str,
+    /// What it means.
+    meaning: &'static str,
+}
+
+const fn sign(
+    words: &'static str,
+    class: &'static str,
+    sign: &'static str,
+    meaning: &'static str,
+) -> Sign {
+    Sign {
+        words,
+        class,
+        sign,
+        meaning,
+    }
+}
+
+/// The lines and signs of contexts, as in the page of `pel serve`.
+const SIGNS: [Sign; 13] = [
+    sign("negated", "negated", "", "said to be absent"),
+    sign("uncertain", "uncertain", "?", "possible or suspected"),
+    sign("hypothetical", "hypothetical", "", "under a condition"),
+    sign("historical", "", "\u{2190}", "over"),
+    sign("future", "", "\u{2192}", "planned"),
+    sign("family", "", "F", "of a relative"),
+    sign("someone else", "", "S", "of someone else"),
+    sign("left", "", "L", "on the left side"),
+    sign("right", "", "R", "on the right side"),
+    sign("bilateral", "", "B", "on both sides"),
+    sign("mild", "", "\u{25d4}", "mild or slight"),
+    sign("moderate", "", "\u{25d1}", "moderate"),
+    sign("severe", "", "\u{25cf}", "severe"),
+];
 
 /// A marked fragment of a mention, with a link to the mention's row.
 struct Mark {
@@ -30,6 +75,12 @@ struct Mark {
     /// `None` for NIL.
     hue: Option<u32>,
     title: String,
+    /// The classes of its context, each after a blank.
+    classes: String,
+    /// The signs above it.
+    signs: String,
+    /// What the text says of it, in words.
+    context: String,
 }
 
 /// A segment of the note, marked or plain.
@@ -45,6 +96,8 @@ struct Page<'a> {
     mentions: usize,
     nil: usize,
     pieces: Vec<Piece<'a>>,
+    /// The signs that the marks have.
+    legend: Vec<&'static Sign>,
     rows: &'a str,
     manifest: &'a Manifest,
     written_by: &'static str,
@@ -89,12 +142,30 @@ impl PageRows {
             title = format!("{mention}: {title}");
         }
         let hue = linked.map(|named| hue(named.kind()));
+        let context = record.context.words();
+        if !context.is_empty() {
+            title += &format!("; {context}");
+        }
+        let (mut classes, mut signs) = (String::new(), String::new());
+        for word in context.split(", ") {
+            if let Some(at) = SIGNS.iter().position(|sign| sign.words == word) {
+                self.signs[at] = true;
+                if !SIGNS[at].class.is_empty() {
+                    classes += " ";
+                    classes += SIGNS[at].class;
+                }
+                signs += SIGNS[at].sign;
+            }
+        }
         // Each fragment of a mention is marked. Another mention may lie between them.
         self.marks.extend(record.pieces().iter().map(|span| Mark {
             span: *span,
             row: self.mentions,
             hue,
             title: title.clone(),
+            classes: classes.clone(),
+            signs: signs.clone(),
+            context: context.clone(),
         }));
         self.nil += usize::from(linked.is_none());
         let concept = linked
@@ -152,6 +223,11 @@ impl PageRows {
             mentions: self.mentions,
             nil: self.nil,
             pieces,
+            legend: SIGNS
+                .iter()
+                .zip(self.signs)
+                .filter_map(|(sign, has)| has.then_some(sign))
+                .collect(),
             rows: &self.html,
             manifest: &note.linker.bundle().manifest,
             written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
@@ -219,6 +295,53 @@ impl Escaper for Escape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each word of a context has a sign, or the note would show it as a fact.
+    #[test]
+    fn each_value_of_a_context_has_a_sign() {
+        use crate::text::context::{
+            Certainty, Context, Experiencer, Laterality, Severity, Temporality,
+        };
+        let all = |certainty, temporality, experiencer, laterality, severity| Context {
+            negated: true,
+            certainty,
+            temporality,
+            experiencer,
+            laterality: Some(laterality),
+            severity: Some(severity),
+            ..Context::default()
+        };
+        let (left, mild) = (Laterality::Left, Severity::Mild);
+        for context in [
+            all(
+                Certainty::Uncertain,
+                Temporality::Historical,
+                Experiencer::Family,
+                left,
+                mild,
+            ),
+            all(
+                Certainty::Hypothetical,
+                Temporality::Future,
+                Experiencer::Other,
+                Laterality::Right,
+                Severity::Moderate,
+            ),
+            all(
+                Certainty::Certain,
+                Temporality::Current,
+                Experiencer::Patient,
+                Laterality::Bilateral,
+                Severity::Severe,
+            ),
+        ] {
+            for word in context.words().split(", ") {
+                let found = SIGNS.iter().find(|sign| sign.words == word);
+                let shown = found.map(|sign| sign.class.len() + sign.sign.len());
+                assert!(shown.is_some_and(|shown| shown > 0), "{word}");
+            }
+        }
+    }
 
     #[test]
     fn text_is_escaped_for_elements_and_attributes() {

@@ -145,6 +145,16 @@ fn line<'a>(
     }
 }
 
+/// A value as JSON on one line.
+///
+/// # Errors
+/// If it cannot be encoded.
+pub(super) fn compact<T: Serialize + ?Sized>(value: &T) -> Result<String> {
+    let json = serde_json::to_string(value)
+        .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    Ok(escaped(&json).into_owned())
+}
+
 pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let mut out = String::new();
     for record in note.records {

@@ -2,12 +2,19 @@
 //!
 //! The records of a note are those of the linker, or those that a user has edited in the page.
 
+mod bioc;
 mod brat;
+mod cas;
 mod csv;
+mod facts;
+mod fhir;
 mod html;
 mod json;
+mod moment;
+mod omop;
 mod parts;
 mod pubtator;
+mod spacy;
 
 use crate::error::Result;
 use crate::kb::Concept;
@@ -24,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 pub use json::Line;
+pub use moment::Moment;
 pub use parts::NoteWriter;
 
 /// The output formats.
@@ -43,6 +51,19 @@ pub enum Form {
     Pubtator,
     /// An HTML page with coloured mentions.
     Html,
+    /// A FHIR R4 bundle of unconfirmed resources, offsets in code points.
+    Fhir,
+    /// Rows of NOTE_NLP of the OMOP Common Data Model 5.4, as CSV, offsets in code points. Needs a
+    /// date ([`NoteWriter::dated`]).
+    Omop,
+    /// A BioC collection as XML, offsets in code points.
+    BiocXml,
+    /// A BioC collection as JSON, offsets in code points.
+    BiocJson,
+    /// A document of spaCy as JSON, offsets in code points.
+    SpacyJson,
+    /// A UIMA CAS as JSON, offsets in UTF-16 units.
+    CasJson,
 }
 
 /// A mention with its decision, its concepts with identifiers and names.
@@ -59,7 +80,7 @@ pub struct Record {
     pub group: Option<Group>,
     /// Whether the text says that it is absent, past, uncertain or someone else's.
     pub context: Context,
-    /// The long form of an abbreviation that the text defines.
+    /// The long form of an abbreviation that the text defines, or that the words around it show.
     pub read_as: Option<String>,
     /// The concept, or the reason for NIL.
     pub decision: std::result::Result<Named, NilReason>,
@@ -269,10 +290,10 @@ impl Note<'_> {
             .transpose()
     }
 
-    /// The note in a format.
+    /// The note in a format, without a date.
     ///
     /// # Errors
-    /// If a concept of the bundle is damaged.
+    /// If a concept of the bundle is damaged, or the format needs a date ([`NoteWriter::dated`]).
     pub fn write(&self, form: Form) -> Result<String> {
         let mut parts = NoteWriter::new(form, self.name, self.text, self.linker);
         Ok(parts.head()? + &parts.part(self.records)? + &parts.tail()?)

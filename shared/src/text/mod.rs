@@ -5,6 +5,7 @@ pub mod abbreviations;
 pub mod context;
 pub mod detect;
 pub(crate) mod modifiers;
+pub mod senses;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

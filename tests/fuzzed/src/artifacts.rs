@@ -444,8 +444,14 @@ fn write(linker: &Linker, text: &str, records: &[Record]) {
             );
         }
     }
-    lines(Form::Pubtator);
-    lines(Form::Html);
+    for form in [Form::Fhir, Form::BiocJson, Form::SpacyJson, Form::CasJson] {
+        if let Some(json) = lines(form) {
+            serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
+        }
+    }
+    for form in [Form::Pubtator, Form::Html, Form::Omop, Form::BiocXml] {
+        lines(form);
+    }
 }
 
 /// A note, linked with the seed bundle chosen by its length.

@@ -10,6 +10,8 @@ mod checksums;
 mod mutations;
 #[cfg(feature = "native")]
 mod native;
+#[cfg(feature = "native")]
+mod notes;
 pub mod seeds;
 mod tables;
 #[cfg(feature = "native")]
@@ -24,6 +26,8 @@ pub use native::{
     archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
     sssom, umls,
 };
+#[cfg(feature = "native")]
+pub use notes::{bioc, fhir, notes};
 pub use tables::{concepts, delimited, obo, redirects};
 #[cfg(feature = "native")]
 pub use terminologies::{icd10cm, loinc, mesh, obograph, owl};
@@ -53,16 +57,19 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 18] = [
+    let native: [(&str, Body); 21] = [
         ("archive", archive),
+        ("bioc", bioc),
         ("brat", brat),
         ("candidates", candidates),
         ("compressed", compressed),
         ("corpus", corpus),
+        ("fhir", fhir),
         ("http", http),
         ("icd10cm", icd10cm),
         ("loinc", loinc),
         ("mesh", mesh),
+        ("notes", notes),
         ("obograph", obograph),
         ("owl", owl),
         ("pubtator", pubtator),

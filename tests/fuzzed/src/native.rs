@@ -49,7 +49,7 @@ fn new_folder() -> TempDir {
 }
 
 /// Writes a file of this thread.
-fn file(name: &str, bytes: &[u8]) -> PathBuf {
+pub(crate) fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = FOLDER.with(|folder| folder.path().join(name));
     std::fs::write(&path, bytes).expect("there is room for a temporary file");
     path

@@ -129,6 +129,6 @@ macro_rules! replays {
 }
 
 replays! {
-    archive brat bundle candidates compressed concepts config container context corpus delimited detector dictionary http icd10cm index
-    loinc manifest mesh note obo obograph owl pubtator redirects rxnorm settings snomed spans sssom tokenizer umls weights
+    archive bioc brat bundle candidates compressed concepts config container context corpus delimited detector dictionary fhir http icd10cm index
+    loinc manifest mesh note notes obo obograph owl pubtator redirects rxnorm settings snomed spans sssom tokenizer umls weights
 }

@@ -1,20 +1,23 @@
 //! `pel explain`: shows how one mention is linked.
 
+mod print;
+
 use super::choices::ScorerChoice;
 use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::json;
 use crate::io::outputs::Inputs;
 use crate::io::text_encoding::{EncodingArgs, read_text_in};
-use crate::io::text_tables::table;
+use crate::link::detection::DetectionArgs;
 use crate::link::second_stage::RankerArgs;
-use crate::link::{context_rules, link, open_linker};
+use crate::link::{context_rules, open_linker};
 use clap::Args;
 use pel_shared::error::{Error, Result};
+use pel_shared::kb::group::Group;
 use pel_shared::linker::{Link, LinkOptions, Linker, MatchedText, Prepared};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::{Decision, Feature};
-use pel_shared::output::Named;
+use pel_shared::output::{Named, origin_words};
 use pel_shared::score::Candidate;
 use pel_shared::text::context::{Certainty, Experiencer, Laterality, Severity, Temporality};
 use pel_shared::text::detect::{Detected, Origin, join};
@@ -44,12 +47,14 @@ pub struct ExplainArgs {
     /// The encoding of the file.
     #[command(flatten)]
     encoding: EncodingArgs,
-    /// Mention: its first occurrence in the text
+    /// Mention: its first occurrence that is detected, else its first occurrence in the text
     #[arg(long, required_unless_present = "span", conflicts_with = "span")]
     mention: Option<String>,
     /// Mention as START:END in bytes; fragments as START:END;START:END
     #[arg(long)]
     span: Option<String>,
+    #[command(flatten)]
+    detection: DetectionArgs,
     /// Number of candidates to show
     #[arg(short, long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
@@ -100,6 +105,9 @@ struct Explained<'a> {
     #[serde(skip_serializing_if = "<[Span]>::is_empty")]
     fragments: &'a [Span],
     mention: &'a str,
+    origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<Group>,
     tokens: Vec<String>,
     cut: Cut,
     decision: Decision,
@@ -210,7 +218,6 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         (None, Some(file)) => read_text_in(file, &args.encoding.get())?,
         (None, None) => return Err(Error::input("expected --text or --file")),
     };
-    let given = mention(args, &text)?;
     let opened = device.open(Work::Short)?;
     let mut linker = open_linker(
         &args.bundle,
@@ -221,15 +228,24 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(rules) = &args.context_rules {
         linker.set_context_rules(context_rules(rules)?);
     }
+    super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
-    let options = LinkOptions::default().k(k).threshold(args.threshold);
+    let options = LinkOptions::default()
+        .k(k)
+        .threshold(args.threshold)
+        .detect(args.detection.options(linker.bundle())?);
+    // The other mentions of the text bear on this one, so all are linked, as `pel link` does.
+    let found = linker.detect(&text, &options)?;
+    let given = mention(args, &text, &found)?;
     let words = text_of(&text, given.pieces())?;
-    // The other mentions of the text bear on this one.
-    let mentions = join(vec![given.clone()], linker.detect(&text, &options)?);
     let own = |mention: &Detected| mention.pieces() == given.pieces();
+    let mentions = match found.iter().any(own) {
+        true => found,
+        false => join(vec![given.clone()], found),
+    };
     let at = mentions.iter().position(own);
-    let all = link(&linker, &text, mentions, &options)?;
+    let all = linker.link_mentions(&text, mentions, &options)?;
     let mut links: Vec<Link> = at
         .and_then(|at| all.into_iter().nth(at))
         .into_iter()
@@ -284,6 +300,8 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             span: given.span,
             fragments: &given.fragments,
             mention: &words,
+            origin: link.origin,
+            group: link.group,
             tokens,
             cut: link.cut,
             decision: link.decision,
@@ -304,11 +322,15 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         .map(|piece| format!("{}..{}", piece.start, piece.end))
         .collect();
     println!("Mention   {words:?}, bytes {}", places.join(" and "));
+    let kind = link
+        .group
+        .map_or(String::new(), |group| format!(", {}", group.name()));
+    println!("Origin    {}{kind}", origin_words(link.origin));
     println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
     if let Some(cut) = cut_words(link.cut) {
         println!("Cut       {cut}");
     }
-    print_candidates(&met, link, first_stage.as_ref(), spelling.as_deref());
+    print::candidates(&met, link, first_stage.as_ref(), spelling.as_deref());
     for (met, edits) in met.iter().zip(&misspelt) {
         if let Some(edits) = edits {
             println!(
@@ -318,12 +340,12 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             );
         }
     }
-    print_tokens(&met);
-    print_evidence(&linker, link);
-    print_context(&linker, link);
+    print::tokens(&met);
+    print::evidence(&linker, link);
+    print::context(&linker, link);
     println!(
         "Decision  {}",
-        decision(link, &met, first_stage.as_ref(), threshold)
+        print::decision(link, &met, first_stage.as_ref(), threshold)
     );
     Ok(())
 }
@@ -356,54 +378,15 @@ fn first_stage(linker: &Linker, link: &Link, before: &Link) -> Result<Option<Fir
     }))
 }
 
-fn print_candidates(
-    met: &[MatchedText],
-    link: &Link,
-    first_stage: Option<&FirstStage>,
-    spelling: Option<&[f32]>,
-) {
-    let own = ["", "Concept", "Id", "Score", "Through", "Similarity"];
-    let (added, second) = (spelling.map(|_| "Spelling adds"), ["Ranker", "Before"]);
-    let heads = own.into_iter().chain(added);
-    let mut table = table(heads.chain(second.into_iter().filter(|_| first_stage.is_some())));
-    for (rank, met) in met.iter().enumerate() {
-        let (score, exact) = (
-            format!("{:.4}", met.score),
-            format!("{:.4}", met.best_text_score),
-        );
-        let own = [
-            (rank + 1).to_string(),
-            met.name.clone(),
-            met.id.clone(),
-            score,
-            met.best_text.clone(),
-            exact,
-        ];
-        let second = first_stage.map(|before| {
-            let score = link
-                .ranker_scores
-                .get(rank)
-                .filter(|score| score.is_finite());
-            let score = score.map_or("-".to_owned(), |score| format!("{score:.4}"));
-            [score, before.places[rank].to_string()]
-        });
-        let added = spelling.map(|parts| {
-            parts
-                .get(rank)
-                .map_or("-".to_owned(), |part| format!("{part:.4}"))
-        });
-        table.add_row(
-            own.into_iter()
-                .chain(added)
-                .chain(second.into_iter().flatten()),
-        );
-    }
-    println!("{table}");
-}
-
-/// The requested mention.
-fn mention(args: &ExplainArgs, text: &str) -> Result<Detected> {
+/// The requested mention: one of those that were `found`, else a given one.
+fn mention(args: &ExplainArgs, text: &str, found: &[Detected]) -> Result<Detected> {
     if let Some(mention) = &args.mention {
+        let detected = found
+            .iter()
+            .find(|found| text_of(text, found.pieces()).is_ok_and(|words| words == *mention));
+        if let Some(detected) = detected {
+            return Ok(detected.clone());
+        }
         let start = text.find(mention).ok_or_else(|| {
             Error::input(format!(
                 "--mention: expected a part of the text, found {mention:?}"
@@ -442,161 +425,4 @@ fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<MatchedT
         .encoder()
         .encode_for(linker.scorer(), Side::Entity, &texts.rows())?;
     Ok(linker.matched_texts(&texts, mention, &own, &vectors))
-}
-
-/// What the probability consists of, and which concepts have the same name.
-fn print_evidence(linker: &Linker, link: &Link) {
-    let features = weighed(linker, link);
-    if !features.is_empty() {
-        let mut shown = table(["Feature", "Value", "Adds to the log odds"]);
-        for Weighed {
-            feature,
-            value,
-            adds,
-        } in features.iter().filter(|one| one.adds.abs() >= 0.005)
-        {
-            shown.add_row([
-                feature.words().to_owned(),
-                format!("{value:.3}"),
-                format!("{adds:+.2}"),
-            ]);
-        }
-        println!("{shown}");
-        println!("(against a typical right candidate)");
-    }
-    if link.same_name() > 1 {
-        let reason = match link.evidence {
-            Some(evidence) if evidence.margin < 0.0 => {
-                "the first one has the types and sources of the text's other concepts"
-            }
-            Some(evidence) if evidence.margin > 0.0 => "the first one has the highest score",
-            _ => "their scores are equal, so they are in the order of the knowledge base",
-        };
-        println!(
-            "Same name {} concepts bear this name; {reason}",
-            link.same_name()
-        );
-    }
-}
-
-/// What the text says of the mention, and by which cues.
-fn print_context(linker: &Linker, link: &Link) {
-    let context = &link.context;
-    let stated = "stated of the patient now";
-    let words = match (context.is_asserted(), context.words()) {
-        (true, words) if words.is_empty() => stated.to_owned(),
-        (true, words) => format!("{stated}, {words}"),
-        (false, words) => words,
-    };
-    let section = context
-        .section
-        .as_ref()
-        .map_or(String::new(), |section| format!("; section {section:?}"));
-    println!("Context   {words}{section}");
-    for cue in &context.cues {
-        let rule = linker.context_rules().rule(cue.rule);
-        let rule = rule.map_or(String::new(), |rule| {
-            format!(
-                "{:?} of `{}` ({}:{})",
-                rule.pattern, rule.heading, rule.file, rule.line
-            )
-        });
-        println!(
-            "          {}: the cue at {}..{}, by {rule}, reaches {}..{}",
-            cue.effect.name(),
-            cue.span.start,
-            cue.span.end,
-            cue.scope.start,
-            cue.scope.end
-        );
-    }
-}
-
-/// Which tokens met, of the best candidate that has any.
-fn print_tokens(met: &[MatchedText]) {
-    let Some(best) = met.iter().find(|met| !met.tokens.is_empty()) else {
-        return;
-    };
-    let mut shown = table(["Token", "Met", "Similarity"]);
-    for met in &best.tokens {
-        shown.add_row([
-            met.mention.clone(),
-            met.text.clone(),
-            format!("{:.4}", met.similarity),
-        ]);
-    }
-    println!("{shown}");
-    let (name, sum) = (&best.name, best.best_text_score);
-    println!(
-        "Sum       {sum:.4}, of each mention token's best match in {name} ({})",
-        best.best_text
-    );
-}
-
-fn decision(
-    link: &Link,
-    met: &[MatchedText],
-    first_stage: Option<&FirstStage>,
-    threshold: Option<f32>,
-) -> String {
-    let limit = match (threshold, link.nil_offset) {
-        _ if let Some(probability) = link.probability => {
-            let limit = threshold.map_or(String::new(), |threshold| {
-                format!(", the threshold is {threshold}")
-            });
-            format!("right with a probability of {probability:.3}{limit}")
-        }
-        (None, _) => "no threshold".to_owned(),
-        (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
-        (Some(threshold), offset) => {
-            format!("plus {offset:.4} for NIL features; the threshold is {threshold}")
-        }
-    };
-    if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {
-        let Named { name, score, .. } = nearest;
-        let nearest = format!("the first stage's best is {name} with {score:.4}, {limit}");
-        return match link.decision {
-            Decision::Linked { .. } => {
-                format!(
-                    "linked to {} ({}), first of {seen} by the cross-encoder; {nearest}",
-                    first.name, first.id
-                )
-            }
-            Decision::Nil { reason, .. } => {
-                format!(
-                    "NIL, {}: {nearest}; first of {seen} by the cross-encoder is {}",
-                    reason.words(),
-                    first.name
-                )
-            }
-        };
-    }
-    let margin = match met {
-        [first, second, ..] => format!("; margin to the second {:.4}", first.score - second.score),
-        _ => String::new(),
-    };
-    match (link.decision, met.first()) {
-        (Decision::Linked { best }, Some(first)) => {
-            format!(
-                "linked to {} ({}): score {:.4}, {limit}{margin}",
-                first.name, first.id, best.score
-            )
-        }
-        (
-            Decision::Nil {
-                reason,
-                best: Some(best),
-            },
-            Some(first),
-        ) => {
-            format!(
-                "NIL, {}: the best is {} with {:.4}, {limit}",
-                reason.words(),
-                first.name,
-                best.score
-            )
-        }
-        (Decision::Nil { reason, .. }, _) => format!("NIL: {}", reason.words()),
-        (Decision::Linked { .. }, None) => "linked".to_owned(),
-    }
 }

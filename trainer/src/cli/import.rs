@@ -2,6 +2,7 @@
 
 mod concept_args;
 mod corpus_args;
+mod corrected_args;
 mod terminology_args;
 #[cfg(test)]
 mod tests;
@@ -12,8 +13,10 @@ use crate::data::import::{self, Source};
 use crate::data::terminologies::recognise;
 use crate::io::outputs::{Inputs, Output};
 use clap::{Args, Subcommand};
+pub(super) use concept_args::delimiter;
 use concept_args::{CsvArgs, JsonlArgs, OboArgs};
 use corpus_args::{BlinkArgs, PubtatorArgs, TacArgs, WikilinksArgs, ZeshelArgs};
+use corrected_args::{BratArgs, LinksArgs};
 use pel_shared::clean::escaped;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
@@ -157,6 +160,22 @@ enum Format {
     /// kept as correct; the identifier of a variant (p|SUB|C|282|Y) is a single one. Duplicate
     /// mentions are dropped. Without split lists all mentions go to mentions.all.jsonl.
     Pubtator(PubtatorArgs),
+    /// Notes annotated or corrected in BRAT: NAME.txt with NAME.ann
+    ///
+    /// Reads the output of `pel link --format brat` after corrections, or other annotations with
+    /// normalisations. A line `N1 Reference T1 SOURCE:ID` gives the concept of a mention; several
+    /// give several right concepts; a mention without is NIL. The prefix `KB:` is removed.
+    /// Attributes give the context. A mention of several fragments becomes its extent.
+    ///
+    /// Writes documents.jsonl, one mention file per split, one file notes.SPLIT.jsonl per split with
+    /// the context too, for `pel evaluate --raw --notes`, and import.json. Splits are the folders
+    /// train, dev and test, or drawn by --dev and --test; without either there is one split, all.
+    Brat(BratArgs),
+    /// Notes with links corrected in the page: its JSON
+    ///
+    /// Reads the JSON of a note as the page exports it and `pel link --format json` writes it, or
+    /// JSONL with the texts in --texts. Output and splits are as in `pel import brat`.
+    Links(LinksArgs),
     /// ZESHEL as released: documents and mentions by world
     ///
     /// Reads the folder with documents/WORLD.json and mentions/SPLIT.json. Every page becomes a
@@ -227,6 +246,8 @@ impl Format {
                 lists: args.lists(),
                 prefix: args.prefix.clone(),
             },
+            Format::Brat(args) => args.source(),
+            Format::Links(args) => args.source(),
             Format::Zeshel(args) => Source::Zeshel {
                 folder: args.folder.clone(),
             },
@@ -256,6 +277,8 @@ impl Format {
             Format::Owl(args) => &args.common.map,
             Format::Obograph(args) => &args.common.map,
             Format::Pubtator(_)
+            | Format::Brat(_)
+            | Format::Links(_)
             | Format::Zeshel(_)
             | Format::Blink(_)
             | Format::Wikilinks(_)
@@ -279,6 +302,8 @@ impl Format {
             Format::Owl(args) => &args.common.out,
             Format::Obograph(args) => &args.common.out,
             Format::Pubtator(args) => &args.common.out,
+            Format::Brat(args) => &args.common.out,
+            Format::Links(args) => &args.common.out,
             Format::Zeshel(args) => &args.out,
             Format::Blink(args) => &args.out,
             Format::Wikilinks(args) => &args.out,

@@ -1,16 +1,22 @@
 //! `pel link`: links the mentions of notes.
 
 use super::choices::ScorerChoice;
+use super::link_tables;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, memory};
+use crate::link::detection::DetectionArgs;
 use crate::link::format::Format;
+use crate::link::inputs::{ColumnArgs, InputFormat};
+use crate::link::link_table;
 use crate::link::linking::Linking;
 use crate::link::notes::{self, Found, Note};
+use crate::link::output_format::OutputFormat;
 use crate::link::second_stage::RankerArgs;
+use crate::link::shards::part::Part;
 use crate::link::text_linker::{SharedStore, TextLinker, TextOptions};
-use crate::link::{context_rules, label_scheme, open_linker};
+use crate::link::{context_rules, date, open_linker};
 use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -21,7 +27,7 @@ use pel_shared::kb::ConceptId;
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::output;
 use pel_shared::text::detect::DetectOptions;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// Link the mentions of notes to concepts, or to NIL if the knowledge base has none
@@ -30,6 +36,8 @@ use std::sync::Mutex;
     pel link --bundle bundle note.txt\n  \
     pel link --bundle bundle notes/ --format brat --out linked/\n  \
     pel link --bundle bundle note.txt --spans note.ann --spans-only --format jsonl\n  \
+    pel link --bundle bundle notes.csv --text-column text --id-column note_id --format jsonl\n  \
+    pel link --bundle bundle shards/ --format parquet --out linked/\n  \
     pel link --bundle bundle note.txt --format csv --xrefs ICD10CM,SNOMED\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
@@ -38,38 +46,49 @@ pub struct LinkArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
     pub bundle: PathBuf,
-    /// Text files (UTF-8, or see --encoding), folders of .txt or .text files, or - for standard
-    /// input
+    /// Text files (UTF-8, or see --encoding), tables and collections of notes (.csv, .tsv, .jsonl,
+    /// .parquet; FHIR and BioC in .json, .ndjson, .xml), folders of either, or - for standard input
     #[arg(default_value = "-")]
-    inputs: Vec<PathBuf>,
+    pub(super) inputs: Vec<PathBuf>,
+    /// Format of the inputs [default: by their names; others are texts]
+    #[arg(long, value_enum)]
+    pub(super) input_format: Option<InputFormat>,
+    /// The columns of tables.
+    #[command(flatten)]
+    pub(super) columns: ColumnArgs,
+    /// Link only a part of the tables, such as 3/16, so that several processes or machines share
+    /// them
+    #[arg(long, value_name = "N/OF")]
+    pub(super) part: Option<Part>,
+    /// Link tables again that were linked with another bundle, other options or another content
+    #[arg(long)]
+    pub(super) overwrite: bool,
     /// Given mentions: BRAT standoff (.ann) or JSONL, with fragments; for several notes a folder
     /// with NAME.ann or NAME.jsonl each
     #[arg(long, value_name = "PATH")]
-    spans: Option<PathBuf>,
+    pub(super) spans: Option<PathBuf>,
     /// Link only given mentions and detect no others
     #[arg(long, requires = "spans")]
     spans_only: bool,
     /// The encoding of notes and given mentions.
     #[command(flatten)]
-    encoding: EncodingArgs,
-    /// Detect only names of the knowledge base: neither unknown terms nor what the detector of the
-    /// bundle finds
-    #[arg(long)]
-    names_only: bool,
-    /// Set of labels of the bundle's detector, which `pel inspect` lists [default: its first one,
-    /// clinical]
-    #[arg(long, value_name = "NAME", conflicts_with = "names_only")]
-    labels: Option<String>,
+    pub(super) encoding: EncodingArgs,
+    #[command(flatten)]
+    detection: DetectionArgs,
     /// Detect overlapping names too ("failure" in "heart failure") instead of the longest ones from
     /// left to right
     #[arg(long, conflicts_with = "spans_only")]
     overlapping: bool,
     /// Output format [default: table; with --json jsonl]
     #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Output file, or output folder for several notes
+    format: Option<OutputFormat>,
+    /// Output file, or output folder for several notes or tables
     #[arg(long)]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
+    /// When the links are made, for FHIR, OMOP and BioC: YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ
+    /// [default: SOURCE_DATE_EPOCH, else now]
+    #[arg(long)]
+    date: Option<String>,
     /// Number of candidates per mention
     #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
@@ -82,14 +101,14 @@ pub struct LinkArgs {
     #[arg(long)]
     sets: bool,
     /// Write only cross-references with these prefixes, separated by commas, in any case:
-    /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For JSON, JSONL and
-    /// CSV [default: all]
+    /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For formats
+    /// with cross-references [default: all]
     #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     xrefs: Option<Vec<String>>,
     /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
     /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]
-    scorer: Option<ScorerChoice>,
+    pub(super) scorer: Option<ScorerChoice>,
     /// Write only what is stated of the patient now: nothing negated, uncertain, past, planned or of
     /// someone else
     #[arg(long)]
@@ -97,13 +116,13 @@ pub struct LinkArgs {
     /// Rules for negation, certainty, time, person, side and severity: english, german, french,
     /// spanish, contextkit, or a rule file [default: english]
     #[arg(long, value_name = "NAME|FILE")]
-    context_rules: Option<PathBuf>,
+    pub(super) context_rules: Option<PathBuf>,
     #[command(flatten)]
-    second: RankerArgs,
+    pub(super) second: RankerArgs,
     #[command(flatten)]
-    search: SearchArgs,
+    pub(super) search: SearchArgs,
     #[command(flatten)]
-    connection: ConnectionArgs,
+    pub(super) connection: ConnectionArgs,
     /// Print peak memory at the end
     #[arg(long)]
     memory: bool,
@@ -114,47 +133,31 @@ pub struct LinkArgs {
 /// # Errors
 /// If the bundle or an input cannot be read, a span does not fit, or the output cannot be written.
 pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let format = match (json, args.format) {
-        (true, None) => Format::Jsonl,
-        (true, Some(format)) if !matches!(format, Format::Json | Format::Jsonl) => {
-            return Err(Error::input(
-                "expected a JSON format with --json, found another --format; omit one of the options",
-            ));
-        }
-        (_, format) => format.unwrap_or(Format::Table),
-    };
+    let format = output_format(args, json)?;
     let Found {
         mut notes,
+        shards,
         unread: folders,
-    } = notes::notes(&args.inputs)?;
-    let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
-    if let Some(spans) = &args.spans {
-        notes::find_spans(&mut notes, spans, several)?;
+    } = notes::notes(&args.inputs, args.input_format)?;
+    let tables = link_tables::plan(args, shards, format)?;
+    if tables.is_none() {
+        link_tables::refuse_options(args)?;
+        place_notes(args, &mut notes, format)?;
     }
-    // `-` is standard output.
-    match args.out.as_ref().filter(|out| out.as_os_str() != "-") {
-        Some(out) => {
-            let named_as_folder = out.is_dir()
-                || out
-                    .as_os_str()
-                    .to_string_lossy()
-                    .ends_with(std::path::is_separator);
-            notes::place(&mut notes, out, several || named_as_folder, format)?;
-        }
-        None if several && matches!(format, Format::Html | Format::Brat) => {
-            return Err(Error::input(
-                "expected --out with a folder, since several notes need several files of this format",
-            ));
-        }
-        None => {}
-    }
-    check_outputs(args, &notes)?;
+    let outputs = match &tables {
+        Some(tables) => tables.files(),
+        None => notes
+            .iter()
+            .filter_map(|note| note.out.as_deref())
+            .collect(),
+    };
+    check_outputs(args, &notes, tables.as_ref(), outputs)?;
     if let Some(address) = &args.search.vectors {
         stores::check_address(address)?;
     }
     let bundle = bundles::open_to_link(&args.bundle)?;
     if args.sets {
-        if !matches!(format, Format::Json | Format::Jsonl) {
+        if !has_sets(format) {
             return Err(Error::input("--sets: expected --format json or jsonl"));
         }
         if bundle.manifest.nil.sets.is_empty() {
@@ -170,16 +173,14 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(rules) = &args.context_rules {
         linker.set_context_rules(context_rules(rules)?);
     }
+    super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
-    let scheme = label_scheme(args.labels.as_deref(), linker.bundle())?;
     let options = LinkOptions::default()
         .k(usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)))
         .threshold(args.threshold)
         .detect(DetectOptions {
-            unknown_terms: !args.names_only,
             overlapping: args.overlapping,
-            names_only: args.names_only,
-            scheme,
+            ..args.detection.options(linker.bundle())?
         });
     if let Some(prefixes) = &args.xrefs {
         warn_of_unknown(&linker, prefixes)?;
@@ -200,7 +201,13 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         encoding: args.encoding.get(),
         spans_only: args.spans_only,
         format,
+        moment: date::moment(args.date.as_deref())?,
     };
+    if let Some(tables) = &tables {
+        let done = tables.link(&linking, args);
+        print_memory(args);
+        return link_tables::report(done?, folders);
+    }
     let outcome = linking.run(&notes)?;
     for (what, count) in &outcome.noted.noted {
         let example = outcome
@@ -213,10 +220,61 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             example.map_or("", String::as_str)
         );
     }
+    print_memory(args);
+    unread(outcome.unread, folders, notes.len())
+}
+
+/// The output format.
+fn output_format(args: &LinkArgs, json: bool) -> Result<OutputFormat> {
+    let format = match (json, args.format) {
+        (true, None) => OutputFormat::Text(Format::Jsonl),
+        (true, Some(format)) if !format.text().is_some_and(Format::is_json) => {
+            return Err(Error::input(
+                "expected a JSON format with --json, found another --format; omit one of the options",
+            ));
+        }
+        (_, format) => format.unwrap_or(OutputFormat::Text(Format::Table)),
+    };
+    if format == OutputFormat::Parquet {
+        link_table::check_build()?;
+        if args.out.as_ref().is_none_or(|out| out.as_os_str() == "-") {
+            return Err(Error::input("expected --out with --format parquet"));
+        }
+    }
+    Ok(format)
+}
+
+/// Whether a format has a place for sets of answers.
+fn has_sets(format: OutputFormat) -> bool {
+    matches!(format, OutputFormat::Text(Format::Json | Format::Jsonl))
+}
+
+/// Sets the given spans and the output of each note.
+fn place_notes(args: &LinkArgs, notes: &mut [Note], format: OutputFormat) -> Result<()> {
+    let several = notes.len() > 1 || args.inputs.iter().any(|input| input.is_dir());
+    if let Some(spans) = &args.spans {
+        notes::find_spans(notes, spans, several)?;
+    }
+    // `-` is standard output.
+    match args.out.as_ref().filter(|out| out.as_os_str() != "-") {
+        Some(out) => notes::place(notes, out, several || is_folder(out), format),
+        None if several && format.needs_files() => Err(Error::input(
+            "expected --out with a folder, since several notes need several files of this format",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether an output is a folder, or named as one.
+pub(super) fn is_folder(out: &Path) -> bool {
+    let named = out.as_os_str().to_string_lossy();
+    out.is_dir() || named.ends_with(std::path::is_separator)
+}
+
+fn print_memory(args: &LinkArgs) {
     if let Some(bytes) = memory::peak().filter(|_| args.memory) {
         eprintln!("peak memory {bytes} bytes");
     }
-    unread(outcome.unread, folders, notes.len())
 }
 
 /// Opens the store of `--vectors`, if it is given.
@@ -231,27 +289,35 @@ fn open_store(args: &LinkArgs, bundle: &Bundle) -> Result<Option<SharedStore>> {
     }))
 }
 
-/// Refuses outputs that overwrite a note, its spans, the bundle or the cross-encoder.
-fn check_outputs(args: &LinkArgs, notes: &[Note]) -> Result<()> {
+/// Refuses outputs that overwrite a note, a table, given spans, the bundle or the cross-encoder.
+fn check_outputs(
+    args: &LinkArgs,
+    notes: &[Note],
+    tables: Option<&link_tables::Tables>,
+    outputs: Vec<&Path>,
+) -> Result<()> {
     let read = notes
         .iter()
-        .flat_map(|note| note.spans.iter().chain([&note.path]));
+        .flat_map(|note| note.spans.as_deref().into_iter().chain(note.path()));
     let ranker = args.second.model();
     let inputs = Inputs::new()
-        .files(read.map(PathBuf::as_path))
+        .files(read)
+        .files(tables.into_iter().flat_map(link_tables::Tables::inputs))
         .files(
             args.context_rules
                 .iter()
                 .filter(|path| path.is_file())
                 .map(PathBuf::as_path),
         )
+        // Links in a folder of tables would be read as tables later.
+        .artifacts(
+            args.inputs
+                .iter()
+                .filter(|input| tables.is_some() && input.is_dir())
+                .map(PathBuf::as_path),
+        )
         .artifacts(std::iter::once(args.bundle.as_path()).chain(ranker));
-    inputs.check(
-        notes
-            .iter()
-            .filter_map(|note| note.out.as_deref())
-            .map(Output::File),
-    )
+    inputs.check(outputs.into_iter().map(Output::File))
 }
 
 /// Warns of prefixes that no cross-reference of the bundle has.

@@ -18,13 +18,34 @@ pub mod import;
 pub mod index;
 pub mod inspect;
 pub mod link;
+mod link_tables;
+pub mod map;
 pub mod pack;
 pub mod pretrain;
+mod program;
 pub mod serve;
+#[cfg(feature = "api")]
+mod serve_api;
 pub mod split;
 pub mod train;
 mod training;
 pub mod update;
+
+pub use program::{exit_code, main};
+
+use pel_shared::bundle::Bundle;
+use pel_shared::error::Error;
+
+/// Checks the threshold of `--threshold` for a bundle, as the linker has it: a bundle with
+/// probabilities compares them with it.
+fn check_threshold(threshold: Option<f32>, bundle: &Bundle) -> Result<(), Error> {
+    match threshold.filter(|_| bundle.manifest.nil.probability.is_some()) {
+        Some(threshold) if !(0.0..=1.0).contains(&threshold) => Err(Error::input(format!(
+            "--threshold: expected a probability from 0 to 1, found {threshold}; this bundle has probabilities"
+        ))),
+        _ => Ok(()),
+    }
+}
 
 /// Parses a finite number.
 fn finite(text: &str) -> Result<f32, String> {

@@ -57,10 +57,8 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
         manifest.detector = Some(add_detector(&mut parts, &manifest, folder)?);
     }
     if let Some(path) = &args.card {
-        let card = read_text(path)?;
-        parts
-            .0
-            .insert(names::MODEL_CARD.into(), card.into_bytes().into());
+        let card = model_card(path)?.into_bytes().into();
+        parts.0.insert(names::MODEL_CARD.into(), card);
     }
     if args.detector.is_some() || args.card.is_some() {
         manifest.files = parts.file_infos();
@@ -77,6 +75,19 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
         false => println!("{}", args.out.display()),
     }
     Ok(())
+}
+
+/// The text of a model card, without a byte order mark.
+fn model_card(path: &Path) -> Result<String> {
+    let text = read_text(path)?;
+    let card = text.trim_start_matches('\u{feff}');
+    if card.trim().is_empty() {
+        return Err(Error::input(format!(
+            "{}: expected a model card, found an empty file",
+            path.display()
+        )));
+    }
+    Ok(card.to_owned())
 }
 
 /// Adds the files of a trained detector, its layers in the precision of the bundle's encoder.

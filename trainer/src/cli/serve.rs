@@ -1,5 +1,8 @@
-//! `pel serve`: serves the page and a bundle to browsers over HTTP.
+//! `pel serve`: serves the page and a bundle to browsers over HTTP, and the REST interface.
 
+#[cfg(feature = "api")]
+use super::serve_api::ApiArgs;
+use crate::io::device::DeviceArgs;
 use crate::serve::connections::Limits;
 use crate::serve::server::Server;
 use crate::serve::site::Site;
@@ -10,23 +13,44 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Serve the page and a bundle to the browser of this machine
+/// Serve the page and a bundle to the browser of this machine, or link texts over HTTP
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel serve --page page\n  \
     pel serve --page page --bundle bundle.pel\n  \
-    pel serve --page page --bundle bundle --port 0 --json\n\n\
+    pel serve --page page --bundle bundle --port 0 --json\n  \
+    pel serve --api --bundle bundle.pel\n\n\
     Files are read once at the start; restart after a change. Files whose names begin with a dot are not served. Notes are \
     read in the browser and not sent; requests are not logged. Ctrl-C stops the server.\n\n\
+    With --api (in the programs of a release; else cargo feature `api`) texts are sent to the server, which neither logs \
+    nor stores them.\n\n\
     If all connections are in use, a new client replaces the one that has been idle longest, or gets status 503. A request \
     head may have 16 KiB and 64 lines.")]
 pub struct ServeArgs {
     /// Folder of the built page, with index.html
     #[arg(long, value_name = "DIR")]
-    page: PathBuf,
-    /// Bundle to check and serve at /bundle/ instead of the page's own
+    page: Option<PathBuf>,
+    /// Bundle to check and serve at /bundle/ instead of the page's own, and to link with (--api)
     #[arg(long)]
     bundle: Option<PathBuf>,
+    #[command(flatten)]
+    listening: Listening,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+/// Stands for the options of the REST interface, which this program lacks.
+#[cfg(not(feature = "api"))]
+#[derive(Debug, Args)]
+struct ApiArgs {
+    /// Link texts over HTTP (not in this program: it was built without the cargo feature `api`)
+    #[arg(long)]
+    api: bool,
+}
+
+/// Where and how to listen.
+#[derive(Debug, Args)]
+pub struct Listening {
     /// Port; 0 is any free one [default: 8080, or the next free one]
     #[arg(long)]
     port: Option<u16>,
@@ -56,15 +80,24 @@ const PORTS: u16 = 100;
 /// Runs `pel serve`, until Ctrl-C.
 ///
 /// # Errors
-/// If the folder has no page, the bundle is damaged, or the address cannot be used.
-pub fn run(args: &ServeArgs, json: bool) -> Result<()> {
-    let site = Site::read(&args.page, args.bundle.as_deref())?;
-    let listener = listen(&args.host, args.port)?;
-    let failed = |cause| Error::io("starting the server").caused_by(cause);
-    let at = listener.local_addr().map_err(failed)?;
+/// If the folder has no page, the bundle or another file is damaged, or the address cannot be used.
+pub fn run(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let listening = &args.listening;
+    #[cfg(feature = "api")]
+    if let Some(port) = args.api.probe {
+        return crate::api::probe::probe(port);
+    }
+    if args.api.api {
+        return run_api(args, device, json);
+    }
+    let Some(page) = &args.page else {
+        return Err(Error::usage("expected --page or --api, found neither"));
+    };
+    let site = Site::read(page, args.bundle.as_deref())?;
+    let (listener, at) = listening.bind()?;
     let local = at.ip().is_loopback();
-    let server = Server::new(listener).map_err(failed)?;
-    announce(at, site.files(), json);
+    let server = listening.server(listener)?;
+    listening.announce(at, false, site.files(), json);
     if !local {
         eprintln!(
             "warning: others on the network can reach the page at port {} of this machine. Their notes stay in their \
@@ -72,32 +105,76 @@ pub fn run(args: &ServeArgs, json: bool) -> Result<()> {
             at.port()
         );
     }
-    let limits = Limits {
-        all: args.max_connections as usize,
-        of_address: args.max_per_address as usize,
-        write_timeout: Duration::from_secs(args.write_timeout),
-    };
-    server.run(site, local, limits, Duration::from_secs(args.read_timeout));
+    server.run(site, local, listening.limits(), listening.read_timeout());
     Ok(())
 }
 
-/// Prints the address of the page.
-fn announce(at: SocketAddr, files: usize, json: bool) {
-    // Browsers cannot open an unspecified address.
-    let ip = match at.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
+#[cfg(feature = "api")]
+fn run_api(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let Some(bundle) = &args.bundle else {
+        return Err(Error::usage("--api: expected --bundle, found none"));
     };
-    let at = SocketAddr::new(ip, at.port());
-    if json {
-        println!(
-            "{}",
-            serde_json::json!({"address": format!("http://{at}/"), "port": at.port(), "files": files})
-        );
-    } else {
-        println!("PEL at http://{at}/ (Ctrl-C stops it)");
+    let page = args.page.as_deref();
+    args.api.run(bundle, page, &args.listening, device, json)
+}
+
+#[cfg(not(feature = "api"))]
+fn run_api(_: &ServeArgs, _: &DeviceArgs, _: bool) -> Result<()> {
+    Err(Error::usage(
+        "--api: expected a program with the cargo feature `api`, as those of a release, found one without",
+    ))
+}
+
+impl Listening {
+    /// Binds the address.
+    pub(super) fn bind(&self) -> Result<(TcpListener, SocketAddr)> {
+        let listener = listen(&self.host, self.port)?;
+        let at = listener.local_addr().map_err(starting)?;
+        Ok((listener, at))
     }
+
+    /// A server at a bound address.
+    pub(super) fn server(&self, listener: TcpListener) -> Result<Server> {
+        Server::new(listener).map_err(starting)
+    }
+
+    /// The limits on connections.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            all: self.max_connections as usize,
+            of_address: self.max_per_address as usize,
+            write_timeout: Duration::from_secs(self.write_timeout),
+        }
+    }
+
+    /// The time for a client to send a request head.
+    pub(super) fn read_timeout(&self) -> Duration {
+        Duration::from_secs(self.read_timeout)
+    }
+
+    /// Prints the address.
+    pub(super) fn announce(&self, at: SocketAddr, tls: bool, files: usize, json: bool) {
+        // Browsers cannot open an unspecified address.
+        let ip = match at.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let at = SocketAddr::new(ip, at.port());
+        let scheme = if tls { "https" } else { "http" };
+        if json {
+            println!(
+                "{}",
+                serde_json::json!({"address": format!("{scheme}://{at}/"), "port": at.port(), "files": files})
+            );
+        } else {
+            println!("PEL at {scheme}://{at}/ (Ctrl-C stops it)");
+        }
+    }
+}
+
+fn starting(cause: std::io::Error) -> Error {
+    Error::io("starting the server").caused_by(cause)
 }
 
 /// Binds the given port, or the first free one.

@@ -1,8 +1,10 @@
 //! `pel update`: brings a bundle to another version of its knowledge base.
 
 use super::index::share;
+use crate::data::additions::{self, AdditionCounts, Extended};
+use crate::data::concept_table::{self, KbFile};
 use crate::data::kb_versions::{Matched, UpdatedRedirects};
-use crate::data::{concept_table, redirects};
+use crate::data::redirects;
 use crate::indexing::recall::{Floor, K};
 use crate::indexing::source::Source;
 use crate::indexing::update::{UpdateRecipe, Updated, update};
@@ -13,7 +15,7 @@ use crate::io::resume::WorkFolder;
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, json};
 use clap::Args;
-use pel_shared::bundle::{KbInfo, UpdatedBundle};
+use pel_shared::bundle::{Bundle, KbInfo, UpdatedBundle};
 use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Result};
 use pel_shared::index::{GraphUpdate, Precision};
@@ -26,7 +28,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  pel update bundle --kb new.jsonl --redirects redirects.tsv --out new-bundle\n  \
-    pel diff bundle new-bundle\n\n\
+    pel diff bundle new-bundle\n  \
+    pel update bundle --add names.jsonl --out local\n\n\
     Encoder, views, index precision and NIL threshold stay those of the bundle. After an interruption the same command resumes."
 )]
 pub struct UpdateArgs {
@@ -34,9 +37,14 @@ pub struct UpdateArgs {
     bundle: PathBuf,
     /// The new version of the concept table that `pel import` writes (JSONL; may be gz, bz2, xz or
     /// zst)
-    #[arg(long)]
-    kb: PathBuf,
-    /// Of the concept table.
+    #[arg(long, required_unless_present = "add")]
+    kb: Option<PathBuf>,
+    /// Concept tables with names and concepts to add to --kb, or to the bundle's own knowledge base,
+    /// as `pel map --reviewed` writes them. Concepts gain names and cross-references, and keep the
+    /// rest
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    add: Vec<PathBuf>,
+    /// Of the concept tables.
     #[command(flatten)]
     encoding: EncodingArgs,
     /// Retired identifiers and their successors: a table with the columns id, replaced_by and
@@ -85,7 +93,9 @@ struct RedirectCounts {
 #[derive(Serialize)]
 struct Report<'a> {
     bundle: &'a Path,
-    kb: &'a Path,
+    kb: Option<&'a Path>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additions: Option<AdditionCounts>,
     out: &'a Path,
     concepts: usize,
     names: usize,
@@ -109,13 +119,13 @@ struct Report<'a> {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let (licence_file, work) = (
-        concept_table::licence_file(&args.kb),
-        WorkFolder::place(&args.out),
-    );
+    let licence_file = args.kb.as_deref().map(concept_table::licence_file);
+    let work = WorkFolder::place(&args.out);
     let outputs = [bundles::writes(&args.out), Output::Folder(&work)];
     Inputs::new()
-        .files([args.kb.as_path(), licence_file.as_path()])
+        .files(args.kb.as_deref())
+        .files(licence_file.as_deref())
+        .files(args.add.iter().map(PathBuf::as_path))
         .files(args.redirects.as_deref())
         .artifacts([args.bundle.as_path()])
         .artifacts(args.encoder.as_deref())
@@ -130,11 +140,11 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         None => None,
         Some(path) => Some(Source::read(path, None)?.files),
     };
-    let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
     let given = match &args.redirects {
         None => RedirectList::new(),
         Some(path) => redirects::read(path)?,
     };
+    let (kb_file, added) = new_version(args, &old)?;
     let Matched {
         origins,
         retired,
@@ -145,7 +155,10 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         let path = args.redirects.as_ref().unwrap_or(&args.bundle);
         path.display().to_string()
     })?;
-    let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
+    let (licences, licence_text) = match &args.kb {
+        Some(kb) => concept_table::licences(kb)?.unzip(),
+        None => (None, None),
+    };
     let kb_info = KbInfo {
         name: args
             .kb_name
@@ -208,6 +221,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     })?;
     bundles::save(&args.out, &updated.bundle.parts)?;
     let mut report = Report::new(args, &updated, counts, redirects);
+    report.additions = added;
     if let Some(path) = &args.report {
         report.changes = Some(&changes);
         let text = json::pretty(&report)?;
@@ -222,6 +236,33 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         false => print(&escaped(&report.words()))?,
     }
     Ok(())
+}
+
+/// The new version of the knowledge base: the given table or the bundle's own concepts, with the
+/// additions. Additions to a retired concept belong to its successor.
+fn new_version(args: &UpdateArgs, old: &Bundle) -> Result<(KbFile, Option<AdditionCounts>)> {
+    let encoding = args.encoding.get();
+    let kb = match &args.kb {
+        Some(path) => {
+            let table = concept_table::read_in(path, &encoding)?;
+            if args.add.is_empty() {
+                return Ok((table, None));
+            }
+            table.kb
+        }
+        None => old.knowledge_base()?,
+    };
+    let given = match &args.redirects {
+        None => Vec::new(),
+        Some(path) => redirects::resolved(path, &kb)?,
+    };
+    let find = |id: &str| match (given.iter().find(|own| own.id == id), &old.redirects) {
+        (Some(given), _) => Ok(Some(given.clone())),
+        (None, Some(of_bundle)) => of_bundle.find(id),
+        (None, None) => Ok(None),
+    };
+    let Extended { kb, blake3, counts } = additions::extend(&kb, &find, &args.add, &encoding)?;
+    Ok((KbFile { kb, blake3 }, Some(counts)))
 }
 
 impl<'a> Report<'a> {
@@ -239,7 +280,8 @@ impl<'a> Report<'a> {
         } = &updated.bundle;
         Self {
             bundle: &args.bundle,
-            kb: &args.kb,
+            kb: args.kb.as_deref(),
+            additions: None,
             out: &args.out,
             concepts: manifest.kb.concepts,
             names: manifest.kb.names,
@@ -312,6 +354,12 @@ impl<'a> Report<'a> {
             ),
             format!("NIL        {threshold}; `pel calibrate` chooses another"),
         ];
+        if let Some(added) = self.additions {
+            lines.push(format!(
+                "additions  {} names, {} cross-references, {} concepts; {} went to the successor of a retired concept",
+                added.names, added.xrefs, added.concepts, added.redirected
+            ));
+        }
         if let (Some(recall), Some(graph)) = (self.recall_at_64, self.graph) {
             let how = match graph {
                 GraphUpdate::Repair => "repaired",

@@ -1,6 +1,7 @@
 //! Concept tables, corpora and their splits, spans and candidate lists, with imports, exports and
 //! derived splits.
 
+pub mod additions;
 pub mod candidate_lists;
 pub mod concept_table;
 pub mod corpus;

@@ -29,12 +29,16 @@ pub struct Spans {
 }
 
 /// The unit of a JSONL span.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "api", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-enum Unit {
+pub enum Unit {
+    /// Unicode code points, as in Python and BRAT.
     #[default]
     CodePoints,
+    /// Bytes of UTF-8.
     Bytes,
+    /// UTF-16 code units, as in JavaScript.
     Utf16,
 }
 
@@ -62,13 +66,13 @@ struct JsonRow {
 }
 
 /// An annotation as in its file.
-struct Row {
+pub(in crate::data) struct Row {
     /// Start and end of its fragments, in file order.
     pieces: Vec<(usize, usize)>,
     unit: Unit,
     text: Option<String>,
     /// Its type, concept or other fields, to tell annotations apart.
-    label: String,
+    pub label: String,
 }
 
 /// Reads the spans of one text. A file named `.ann` is BRAT standoff in code points: `T1<tab>Type 3
@@ -188,7 +192,7 @@ fn json_row(line: &str) -> Result<Option<Row>> {
 }
 
 /// Parses a text-bound annotation. Other annotations (relations, notes) are not spans.
-fn brat_row(line: &str) -> Result<Option<Row>> {
+pub(in crate::data) fn brat_row(line: &str) -> Result<Option<Row>> {
     if !line.starts_with('T') {
         return Ok(None);
     }
@@ -225,8 +229,28 @@ fn brat_row(line: &str) -> Result<Option<Row>> {
     }))
 }
 
+/// The given mention with these fragments, which may have any order.
+///
+/// # Errors
+/// If there is no fragment, or one is empty, out of range or not on character borders.
+pub fn mention(
+    fragments: Vec<(usize, usize)>,
+    unit: Unit,
+    text: &str,
+    offsets: &Offsets<'_>,
+) -> Result<Detected> {
+    let row = Row {
+        pieces: fragments,
+        unit,
+        text: None,
+        label: String::new(),
+    };
+    Detected::of_pieces(pieces(&row, text, offsets)?, Origin::Given)
+        .ok_or_else(|| Error::input("expected a span, found none"))
+}
+
 /// The fragments of a mention in bytes and text order.
-fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
+pub(in crate::data) fn pieces(row: &Row, text: &str, offsets: &Offsets<'_>) -> Result<Vec<Span>> {
     let byte = |at: usize| match row.unit {
         Unit::Bytes => Some(at),
         Unit::CodePoints => offsets.byte_of_code_point(at),

@@ -5,7 +5,9 @@
 use crate::io::files::partial_files;
 use crate::io::signals;
 use pel_shared::error::{Error, Result};
+use std::cell::RefCell;
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,10 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 static DEFERRED: AtomicUsize = AtomicUsize::new(0);
 /// Number of live [`CriticalSection`] guards.
 static CRITICAL: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// The flag of the work that this thread does, if any.
+    static STOPPED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
 /// How long work without a guard may take to stop.
 const GRACE_PERIOD: Duration = Duration::from_millis(170);
 /// Exit code of an interrupted command.
@@ -102,9 +108,31 @@ impl Drop for DeferredExit {
     }
 }
 
+/// Does work that stops at its next safe point after `stop` is set, as after a signal. Only checks
+/// on this thread see the flag, so other work in the process goes on.
+pub fn stoppable<R>(stop: Arc<AtomicBool>, work: impl FnOnce() -> R) -> R {
+    /// Brings the flag of the work around this one back, after a panic too.
+    struct Before(Option<Arc<AtomicBool>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            STOPPED.set(self.0.take());
+        }
+    }
+    let _before = Before(STOPPED.replace(Some(stop)));
+    work()
+}
+
 /// Whether the user has requested a stop.
 pub fn is_requested() -> bool {
-    REQUESTED.load(Ordering::Relaxed) && CRITICAL.load(Ordering::Relaxed) == 0
+    let stopped = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+    (REQUESTED.load(Ordering::Relaxed)
+        || STOPPED.with_borrow(|flag| flag.as_ref().is_some_and(stopped)))
+        && CRITICAL.load(Ordering::Relaxed) == 0
+}
+
+/// Whether the user has requested a stop, also in a critical section.
+pub fn is_signalled() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
 }
 
 /// Fails after the user has requested a stop.
@@ -160,5 +188,22 @@ mod testing {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flag_stops_its_own_work_alone() {
+        let (outer, inner) = (Arc::new(AtomicBool::new(false)), Arc::new(true.into()));
+        stoppable(outer.clone(), || {
+            stoppable(inner, || assert!(check().is_err()));
+            assert!(check().is_ok());
+            outer.store(true, Ordering::Relaxed);
+            assert!(check().is_err_and(|error| error.is_interrupted()));
+        });
+        assert!(check().is_ok());
     }
 }

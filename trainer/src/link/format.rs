@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use pel_shared::error::Result;
 use pel_shared::linker::Linker;
 use pel_shared::output;
-use pel_shared::output::{Form, Note, Record};
+use pel_shared::output::{Form, Moment, Note, Record};
 
 /// The output formats of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,6 +23,18 @@ pub enum Format {
     Pubtator,
     /// A self-contained page with coloured mentions
     Html,
+    /// A FHIR R4 bundle of unconfirmed resources, one note a line
+    Fhir,
+    /// Rows of NOTE_NLP of the OMOP Common Data Model 5.4, as CSV
+    Omop,
+    /// A BioC collection as XML
+    BiocXml,
+    /// A BioC collection as JSON, one note a line
+    BiocJson,
+    /// A document for spaCy's Doc.from_json, one note a line
+    SpacyJson,
+    /// A UIMA CAS as JSON, one note a line; offsets in UTF-16 units
+    CasJson,
 }
 
 impl Format {
@@ -36,7 +48,49 @@ impl Format {
             Self::Brat => "ann",
             Self::Pubtator => "pubtator",
             Self::Html => "html",
+            Self::Fhir => "fhir.json",
+            Self::Omop => "note_nlp.csv",
+            Self::BiocXml => "bioc.xml",
+            Self::BiocJson => "bioc.json",
+            Self::SpacyJson => "spacy.json",
+            Self::CasJson => "cas.json",
         }
+    }
+
+    /// Whether it is JSON.
+    pub fn is_json(self) -> bool {
+        use Format::{BiocJson, CasJson, Fhir, Json, Jsonl, SpacyJson};
+        matches!(self, Json | Jsonl | Fhir | BiocJson | SpacyJson | CasJson)
+    }
+
+    /// Whether each note needs a file of its own: several of them in one stream cannot be told apart.
+    pub fn needs_files(self) -> bool {
+        matches!(self, Self::Html | Self::Brat | Self::BiocXml)
+    }
+
+    /// Whether it begins with a line that names its columns. Several notes in one stream have it
+    /// once.
+    pub fn has_header(self) -> bool {
+        matches!(self, Self::Csv | Self::Omop)
+    }
+
+    /// The form of the library; `None` for the table.
+    fn form(self) -> Option<Form> {
+        Some(match self {
+            Self::Table => return None,
+            Self::Jsonl => Form::Jsonl,
+            Self::Json => Form::Json,
+            Self::Csv => Form::Csv,
+            Self::Brat => Form::Brat,
+            Self::Pubtator => Form::Pubtator,
+            Self::Html => Form::Html,
+            Self::Fhir => Form::Fhir,
+            Self::Omop => Form::Omop,
+            Self::BiocXml => Form::BiocXml,
+            Self::BiocJson => Form::BiocJson,
+            Self::SpacyJson => Form::SpacyJson,
+            Self::CasJson => Form::CasJson,
+        })
     }
 }
 
@@ -57,16 +111,7 @@ enum Formatter<'a> {
 impl<'a> NoteFormatter<'a> {
     /// Starts a note.
     pub fn new(format: Format, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
-        let form = match format {
-            Format::Table => None,
-            Format::Jsonl => Some(Form::Jsonl),
-            Format::Json => Some(Form::Json),
-            Format::Csv => Some(Form::Csv),
-            Format::Brat => Some(Form::Brat),
-            Format::Pubtator => Some(Form::Pubtator),
-            Format::Html => Some(Form::Html),
-        };
-        let form = match form {
+        let form = match format.form() {
             None => Formatter::Table(crate::link::table::TableFormatter::default()),
             Some(form) => {
                 Formatter::Form(Box::new(output::NoteWriter::new(form, name, text, linker)))
@@ -78,6 +123,15 @@ impl<'a> NoteFormatter<'a> {
             linker,
             form,
         }
+    }
+
+    /// States when the links were made, for the formats that write it.
+    pub fn dated(self, moment: &Moment) -> Self {
+        let form = match self.form {
+            Formatter::Form(form) => Formatter::Form(Box::new(form.dated(Some(moment.clone())))),
+            table => table,
+        };
+        Self { form, ..self }
     }
 
     /// The text before the first link.

@@ -1,20 +1,27 @@
 //! Links many notes: short ones in batches, long ones in parts.
 
 use crate::data::spans;
-use crate::io::files::{StandardOutput, io_error, print, write_atomic};
+use crate::io::files::{io_error, write_atomic};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::text_encoding::{TextEncoding, read_text_in};
 use crate::link::format::{Format, NoteFormatter};
-use crate::link::notes::{Note, windows};
+use crate::link::inputs::{self, ReadOptions, Stopped};
+use crate::link::link_row::LinkRow;
+use crate::link::notes::{Note, Shard, Source, windows};
+use crate::link::output_format::OutputFormat;
+use crate::link::sink::{Rendered, Sink};
 use crate::link::text_linker::{MENTIONS, TextLinker, TextOptions};
 use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::linker::{Link, Prepared};
+use pel_shared::output::Moment;
 use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::path::Path;
 
 /// Links formatted at once; also the rows of a terminal table.
 const RECORDS: usize = 512;
@@ -27,7 +34,9 @@ pub(crate) struct Linking {
     pub encoding: TextEncoding,
     /// Whether to link only given spans.
     pub spans_only: bool,
-    pub format: Format,
+    pub format: OutputFormat,
+    /// When the links are made, for the formats that write it.
+    pub moment: Moment,
 }
 
 /// The outcome of linking.
@@ -39,28 +48,105 @@ pub(crate) struct Outcome {
 }
 
 /// The state of linking.
-struct Done {
-    progress: Progress,
-    /// Whether a CSV header has been printed.
-    headed: bool,
+struct Done<'f, 's> {
+    /// Is told of every finished note.
+    finished: &'f mut dyn FnMut(),
+    sink: Sink<'s>,
     /// Errors of notes that could not be read.
-    failed: Vec<Error>,
+    failed: Failures,
     /// Notes on given spans.
     noted: Report,
+    /// The mentions that were linked.
+    mentions: u64,
+}
+
+/// Errors of notes. Of a table only the first ones are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    /// The errors that were kept.
+    pub kept: Vec<Error>,
+    /// The number of all errors.
+    pub count: u64,
+    /// The most errors to keep; all if `None`.
+    most: Option<usize>,
+}
+
+impl Failures {
+    fn at_most(most: usize) -> Self {
+        Self {
+            most: Some(most),
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, error: Error) {
+        self.count += 1;
+        if self.most.is_none_or(|most| self.kept.len() < most) {
+            self.kept.push(error);
+        }
+    }
 }
 
 /// A note with its text and mentions.
 struct Read<'a> {
     note: &'a Note,
-    text: String,
+    text: Cow<'a, str>,
     mentions: Vec<Detected>,
 }
 
-impl Done {
+impl Done<'_, '_> {
     /// Records a note that could not be read.
     fn fail(&mut self, error: Error) {
-        self.failed.push(error);
-        self.progress.advance(1);
+        self.failed.add(error);
+        (self.finished)();
+    }
+}
+
+/// Errors of the rows of a table that are kept.
+const KEPT: usize = 20;
+
+/// Rows of a table that are linked together at most, and their bytes.
+const ROWS: (usize, usize) = (256, 4 << 20);
+
+/// The outcome of a table.
+#[derive(Debug, Default)]
+pub(crate) struct ShardOutcome {
+    /// The notes, with those that could not be read.
+    pub notes: u64,
+    /// The notes that could not be read.
+    pub failed: Failures,
+    /// The mentions that were linked.
+    pub mentions: u64,
+    /// The notes whose name an earlier one has too, and the first such name.
+    pub repeated: Repeated,
+}
+
+/// Finds names that stand twice, among a limited number of names.
+#[derive(Debug, Default)]
+pub(crate) struct Repeated {
+    seen: HashSet<u64>,
+    /// The number of notes with the name of an earlier one.
+    pub count: u64,
+    /// The first such note: its place.
+    pub first: Option<String>,
+}
+
+/// Names that are remembered, as hashes of 8 bytes.
+const NAMES: usize = 1 << 22;
+
+impl Repeated {
+    fn add(&mut self, name: &str, place: &str) {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let hash = hasher.finish();
+        let is_new = match self.seen.len() < NAMES {
+            true => self.seen.insert(hash),
+            false => !self.seen.contains(&hash),
+        };
+        if !is_new {
+            self.count += 1;
+            self.first.get_or_insert_with(|| place.to_owned());
+        }
     }
 }
 
@@ -71,11 +157,13 @@ impl Linking {
     /// If the device fails, the output cannot be written, or after an interrupt. Notes that cannot
     /// be read are skipped and returned.
     pub fn run(&self, notes: &[Note]) -> Result<Outcome> {
+        let mut progress = Progress::new("linking", notes.len() as u64, "notes");
         let mut done = Done {
-            progress: Progress::new("linking", notes.len() as u64, "notes"),
-            headed: false,
-            failed: vec![],
+            finished: &mut || progress.advance(1),
+            sink: Sink::standard(),
+            failed: Failures::default(),
             noted: Report::default(),
+            mentions: 0,
         };
         for window in windows(notes) {
             interrupt::check()?;
@@ -83,14 +171,71 @@ impl Linking {
         }
         let Done { failed, noted, .. } = done;
         Ok(Outcome {
-            unread: failed,
+            unread: failed.kept,
             noted,
         })
     }
 
+    /// Links the notes of a table or collection and passes their links to a sink, which it
+    /// completes. `finished` is called for every note.
+    ///
+    /// # Errors
+    /// [`Stopped::Unreadable`] if the table cannot be read to its end; what the sink has got is
+    /// then incomplete. Otherwise if the device fails, the output cannot be written, or after an
+    /// interrupt.
+    pub fn run_shard(
+        &self,
+        shard: &Shard,
+        options: &ReadOptions,
+        sink: Sink<'_>,
+        finished: &mut dyn FnMut(),
+    ) -> std::result::Result<ShardOutcome, Stopped> {
+        let mut outcome = ShardOutcome::default();
+        let mut done = Done {
+            finished,
+            sink,
+            failed: Failures::at_most(KEPT),
+            noted: Report::default(),
+            mentions: 0,
+        };
+        let (mut window, mut bytes): (Vec<Note>, usize) = (Vec::new(), 0);
+        inputs::read(&shard.path, shard.kind, options, &mut |row| {
+            outcome.notes += 1;
+            let row = match row {
+                Ok(row) => row,
+                Err(error) => {
+                    done.fail(error);
+                    return Ok(());
+                }
+            };
+            outcome.repeated.add(&row.name, &row.place);
+            if window.len() >= ROWS.0 || (bytes + row.text.len() > ROWS.1 && !window.is_empty()) {
+                self.link_window(&std::mem::take(&mut window), &mut done)?;
+                bytes = 0;
+            }
+            bytes += row.text.len();
+            window.push(Note::of_row(row));
+            Ok(())
+        })?;
+        let complete = || -> Result<ShardOutcome> {
+            self.link_window(&window, &mut done)?;
+            let head = match self.format {
+                OutputFormat::Text(format) if self.format.has_header() => {
+                    Some(NoteFormatter::new(format, "", "", &self.engine.linker).head()?)
+                }
+                _ => None,
+            };
+            outcome.mentions = done.mentions;
+            outcome.failed = done.failed;
+            done.sink.finish(head.as_deref())?;
+            Ok(outcome)
+        };
+        complete().map_err(Stopped::Ended)
+    }
+
     /// Links a window of notes: batches of at most [`MENTIONS`] mentions, and larger notes on their
     /// own. Skips unreadable ones.
-    fn link_window(&self, window: &[Note], done: &mut Done) -> Result<()> {
+    fn link_window(&self, window: &[Note], done: &mut Done<'_, '_>) -> Result<()> {
         let read: Vec<_> = window.par_iter().map(|note| self.read(note)).collect();
         let (mut together, mut mentions) = (Vec::new(), 0);
         for (note, read) in window.iter().zip(read) {
@@ -110,9 +255,7 @@ impl Linking {
                 mentions = 0;
             }
             match read.mentions.len() > MENTIONS {
-                true => self
-                    .link_in_parts(&read, done)
-                    .context(|| note.path.display().to_string())?,
+                true => self.link_in_parts(&read, done).context(|| note.place())?,
                 false => {
                     mentions += read.mentions.len();
                     together.push(read);
@@ -124,7 +267,10 @@ impl Linking {
 
     /// Reads a note and detects its mentions.
     fn read<'n>(&self, note: &'n Note) -> Result<(Read<'n>, Report)> {
-        let text = read_text_in(&note.path, &self.encoding)?;
+        let text = match &note.source {
+            Source::File(path) => Cow::Owned(read_text_in(path, &self.encoding)?),
+            Source::Text { text, .. } => Cow::Borrowed(text.as_str()),
+        };
         let given = match &note.spans {
             Some(path) => spans::read(path, &self.encoding, &text)?,
             None => spans::Spans::default(),
@@ -132,7 +278,11 @@ impl Linking {
         let found = if self.spans_only {
             Vec::new()
         } else {
-            self.engine.linker.detect(&text, &self.options.link)?
+            let found = self.engine.linker.detect(&text, &self.options.link);
+            match &note.source {
+                Source::File(_) => found?,
+                Source::Text { place, .. } => found.context(|| place.clone())?,
+            }
         };
         let mentions = join(given.mentions, found);
         Ok((
@@ -145,7 +295,7 @@ impl Linking {
         ))
     }
 
-    fn prepare<'n>(&self, read: Read<'n>) -> Result<(&'n Note, String, Prepared)> {
+    fn prepare<'n>(&self, read: Read<'n>) -> Result<(&'n Note, Cow<'n, str>, Prepared)> {
         let Read {
             note,
             text,
@@ -155,12 +305,12 @@ impl Linking {
             .engine
             .linker
             .prepare(&text, mentions)
-            .context(|| note.path.display().to_string())?;
+            .context(|| note.place())?;
         Ok((note, text, prepared))
     }
 
     /// Links notes in one batch and writes the links of each.
-    fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done) -> Result<()> {
+    fn link_together(&self, read: Vec<Read<'_>>, done: &mut Done<'_, '_>) -> Result<()> {
         interrupt::check()?;
         let (mut notes, mut texts, mut prepared) = (Vec::new(), Vec::new(), Vec::new());
         for read in read
@@ -180,17 +330,17 @@ impl Linking {
         if notes.is_empty() {
             return Ok(());
         }
-        let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let borrowed: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
         let links = self
             .engine
             .link_prepared(&borrowed, prepared, &self.options)
             .context(|| match &notes[..] {
-                [note] => note.path.display().to_string(),
-                notes => format!("{} and {} more", notes[0].path.display(), notes.len() - 1),
+                [note] => note.place(),
+                notes => format!("{} and {} more", notes[0].place(), notes.len() - 1),
             })?;
-        let write = |((note, text), links): ((&&Note, &String), &Vec<Link>)| {
-            self.write(note, text, links)
-                .context(|| note.path.display().to_string())
+        done.mentions += links.iter().map(|links| links.len() as u64).sum::<u64>();
+        let write = |((note, text), links): ((&&Note, &Cow<'_, str>), &Vec<Link>)| {
+            self.write(note, text, links).context(|| note.place())
         };
         let written: Vec<_> = notes
             .par_iter()
@@ -198,90 +348,109 @@ impl Linking {
             .zip(&links)
             .map(write)
             .collect();
-        for printed in written {
-            let printed = printed?;
-            // Only the first CSV table has a header.
-            let body = printed
-                .split_once('\n')
-                .filter(|_| self.format == Format::Csv && done.headed);
-            print(body.map_or(printed.as_str(), |(_, body)| body))?;
-            done.headed = true;
-            done.progress.advance(1);
+        for rendered in written {
+            done.sink.put(rendered?, self.format)?;
+            (done.finished)();
         }
         Ok(())
     }
 
     /// Links a large note in parts and writes the links of each part.
-    fn link_in_parts(&self, read: &Read<'_>, done: &mut Done) -> Result<()> {
+    fn link_in_parts(&self, read: &Read<'_>, done: &mut Done<'_, '_>) -> Result<()> {
+        done.mentions += read.mentions.len() as u64;
         let written = match &read.note.out {
-            Some(path) => write_atomic(path, |file| self.write_in_parts(read, true, file)),
-            None => {
-                let mut out = StandardOutput::new();
-                self.write_in_parts(read, !done.headed, &mut out)
-                    .and_then(|()| out.finish())
-            }
+            Some(path) => write_atomic(path, |file| {
+                let mut sink = Sink::file(file, path, self.format)?;
+                self.write_in_parts(read, &mut sink)?;
+                sink.finish(None)
+            }),
+            None => self.write_in_parts(read, &mut done.sink),
         };
         match written {
             // Treated as a note that cannot be read.
             Err(error) if error.kind() == Kind::Input => done.fail(error),
             other => {
                 other?;
-                done.headed = true;
-                done.progress.advance(1);
+                (done.finished)();
             }
         }
         Ok(())
     }
 
-    fn write_in_parts(&self, read: &Read<'_>, headed: bool, out: &mut dyn Write) -> Result<()> {
+    fn write_in_parts(&self, read: &Read<'_>, sink: &mut Sink<'_>) -> Result<()> {
         let Read {
             note,
             text,
             mentions,
         } = read;
-        let mut put = |part: &str| {
-            out.write_all(part.as_bytes())
-                .map_err(|cause| written_error(note, cause))
-        };
-        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker);
-        if headed || self.format != Format::Csv {
-            put(&parts.head()?)?;
-        }
         let (engine, options) = (&self.engine, &self.options);
+        let Some(format) = self.format.text() else {
+            return engine.link_in_parts(text, mentions, options, &mut |links| {
+                for links in links.chunks(RECORDS) {
+                    interrupt::check()?;
+                    let records = engine.records(links, options)?;
+                    sink.put_rows(LinkRow::of_note(&note.name, text, &records)?)?;
+                }
+                Ok(())
+            });
+        };
+        let mut parts = self.formatter(format, note, text);
+        if !sink.is_headed() || !self.format.has_header() {
+            sink.put_text(&parts.head()?)?;
+        }
+        sink.set_headed();
         engine.link_in_parts(text, mentions, options, &mut |links| {
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;
-                put(&parts.part(engine.records(links, options)?)?)?;
+                sink.put_text(&parts.part(engine.records(links, options)?)?)?;
             }
             Ok(())
         })?;
-        put(&parts.tail()?)
+        sink.put_text(&parts.tail()?)
     }
 
-    /// Writes the links of a note to its file, or returns them to be printed.
-    fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<String> {
-        let mut parts = NoteFormatter::new(self.format, &note.name, text, &self.engine.linker);
+    fn formatter<'n>(&'n self, format: Format, note: &'n Note, text: &'n str) -> NoteFormatter<'n> {
+        NoteFormatter::new(format, &note.name, text, &self.engine.linker).dated(&self.moment)
+    }
+
+    /// Writes the links of a note to its file, or returns them for the sink.
+    fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<Rendered> {
+        let rendered = match self.format {
+            OutputFormat::Text(format) => self.rendered(format, note, text, links)?,
+            OutputFormat::Parquet => {
+                let records = self.engine.records(links, &self.options)?;
+                Rendered::Rows(LinkRow::of_note(&note.name, text, &records)?)
+            }
+        };
+        let Some(path) = &note.out else {
+            return Ok(rendered);
+        };
+        write_atomic(path, |file| match rendered {
+            Rendered::Text(text) => file
+                .write_all(text.as_bytes())
+                .map_err(|cause| io_error("writing", path, cause)),
+            rows => {
+                let mut sink = Sink::file(file, path, self.format)?;
+                sink.put(rows, self.format)?;
+                sink.finish(None)
+            }
+        })?;
+        Ok(Rendered::Written)
+    }
+
+    fn rendered(
+        &self,
+        format: Format,
+        note: &Note,
+        text: &str,
+        links: &[Link],
+    ) -> Result<Rendered> {
+        let mut parts = self.formatter(format, note, text);
         let mut rendered = parts.head()?;
         for links in links.chunks(RECORDS) {
             rendered += &parts.part(self.engine.records(links, &self.options)?)?;
         }
         rendered += &parts.tail()?;
-        let Some(path) = &note.out else {
-            return Ok(rendered);
-        };
-        write_atomic(path, |file| {
-            file.write_all(rendered.as_bytes())
-                .map_err(|cause| written_error(note, cause))
-        })?;
-        Ok(String::new())
+        Ok(Rendered::Text(rendered))
     }
-}
-
-/// The error of writing the links of a note.
-fn written_error(note: &Note, cause: std::io::Error) -> Error {
-    io_error(
-        "writing",
-        note.out.as_deref().unwrap_or(Path::new("standard output")),
-        cause,
-    )
 }

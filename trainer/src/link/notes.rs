@@ -1,7 +1,10 @@
 //! The notes to link: their files, names and outputs.
 
-use crate::io::files::walk_error;
+use crate::io::files::{is_partial, walk_error};
 use crate::link::format::Format;
+use crate::link::inputs::{InputFormat, Kind, NoteRow, kind_of};
+use crate::link::inputs::{fits, kind_of_name, stem};
+use crate::link::output_format::OutputFormat;
 use pel_shared::error::{Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +12,10 @@ use std::path::{Path, PathBuf};
 /// Maximum number of notes and bytes read at once: enough for all threads, with bounded memory.
 const WINDOW: (usize, u64) = (64, 4 << 20);
 
-/// A note to read.
+/// A note to link.
 pub(crate) struct Note {
-    pub path: PathBuf,
-    /// Its path below the given folder, without extension.
+    pub source: Source,
+    /// Its path below the given folder, without extension; or its identifier in a table.
     pub name: String,
     /// The file of its given spans.
     pub spans: Option<PathBuf>,
@@ -20,71 +23,182 @@ pub(crate) struct Note {
     pub out: Option<PathBuf>,
 }
 
+/// Where a note comes from.
+pub(crate) enum Source {
+    /// A file to read.
+    File(PathBuf),
+    /// A text that was read from a table or collection.
+    Text {
+        /// The file and row, for messages.
+        place: String,
+        text: String,
+    },
+}
+
+impl Note {
+    /// A note of a table.
+    pub fn of_row(row: NoteRow) -> Self {
+        Self {
+            source: Source::Text {
+                place: row.place,
+                text: row.text,
+            },
+            name: row.name,
+            spans: None,
+            out: None,
+        }
+    }
+
+    /// Its place for messages.
+    pub fn place(&self) -> String {
+        match &self.source {
+            Source::File(path) => path.display().to_string(),
+            Source::Text { place, .. } => place.clone(),
+        }
+    }
+
+    /// Its file; `None` for a note of a table.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::File(path) => Some(path),
+            Source::Text { .. } => None,
+        }
+    }
+}
+
+/// A table or collection of notes.
+#[derive(Clone, Debug)]
+pub(crate) struct Shard {
+    pub path: PathBuf,
+    pub kind: Kind,
+    /// Its path below the given folder, or its file name.
+    pub name: String,
+}
+
 /// The notes found.
 pub(crate) struct Found {
     pub notes: Vec<Note>,
+    pub shards: Vec<Shard>,
     /// Errors of subfolders that cannot be read.
     pub unread: Vec<Error>,
 }
 
-/// Collects the notes of the inputs, each folder in path order. Unreadable subfolders are skipped
-/// and returned.
+/// Collects the notes of the inputs, each folder in path order: files that are notes, and tables and
+/// collections of notes. A folder with .txt files gives these; another one gives its tables.
+/// Unreadable subfolders are skipped and returned.
 ///
 /// # Errors
-/// If a given folder cannot be read, or a readable one has no note.
-pub(crate) fn notes(inputs: &[PathBuf]) -> Result<Found> {
-    let (mut notes, mut unread) = (Vec::new(), Vec::new());
-    let mut push = |path: &Path, name: &Path| {
-        let name = name.to_string_lossy().into_owned();
-        notes.push(Note {
-            path: path.to_owned(),
-            name,
-            spans: None,
-            out: None,
-        });
+/// If a given folder cannot be read, or a readable one has no note; or there are texts and tables.
+pub(crate) fn notes(inputs: &[PathBuf], format: Option<InputFormat>) -> Result<Found> {
+    let mut found = Found {
+        notes: Vec::new(),
+        shards: Vec::new(),
+        unread: Vec::new(),
     };
     for input in inputs {
-        if !input.is_dir() {
-            match input.as_os_str() == "-" {
-                true => push(input, Path::new("stdin")),
-                false => push(
-                    input,
-                    &unended(Path::new(input.file_name().unwrap_or_default())),
-                ),
-            }
+        if input.is_dir() {
+            add_folder(input, format, &mut found)?;
             continue;
         }
-        let mut found = false;
-        let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
-        let walk = walkdir::WalkDir::new(input).sort_by_file_name().into_iter();
-        for entry in walk.filter_entry(|entry| entry.depth() == 0 || !hidden(entry.file_name())) {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(cause) if cause.depth() == 0 => return Err(walk_error(input, cause)),
-                Err(cause) => {
-                    unread.push(walk_error(input, cause));
-                    continue;
-                }
-            };
-            if entry.file_type().is_file() && is_note(entry.path()) {
-                push(
-                    entry.path(),
-                    &unended(entry.path().strip_prefix(input).unwrap_or(entry.path())),
-                );
-                found = true;
+        let name = Path::new(input.file_name().unwrap_or_default());
+        match kind_of(input, format)? {
+            Kind::Text if input.as_os_str() == "-" => {
+                found.notes.push(file(input, Path::new("stdin")));
             }
-        }
-        if !found {
-            if let Some(first) = unread.into_iter().next() {
-                return Err(first);
-            }
-            return Err(Error::input(format!(
-                "{}: expected a folder with .txt files, found none",
-                input.display()
-            )));
+            Kind::Text => found.notes.push(file(input, &unended(name))),
+            kind => found.shards.push(Shard {
+                path: input.clone(),
+                kind,
+                name: match input.as_os_str() == "-" {
+                    true => "stdin".to_owned(),
+                    false => name.to_string_lossy().into_owned(),
+                },
+            }),
         }
     }
-    Ok(Found { notes, unread })
+    if let (Some(note), Some(shard)) = (found.notes.first(), found.shards.first()) {
+        return Err(Error::input(format!(
+            "expected texts or tables of notes, found both: {} and {}; link them separately, or name the --input-format",
+            note.place(),
+            shard.path.display()
+        )));
+    }
+    Ok(found)
+}
+
+fn file(path: &Path, name: &Path) -> Note {
+    Note {
+        source: Source::File(path.to_owned()),
+        name: name.to_string_lossy().into_owned(),
+        spans: None,
+        out: None,
+    }
+}
+
+/// Adds the notes or tables of a folder.
+fn add_folder(input: &Path, format: Option<InputFormat>, found: &mut Found) -> Result<()> {
+    let (mut notes, mut shards, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+    let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
+    let walk = walkdir::WalkDir::new(input).sort_by_file_name().into_iter();
+    for entry in walk.filter_entry(|entry| entry.depth() == 0 || !hidden(entry.file_name())) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(cause) if cause.depth() == 0 => return Err(walk_error(input, cause)),
+            Err(cause) => {
+                unread.push(walk_error(input, cause));
+                continue;
+            }
+        };
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let path = entry.path();
+        let below = path.strip_prefix(input).unwrap_or(path);
+        let name = entry.file_name().to_string_lossy();
+        let named = kind_of_name(&name).filter(|_| !is_own(&name));
+        match (format, named) {
+            (None | Some(InputFormat::Text), _) if is_note(path) => {
+                notes.push(file(path, &unended(below)));
+            }
+            (None, Some(kind)) => shards.push((path.to_owned(), kind, below.to_owned())),
+            (Some(format), Some(kind)) if fits(kind, format) => {
+                let kind = kind_of(path, Some(format))?;
+                shards.push((path.to_owned(), kind, below.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    if notes.is_empty() && shards.is_empty() {
+        if let Some(first) = unread.into_iter().next() {
+            return Err(first);
+        }
+        let expected = match format {
+            None => ".txt files or tables of notes",
+            Some(InputFormat::Text) => ".txt files",
+            Some(_) => "files of the --input-format",
+        };
+        return Err(Error::input(format!(
+            "{}: expected a folder with {expected}, found none",
+            input.display()
+        )));
+    }
+    // Tables beside notes can be links of an earlier run.
+    if notes.is_empty() {
+        let shard = |(path, kind, below): (PathBuf, Kind, PathBuf)| Shard {
+            path,
+            kind,
+            name: below.to_string_lossy().into_owned(),
+        };
+        found.shards.extend(shards.into_iter().map(shard));
+    }
+    found.notes.append(&mut notes);
+    found.unread.append(&mut unread);
+    Ok(())
+}
+
+/// Whether a file in a folder is a manifest or an unfinished file of PEL.
+fn is_own(name: &str) -> bool {
+    is_partial(name) || (name.starts_with("manifest.") && name.ends_with("jsonl"))
 }
 
 /// Whether a file in a folder is a note: a text file that is no output of PEL.
@@ -165,7 +279,7 @@ pub(crate) fn place(
     notes: &mut [Note],
     out: &Path,
     into_folder: bool,
-    format: Format,
+    format: OutputFormat,
 ) -> Result<()> {
     for note in notes.iter_mut() {
         note.out = Some(match into_folder {
@@ -177,9 +291,7 @@ pub(crate) fn place(
     for note in notes.iter() {
         let Some(out) = &note.out else { continue };
         if let Some(other) = taken.insert(out, note) {
-            let both = [other, note]
-                .map(|note| note.path.display().to_string())
-                .join(" and ");
+            let both = [other, note].map(Note::place).join(" and ");
             return Err(Error::input(format!(
                 "expected one output per note, found {} for {both}; give a folder around both, or link them separately",
                 out.display()
@@ -191,8 +303,10 @@ pub(crate) fn place(
 
 /// Splits the notes into windows. Standard input, whose size is unknown, is a window of its own.
 pub(crate) fn windows(notes: &[Note]) -> Vec<&[Note]> {
-    let size =
-        |note: &Note| std::fs::metadata(&note.path).map_or(WINDOW.1, |metadata| metadata.len());
+    let size = |note: &Note| match &note.source {
+        Source::File(path) => std::fs::metadata(path).map_or(WINDOW.1, |metadata| metadata.len()),
+        Source::Text { text, .. } => text.len() as u64,
+    };
     let (mut windows, mut first, mut bytes) = (Vec::new(), 0, 0);
     for (at, note) in notes.iter().enumerate() {
         bytes += size(note);
@@ -203,4 +317,33 @@ pub(crate) fn windows(notes: &[Note]) -> Vec<&[Note]> {
     }
     windows.push(&notes[first..]);
     windows
+}
+
+/// The output of each table in a folder.
+///
+/// # Errors
+/// If two tables have the same output.
+pub(crate) fn shard_outputs(
+    shards: &[Shard],
+    out: &Path,
+    format: OutputFormat,
+) -> Result<Vec<PathBuf>> {
+    let mut taken: HashMap<PathBuf, &Shard> = HashMap::new();
+    let mut outputs = Vec::with_capacity(shards.len());
+    for shard in shards {
+        let below = Path::new(&shard.name);
+        let name = below.file_name().unwrap_or_default().to_string_lossy();
+        let file = format!("{}.{}", stem(&name), format.extension());
+        let place = out.join(below.with_file_name(file));
+        if let Some(other) = taken.insert(place.clone(), shard) {
+            return Err(Error::input(format!(
+                "expected one output per table, found {} for {} and {}; give a folder around both, or link them separately",
+                place.display(),
+                other.path.display(),
+                shard.path.display()
+            )));
+        }
+        outputs.push(place);
+    }
+    Ok(outputs)
 }

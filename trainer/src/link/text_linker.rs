@@ -10,8 +10,14 @@ use crate::link::second_stage::SecondStage;
 use crate::stores::VectorStore;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use pel_shared::model::encode::BatchSize;
+use pel_shared::model::tower::Side;
 use pel_shared::output::Record;
-use pel_shared::text::detect::Detected;
+use pel_shared::score::Scorer;
+use pel_shared::text::detect::{Detected, join};
+use pel_shared::text::senses::Senses;
+use pel_shared::text::{Mention, Span};
+use pel_shared::tokens::Encoded;
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -57,6 +63,17 @@ pub struct TextOptions {
     pub sets: bool,
     /// Whether only links are kept that are stated of the patient now.
     pub asserted: bool,
+}
+
+/// A text with given mentions.
+#[derive(Clone, Debug)]
+pub struct GivenText<'t> {
+    /// The text.
+    pub text: &'t str,
+    /// Given mentions, in text order.
+    pub given: Vec<Detected>,
+    /// Whether only these are linked and no others detected.
+    pub only_given: bool,
 }
 
 impl TextOptions {
@@ -105,19 +122,84 @@ impl TextLinker {
         texts: &[T],
         options: &TextOptions,
     ) -> Result<Vec<Vec<Record>>> {
+        let given = texts.iter().map(|text| GivenText {
+            text: text.as_ref(),
+            given: Vec::new(),
+            only_given: false,
+        });
+        self.link_given(given.collect(), options)
+    }
+
+    /// As [`TextLinker::link_texts`], with given mentions. Detected ones that overlap a given one
+    /// are left out.
+    ///
+    /// # Errors
+    /// As [`TextLinker::link_texts`], or if a given span does not fit.
+    pub fn link_given(
+        &self,
+        texts: Vec<GivenText<'_>>,
+        options: &TextOptions,
+    ) -> Result<Vec<Vec<Record>>> {
         let mut records = Vec::with_capacity(texts.len());
         for texts in texts.chunks(TEXTS) {
             interrupt::check()?;
-            let detected = texts
-                .par_iter()
-                .map(|text| self.linker.detect(text.as_ref(), &options.link))
-                .collect::<Result<Vec<_>>>()?;
-            let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+            let mentions = |text: &GivenText<'_>| {
+                let found = if text.only_given {
+                    Vec::new()
+                } else {
+                    self.linker.detect(text.text, &options.link)?
+                };
+                Ok(join(text.given.clone(), found))
+            };
+            let detected = texts.par_iter().map(mentions).collect::<Result<Vec<_>>>()?;
+            let texts: Vec<&str> = texts.iter().map(|text| text.text).collect();
             for links in self.link_detected(&texts, detected, options)? {
                 records.push(self.records(&links, options)?);
             }
         }
         Ok(records)
+    }
+
+    /// The vectors of mentions that are the whole of a text, `[texts, dim]`. A text that is empty
+    /// after normalisation has zeros.
+    ///
+    /// # Errors
+    /// If the device fails, or after an interrupt.
+    pub fn encode_texts<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<f32>> {
+        let (bundle, dim) = (self.linker.bundle(), self.linker.encoder().dim());
+        let tokenize = |text: &T| {
+            let text = text.as_ref();
+            let mention = Mention::cut(text, Span::new(0, text.len()))?;
+            bundle.manifest.view.mention(&bundle.tokens, &mention)
+        };
+        let tokenized = texts
+            .par_iter()
+            .map(tokenize)
+            .collect::<Result<Vec<Option<Encoded>>>>()?;
+        let rows: Vec<&Encoded> = tokenized.iter().flatten().collect();
+        let found = self
+            .linker
+            .encoder()
+            .encode_all(
+                Scorer::Dual,
+                Side::Mention,
+                &rows,
+                BatchSize::default(),
+                |_| interrupt::check(),
+            )?
+            .pooled;
+        if rows.len() == texts.len() {
+            return Ok(found);
+        }
+        let mut all = vec![0.0; texts.len() * dim];
+        let filled = all
+            .chunks_exact_mut(dim)
+            .zip(&tokenized)
+            .filter(|(_, tokens)| tokens.is_some());
+        for ((row, _), vector) in filled.zip(found.chunks_exact(dim)) {
+            row.copy_from_slice(vector);
+        }
+        Ok(all)
     }
 
     /// Links the detected mentions of texts, in batches of at most [`MENTIONS`].
@@ -203,11 +285,12 @@ impl TextLinker {
     ) -> Result<()> {
         let mut reader = self.linker.bundle().manifest.view.reader();
         reader.begin(text);
+        let senses = Senses::english().reader(text);
         for some in mentions.chunks(MENTIONS) {
             interrupt::check()?;
             let prepare = |some: &[Detected]| {
                 self.linker
-                    .prepare_with(&mut reader.clone(), text, some.to_vec())
+                    .prepare_with(&mut reader.clone(), &senses, text, some.to_vec())
             };
             let prepared = some
                 .par_chunks(PREPARED)

@@ -91,7 +91,7 @@ pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer
 
 /// Whether all hosts named in the request are loopback. This prevents DNS rebinding, by which
 /// another site could read what is served.
-fn names_this_machine<B>(request: &Request<B>) -> bool {
+pub(crate) fn names_this_machine<B>(request: &Request<B>) -> bool {
     let local = |name: &str| {
         let address = name
             .strip_prefix('[')

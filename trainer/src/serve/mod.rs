@@ -1,4 +1,4 @@
-//! Serves the page over HTTP.
+//! Serves the page over HTTP, and connections for the REST interface.
 
 #[doc(hidden)]
 pub mod answer;
@@ -6,3 +6,5 @@ pub mod connections;
 pub mod server;
 #[doc(hidden)]
 pub mod site;
+#[cfg(feature = "api")]
+pub mod tls;

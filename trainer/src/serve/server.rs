@@ -2,13 +2,16 @@
 
 use crate::io::interrupt;
 use crate::serve::answer::answer;
-use crate::serve::connections::{Connections, Limits};
+use crate::serve::connections::{Connections, Limits, TimedStream};
 use crate::serve::site::Site;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use std::convert::Infallible;
+use std::error::Error as StdError;
 use std::io::Write;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -64,35 +67,69 @@ impl Server {
     /// Serves a site until Ctrl-C. `local` means that only this machine can connect; `read_timeout`
     /// limits the time to send a request head.
     pub fn run(self, site: Site, local: bool, limits: Limits, read_timeout: Duration) {
-        // Open responses may end.
-        let _held = interrupt::defer_exit();
-        self.runtime.block_on(serve(
-            &self.listener,
-            Arc::new(site),
-            local,
+        let settings = Settings {
             limits,
             read_timeout,
-        ));
+            last: LAST,
+            #[cfg(feature = "api")]
+            tls: None,
+        };
+        let site = Arc::new(site);
+        self.run_with(settings, move |request| {
+            let site = Arc::clone(&site);
+            async move { answer(&site, &request, local).await }
+        });
+    }
+
+    /// Answers requests by a function until Ctrl-C.
+    pub fn run_with<H, F, B>(self, settings: Settings, handler: H)
+    where
+        H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Response<B>> + Send + 'static,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        // Open responses may end.
+        let _held = interrupt::defer_exit();
+        self.runtime
+            .block_on(serve(self.listener, settings, handler));
         // Does not wait for compression.
         self.runtime.shutdown_background();
     }
 }
 
-/// Serves until Ctrl-C.
-async fn serve(
-    listener: &tokio::net::TcpListener,
-    site: Arc<Site>,
-    local: bool,
-    limits: Limits,
-    read_timeout: Duration,
-) {
+/// How a server treats its connections.
+#[derive(Clone)]
+pub struct Settings {
+    /// Limits on connections.
+    pub limits: Limits,
+    /// The time to send a request head, and for the handshake of TLS.
+    pub read_timeout: Duration,
+    /// The time for open responses to end after Ctrl-C.
+    pub last: Duration,
+    /// TLS instead of plain HTTP.
+    #[cfg(feature = "api")]
+    pub tls: Option<tokio_rustls::TlsAcceptor>,
+}
+
+/// Serves until Ctrl-C. Then the listener is closed, and open responses may end.
+async fn serve<H, F, B>(listener: tokio::net::TcpListener, settings: Settings, handler: H)
+where
+    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(read_timeout)
+        .header_read_timeout(settings.read_timeout)
         .max_buf_size(HEAD.0)
         .max_headers(HEAD.1);
-    let (graceful, connections) = (GracefulShutdown::new(), Connections::new(limits));
-    while interrupt::check().is_ok() {
+    let graceful = GracefulShutdown::new();
+    let connections = Connections::new(settings.limits);
+    while !interrupt::is_signalled() {
         let (stream, address) = match timeout(LOOK, listener.accept()).await {
             Ok(Ok(accepted)) => accepted,
             Ok(Err(_)) => {
@@ -111,20 +148,65 @@ async fn serve(
             refuse_busy(stream);
             continue;
         };
-        let site = Arc::clone(&site);
-        let service = service_fn(move |request| {
-            let site = Arc::clone(&site);
-            async move { Ok::<_, Infallible>(answer(&site, &request, local).await) }
-        });
         let number = place.number();
-        let stream = TokioIo::new(connections.with_timeout(stream, place));
-        let connection = graceful.watch(http.serve_connection(stream, service));
-        // Broken connections are ignored.
-        let task = tokio::spawn(async { connection.await.unwrap_or_default() });
+        let stream = connections.with_timeout(stream, place);
+        let connection = Connection {
+            http: http.clone(),
+            watcher: graceful.watcher(),
+            settings: settings.clone(),
+            handler: handler.clone(),
+        };
+        let task = tokio::spawn(connection.serve(stream));
         connections.set_abort_handle(number, task.abort_handle());
     }
+    drop(listener);
     // Idle connections close at once.
-    timeout(LAST, graceful.shutdown()).await.unwrap_or_default();
+    timeout(settings.last, graceful.shutdown())
+        .await
+        .unwrap_or_default();
+}
+
+/// What serves a connection.
+struct Connection<H> {
+    http: http1::Builder,
+    watcher: Watcher,
+    settings: Settings,
+    handler: H,
+}
+
+impl<H> Connection<H> {
+    /// Serves a connection to its end, over TLS if the server has it. Broken ones are ignored.
+    async fn serve<F, B>(self, stream: TimedStream)
+    where
+        H: Fn(Request<Incoming>) -> F,
+        F: Future<Output = Response<B>>,
+        B: Body + 'static,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let Self {
+            http,
+            watcher,
+            settings,
+            handler,
+        } = self;
+        let service = service_fn(move |request| {
+            let answer = handler(request);
+            async move { Ok::<_, Infallible>(answer.await) }
+        });
+        #[cfg(feature = "api")]
+        if let Some(tls) = &settings.tls {
+            let handshake = timeout(settings.read_timeout, tls.accept(stream));
+            if let Ok(Ok(stream)) = handshake.await {
+                let connection = http.serve_connection(TokioIo::new(stream), service);
+                watcher.watch(connection).await.unwrap_or_default();
+            }
+            return;
+        }
+        #[cfg(not(feature = "api"))]
+        let _ = settings;
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        watcher.watch(connection).await.unwrap_or_default();
+    }
 }
 
 /// Sends the busy response without waiting for the client.

@@ -33,6 +33,8 @@ pub(super) struct Lines<'a> {
     by_cr: bool,
     /// Whether the last line ended with CR, so that an LF here belongs to the same line end.
     after_cr: bool,
+    /// The end of the last line as it stands in the text.
+    end: &'static [u8],
     number: usize,
     longest: Longest<'a>,
 }
@@ -55,6 +57,7 @@ impl<'a> Lines<'a> {
             reader,
             by_cr,
             after_cr: false,
+            end: b"",
             number: 0,
             longest,
         })
@@ -67,6 +70,7 @@ impl<'a> Lines<'a> {
     /// If the text cannot be read, or the line is too long.
     pub fn next(&mut self, line: &mut Vec<u8>) -> Result<bool> {
         line.clear();
+        self.end = b"";
         let read = if self.by_cr {
             self.read_to_cr(line)
         } else {
@@ -95,6 +99,11 @@ impl<'a> Lines<'a> {
         self.number
     }
 
+    /// The end of the last line as it stands in the text; empty for a last line without one.
+    pub fn end(&self) -> &'static [u8] {
+        self.end
+    }
+
     fn read_to_lf(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         // One byte above the limit shows that the line is too long; two more are for its end.
         let read = (&mut self.reader)
@@ -102,12 +111,15 @@ impl<'a> Lines<'a> {
             .read_until(b'\n', line)?;
         if line.last() == Some(&b'\n') {
             line.pop();
+            self.end = b"\n";
             if line.last() == Some(&b'\r') {
                 line.pop();
+                self.end = b"\r\n";
             }
         } else if line.len() <= self.longest.bytes.saturating_add(1) && line.last() == Some(&b'\r')
         {
             line.pop();
+            self.end = b"\r";
         }
         Ok(read > 0)
     }
@@ -131,6 +143,7 @@ impl<'a> Lines<'a> {
                 Some(at) => {
                     line.extend_from_slice(bytes.get(..at).unwrap_or_default());
                     self.after_cr = bytes.get(at) == Some(&b'\r');
+                    self.end = if self.after_cr { b"\r" } else { b"\n" };
                     self.reader.consume(at + 1);
                     return Ok(true);
                 }

@@ -114,6 +114,8 @@ pub(super) struct Rows<'a> {
     longest: usize,
     delimiter: u8,
     quoting: Quoting,
+    /// Whether line ends in cells stay as they are, instead of becoming LF.
+    exact: bool,
     line: Vec<u8>,
     /// Whether `line` has not been consumed yet.
     peeked: bool,
@@ -139,6 +141,7 @@ impl<'a> Rows<'a> {
             longest,
             delimiter: b',',
             quoting: Quoting::Csv,
+            exact: false,
             line: Vec::new(),
             peeked: false,
         })
@@ -208,7 +211,10 @@ impl<'a> Rows<'a> {
                 row.end_cell();
                 return Ok(true);
             }
-            row.bytes.push(b'\n');
+            row.bytes.extend_from_slice(match self.exact {
+                true => self.lines.end(),
+                false => b"\n",
+            });
             let start = row.line;
             if row.bytes.len() > self.longest {
                 let name = self.name;
@@ -232,15 +238,39 @@ impl<'a> Rows<'a> {
 
 /// Calls `each` with the line number and the cells of every row, and the input's `tick` before it.
 /// Empty lines are ignored. Instead of the cells, `each` is given the reason why a row is invalid if
-/// the following rows can still be read.
+/// the following rows can still be read. A line end within a cell becomes LF.
 ///
 /// # Errors
 /// If the text cannot be read, a row exceeds `longest` bytes, or a quote is not closed or is closed
 /// on a later line inside a cell. The errors of `tick`, and of `each` with name and line.
 pub fn for_each_row(
     input: Input<'_>,
+    layout: (u8, Quoting),
+    longest: usize,
+    each: impl FnMut(usize, std::result::Result<Vec<&str>, String>) -> Result<()>,
+) -> Result<()> {
+    each_row(input, layout, longest, false, each)
+}
+
+/// As [`for_each_row`], but line ends within cells stay as they are, so that offsets in a cell are
+/// those of the file.
+///
+/// # Errors
+/// As [`for_each_row`].
+pub fn for_each_exact_row(
+    input: Input<'_>,
+    layout: (u8, Quoting),
+    longest: usize,
+    each: impl FnMut(usize, std::result::Result<Vec<&str>, String>) -> Result<()>,
+) -> Result<()> {
+    each_row(input, layout, longest, true, each)
+}
+
+fn each_row(
+    input: Input<'_>,
     (delimiter, quoting): (u8, Quoting),
     longest: usize,
+    exact: bool,
     mut each: impl FnMut(usize, std::result::Result<Vec<&str>, String>) -> Result<()>,
 ) -> Result<()> {
     let Input {
@@ -248,6 +278,7 @@ pub fn for_each_row(
     } = input;
     let mut rows = Rows::new(name, reader, longest)?;
     rows.set(delimiter, quoting);
+    rows.exact = exact;
     let mut row = Row::default();
     while rows.next(&mut row)? {
         tick()?;
@@ -399,6 +430,27 @@ mod tests {
                 (at, row.clone())
             );
         }
+    }
+
+    #[test]
+    fn line_ends_within_cells_become_lf_unless_rows_are_exact() {
+        let cells = |exact| {
+            let (mut all, mut bytes) = (Vec::new(), "a,\"1\r\n2\n3\"\r\n".as_bytes());
+            let input = Input {
+                name: "a.csv",
+                reader: &mut bytes,
+                tick: &mut || Ok(()),
+                longest: Longest::default(),
+            };
+            each_row(input, (b',', Quoting::Csv), 1000, exact, |_, row| {
+                all.extend(row.expect("valid").into_iter().map(str::to_owned));
+                Ok(())
+            })
+            .expect("readable");
+            all
+        };
+        assert_eq!(cells(false), ["a", "1\n2\n3"]);
+        assert_eq!(cells(true), ["a", "1\r\n2\n3"]);
     }
 
     #[test]

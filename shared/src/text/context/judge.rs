@@ -74,6 +74,8 @@ impl Located {
 struct Best {
     /// Whether the cue ends in the mention.
     inside: bool,
+    /// Whether the cue describes the mention and stands before it.
+    before: bool,
     distance: usize,
     effect: Effect,
     cue: Place,
@@ -87,6 +89,8 @@ type Bests = [Option<Best>; Property::COUNT];
 struct Reached {
     /// Whether the cue ends in the mention.
     inside: bool,
+    /// Whether it stands before the mention.
+    before: bool,
     /// The number of tokens between cue and mention.
     distance: usize,
     scope: (usize, usize),
@@ -260,19 +264,20 @@ impl Note<'_, '_> {
         let opens = cue.first == mention.first();
         let contains = |scope: (usize, usize), token: usize| scope.0 <= token && token < scope.1;
         let reached = if direction == Some(Direction::Inside) {
-            (inside && opens).then_some((0, (cue.first, cue.end)))
+            (inside && opens).then_some((0, false, (cue.first, cue.end)))
         } else if inside {
             None
         } else if contains(cue.after, mention.first()) {
-            Some((mention.first() - cue.end, cue.after))
+            Some((mention.first() - cue.end, true, cue.after))
         } else if mention.end() > 0 && contains(cue.before, mention.end() - 1) {
-            Some((cue.first - mention.end(), cue.before))
+            Some((cue.first - mention.end(), false, cue.before))
         } else {
             None
         };
-        if let Some((distance, scope)) = reached {
+        if let Some((distance, before, scope)) = reached {
             let reached = Reached {
                 inside: false,
+                before,
                 distance,
                 scope,
             };
@@ -291,6 +296,7 @@ impl Note<'_, '_> {
                 for cue in cues[start..].iter().take_while(|cue| cue.end <= last) {
                     let reached = Reached {
                         inside: true,
+                        before: false,
                         distance: 0,
                         scope: (cue.first, cue.end),
                     };
@@ -301,7 +307,8 @@ impl Note<'_, '_> {
     }
 
     /// Sets the property of a cue that reaches a mention, if it applies to the mention and is nearer
-    /// than others. A cue in the mention is nearest.
+    /// than others. A cue in the mention is nearest. Of those that describe the mention one before
+    /// it is nearer than one after it: "right moderate hydronephrosis, bilateral stones".
     fn update(&self, cue: &ScopedCue, mention: &Located, reached: Reached, best: &mut Bests) {
         let Some(Action::Cue { condition, .. }) =
             self.set.actions.get(self.set.rules[cue.rule].action)
@@ -315,8 +322,10 @@ impl Note<'_, '_> {
             inside,
             distance,
             scope,
+            ..
         } = reached;
         let effect = cue.effect;
+        let before = reached.before && effect.property().describes_mention();
         let limited = self.set.limits.iter().any(|(limited, kind, within)| {
             *limited == effect
                 && *kind == mention.kind
@@ -328,11 +337,13 @@ impl Note<'_, '_> {
         let slot = &mut best[effect.property().index()];
         let nearer = slot.is_none_or(|best| {
             let rank = |effect: Effect| effect != Effect::Uncertain;
-            (rank(effect), inside, best.distance) > (rank(best.effect), best.inside, distance)
+            let own = (rank(effect), inside, before, best.distance);
+            own > (rank(best.effect), best.inside, best.before, distance)
         });
         if nearer {
             *slot = Some(Best {
                 inside,
+                before,
                 distance,
                 effect,
                 cue: Place {
@@ -367,6 +378,7 @@ impl Note<'_, '_> {
                 if slot.is_none() {
                     *slot = Some(Best {
                         inside: false,
+                        before: false,
                         distance: usize::MAX,
                         effect: *effect,
                         cue: Place {

@@ -55,6 +55,7 @@ impl RuleSet {
             actions: Vec::new(),
             rules: Vec::new(),
             cues: Default::default(),
+            list_ends: Default::default(),
             sections: vec![String::new()],
             headings: Trie::default(),
             lists: Vec::new(),
@@ -246,8 +247,13 @@ impl RuleSet {
         let mut words = Words::new(rest);
         let effects = words.effects()?;
         if verb == "end" {
+            if words.take("unless") {
+                let unless = self.class_named(words.next())?;
+                words.finish("a class")?;
+                return Ok(Action::EndOfList { effects, unless });
+            }
             let clause = words.take("clause");
-            words.finish("clause")?;
+            words.finish("clause, unless")?;
             return Ok(Action::End { effects, clause });
         }
         let direction = match words.next() {
@@ -273,13 +279,7 @@ impl RuleSet {
             match word {
                 "within" => within = words.number()?,
                 "question" => question = true,
-                "until" => {
-                    let name = words.next().unwrap_or_default();
-                    let class = self.vocabulary.class(name);
-                    until = Some(class.ok_or_else(|| {
-                        format!("expected the name of a class declared above, found \"{name}\"")
-                    })?);
-                }
+                "until" => until = Some(self.class_named(words.next())?),
                 word => self.condition(word, &mut words, &mut condition)?,
             }
         }
@@ -292,6 +292,14 @@ impl RuleSet {
             condition,
             until,
         })
+    }
+
+    /// The class with a name.
+    fn class_named(&self, name: Option<&str>) -> std::result::Result<Symbol, String> {
+        let name = name.unwrap_or_default();
+        self.vocabulary
+            .class(name)
+            .ok_or_else(|| format!("expected the name of a class declared above, found \"{name}\""))
     }
 
     /// Reads `for`, `if` or `unless`.
@@ -496,9 +504,13 @@ impl RuleSet {
                     let rule = self.rules.len() - 1;
                     let patterns = expand(entry, &mut self.vocabulary)?;
                     self.patterns += patterns.len();
+                    let tries = match self.actions[*action] {
+                        Action::EndOfList { .. } => &mut self.list_ends,
+                        _ => &mut self.cues,
+                    };
                     for property in self.actions[*action].properties() {
                         for pattern in &patterns {
-                            self.cues[property.index()].insert(pattern, rule as u32)?;
+                            tries[property.index()].insert(pattern, rule as u32)?;
                         }
                     }
                 }
@@ -510,7 +522,8 @@ impl RuleSet {
 
     /// Checks the number of patterns after an entry.
     fn check_size(&self) -> std::result::Result<(), String> {
-        let tries = self.cues.iter().chain([&self.headings, &self.phrases]);
+        let tries = self.cues.iter().chain(&self.list_ends);
+        let tries = tries.chain([&self.headings, &self.phrases]);
         let nodes: usize = tries.map(Trie::size).sum();
         match self.patterns <= MAX_PATTERNS && nodes <= MAX_NODES {
             true => Ok(()),

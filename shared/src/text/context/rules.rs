@@ -61,6 +61,12 @@ pub(super) enum Action {
         /// The scope ends at the last comma or conjunction before.
         clause: bool,
     },
+    /// Ends the scope of cues with some effects where a list of mentions ends.
+    EndOfList {
+        effects: Vec<Effect>,
+        /// The words that join the last mention of a list: none may follow.
+        unless: Symbol,
+    },
     /// Hides shorter patterns of the properties of some effects.
     Pseudo { effects: Vec<Effect> },
 }
@@ -69,9 +75,10 @@ impl Action {
     /// The effects that the action concerns.
     pub fn effects(&self) -> &[Effect] {
         match self {
-            Self::Cue { effects, .. } | Self::End { effects, .. } | Self::Pseudo { effects } => {
-                effects
-            }
+            Self::Cue { effects, .. }
+            | Self::End { effects, .. }
+            | Self::EndOfList { effects, .. }
+            | Self::Pseudo { effects } => effects,
         }
     }
 
@@ -111,6 +118,8 @@ pub(super) struct RuleSet {
     pub rules: Vec<Rule>,
     /// Cues, ends and pseudo cues of each property. The longest pattern at a place counts.
     pub cues: [Trie; Property::COUNT],
+    /// Ends of lists of each property. They may extend into a mention.
+    pub list_ends: [Trie; Property::COUNT],
     /// Names of sections; the first is no section: a subheading.
     pub sections: Vec<String>,
     pub headings: Trie,

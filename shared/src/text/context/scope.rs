@@ -32,6 +32,10 @@ struct Stop {
     cue: u32,
     /// One past the phrase.
     end: usize,
+    /// Bit of each effect whose scope ends here if it is the end of a list.
+    list: u32,
+    /// The words that join the last mention of such a list.
+    unless: Option<Symbol>,
 }
 
 fn bits(effects: &[Effect]) -> u32 {
@@ -111,7 +115,22 @@ fn find_of(
                 }
                 Action::End { effects, clause } if *clause => stop.clause |= bits(effects),
                 Action::End { effects, .. } => stop.ends |= bits(effects),
-                Action::Pseudo { .. } => {}
+                Action::EndOfList { .. } | Action::Pseudo { .. } => {}
+            }
+        }
+    }
+    let list_ends = &rules.list_ends[property.index()];
+    let found = (!list_ends.is_empty()).then(|| list_ends.matches(tokens, true));
+    for found in found.into_iter().flatten() {
+        let stop = &mut stops[found.first];
+        for rule in found.patterns {
+            let action = rules.rules.get(rule as usize).map(|rule| rule.action);
+            if let Some(Action::EndOfList { effects, unless }) =
+                action.and_then(|action| rules.actions.get(action))
+                && !tokens[found.first].in_mention
+            {
+                stop.list |= bits(effects);
+                stop.unless = Some(*unless);
             }
         }
     }
@@ -210,6 +229,8 @@ impl Scopes<'_> {
             .min(self.tokens.len());
         let mut separator = None;
         let mut list = false;
+        // Where the list of mentions goes on at least.
+        let mut joined = start;
         let mut depth = 0usize;
         for at in start..limit {
             let token = &self.tokens[at];
@@ -234,6 +255,14 @@ impl Scopes<'_> {
             if stop.clause & reach.effect != 0 && at > start {
                 return (start, separator.unwrap_or(at));
             }
+            if let Some(unless) = stop.unless.filter(|_| stop.list & reach.effect != 0)
+                && at >= joined
+            {
+                match self.joint(at + 1, limit, unless, reach) {
+                    Some(joint) => joined = joint,
+                    None => return (start, at),
+                }
+            }
             match token.mark {
                 ',' | ';' => separator = Some(at),
                 '(' | '[' => depth += 1,
@@ -244,6 +273,28 @@ impl Scopes<'_> {
             }
         }
         (start, limit)
+    }
+
+    /// The next word of a class in the clause, or the next cue of the same effect that a word and
+    /// no comma joins to what is before it: "no bleed, new infarct or mass", "and no mass".
+    fn joint(&self, from: usize, limit: usize, class: Symbol, reach: &Reach) -> Option<usize> {
+        for at in from..limit {
+            let (token, stop) = (&self.tokens[at], &self.stops[at]);
+            if token.border.ends_sentence() {
+                return None;
+            }
+            if token.symbols.contains(&class) {
+                return Some(at);
+            }
+            if stop.cue & reach.effect != 0 {
+                return (self.tokens[at - 1].mark == ' ').then_some(at);
+            }
+            let ends = (stop.ends | stop.clause) & reach.effect != 0;
+            if ends || stop.cue & reach.cues != 0 {
+                return None;
+            }
+        }
+        None
     }
 
     /// The tokens before a cue that it reaches.

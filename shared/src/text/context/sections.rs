@@ -30,19 +30,29 @@ const ANSWERS: [&str; 16] = [
 const MAX_ITEM: usize = 6;
 
 /// Finds the answers in "Fever: No Cough: Yes" and "Fever? No. Cough? Yes.": an item starts after
-/// an answer, and an answer belongs to its question.
+/// an answer, and an answer belongs to its question. Items in lower case are a check list if each
+/// of them has an answer up to the end of the sentence: "fever: no cough: yes".
 fn answers(text: &str, tokens: &mut [Token]) {
-    for at in 1..tokens.len() {
-        if tokens[at].border.starts_line() || !is_answer(text, tokens, at) {
-            continue;
+    // From the end, as an item may be followed by others.
+    let mut is_item = vec![false; tokens.len()];
+    let found: Vec<usize> = (1..tokens.len())
+        .filter(|at| !tokens[*at].border.starts_line() && is_answer(text, tokens, *at))
+        .collect();
+    for at in found.iter().rev() {
+        let next = at + 1;
+        if next < tokens.len() && !ends_answer(tokens, next) {
+            is_item[next] = opens_item(text, tokens, next, &is_item, tokens[at - 1].mark);
         }
-        let closed = ends_answer(tokens, at + 1);
-        match tokens[at - 1].mark {
-            '?' if closed => tokens[at].border = Border::None,
-            ':' if !closed && opens_item(text, tokens, at + 1) => {
-                tokens[at + 1].border = Border::Sentence;
+    }
+    for at in found {
+        let asked = tokens[at - 1].mark == '?';
+        if asked && ends_answer(tokens, at + 1) {
+            tokens[at].border = Border::None;
+        } else if is_item.get(at + 1) == Some(&true) {
+            if asked {
+                tokens[at].border = Border::None;
             }
-            _ => {}
+            tokens[at + 1].border = Border::Sentence;
         }
     }
 }
@@ -65,23 +75,27 @@ fn ends_answer(tokens: &[Token], at: usize) -> bool {
 }
 
 /// Whether an item with an answer starts at a token: "Cough: Yes", but not "chest pain GI: no".
-fn opens_item(text: &str, tokens: &[Token], at: usize) -> bool {
+/// `mark` is the one before the answer of the item before, and `is_item` tells of later items.
+fn opens_item(text: &str, tokens: &[Token], at: usize, is_item: &[bool], mark: char) -> bool {
     let item = &tokens[at..];
     let words = item
         .iter()
         .take(MAX_ITEM)
-        .take_while(|token| token.mark == ' ' && token.border == Border::None)
+        .take_while(|token| matches!(token.mark, ' ' | '/') && token.border == Border::None)
         .count();
     let colon = at + words;
-    let marked = tokens
-        .get(colon)
-        .is_some_and(|token| token.mark == ':' && token.border == Border::None);
-    let next = tokens.get(colon + 2).is_some_and(|token| token.capital);
-    words > 0
-        && item[0].capital
-        && marked
-        && is_answer(text, tokens, colon + 1)
-        && (next || ends_answer(tokens, colon + 2))
+    let marked = matches!(mark, ':' | '?' | '-' | '=')
+        && tokens
+            .get(colon)
+            .is_some_and(|token| token.mark == mark && token.border == Border::None);
+    if words == 0 || item[0].mark != ' ' || !marked || !is_answer(text, tokens, colon + 1) {
+        return false;
+    }
+    let next = colon + 2;
+    if ends_answer(tokens, next) || is_item.get(next) == Some(&true) {
+        return item[0].capital || !item[..words].iter().any(|token| token.capital);
+    }
+    mark == ':' && item[0].capital && tokens[next].capital
 }
 
 /// Finds the sections, in order. The border after a heading becomes one of a sentence; tokens of

@@ -1,5 +1,7 @@
 //! Tests of judging: sentences whose context a reader can check.
 
+mod telegraphic;
+
 use super::*;
 
 /// Judges mentions in the order of their words in a text.

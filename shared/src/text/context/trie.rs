@@ -59,6 +59,11 @@ impl Trie {
         self.nodes.len()
     }
 
+    /// Whether there is no pattern.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
     /// Adds a pattern.
     ///
     /// # Errors

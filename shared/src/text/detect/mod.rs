@@ -127,7 +127,7 @@ pub enum Origin {
     /// It is a word that neither the knowledge base nor general English has, and no person's name:
     /// a misspelling or a new term.
     UnknownTerm,
-    /// The detector of the bundle found it, whether it is a name in the knowledge base or not.
+    /// The detector of the bundle found it. Of a link: and it is no name in the knowledge base.
     Detector,
     /// The user gave it.
     Given,

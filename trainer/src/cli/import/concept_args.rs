@@ -279,7 +279,7 @@ impl CsvArgs {
 }
 
 /// Parses `;`, `tab` and so on.
-fn delimiter(text: &str) -> Result<u8, String> {
+pub(in crate::cli) fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(*byte),

@@ -1,9 +1,13 @@
 //! Import of ontologies, tables and corpora into PEL's own files, with a report on every record.
 
 pub mod annotated;
+pub mod brat;
 pub mod contexts;
+pub mod corrected;
+pub mod links;
 pub mod pubtator;
 pub mod pubtator_lines;
+pub mod shares;
 pub mod splits;
 pub mod tac;
 pub mod tac_files;
@@ -30,6 +34,7 @@ use pel_shared::kb::import::obo::{Ontology, SynonymChoice};
 use pel_shared::kb::import::report::Report;
 use pel_shared::kb::import::{Input, delimited, jsonl};
 use serde::Serialize;
+use shares::Shares;
 use splits::{SplitFiles, Splits};
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -102,6 +107,24 @@ pub enum Source {
         /// Prefix to remove from concept ids.
         prefix: String,
     },
+    /// Notes with annotations in BRAT standoff.
+    Brat {
+        /// The folders.
+        folders: brat::Folders,
+        /// The encoding of texts and annotations.
+        encoding: TextEncoding,
+        /// The shares of the splits.
+        shares: Shares,
+    },
+    /// Notes with links as JSON, corrected in the page or elsewhere.
+    Links {
+        /// The files.
+        files: links::LinkFiles,
+        /// The encoding of texts and links.
+        encoding: TextEncoding,
+        /// The shares of the splits.
+        shares: Shares,
+    },
     /// ZESHEL as released.
     Zeshel {
         /// The folder with documents and mentions.
@@ -138,6 +161,14 @@ impl Source {
             | Self::Csv { texts, .. }
             | Self::Pubtator { texts, .. } => texts.paths.clone(),
             Self::Terminology { paths, .. } => paths.clone(),
+            Self::Brat { folders, .. } => [
+                folders.folders.clone(),
+                folders.texts.iter().cloned().collect(),
+            ]
+            .concat(),
+            Self::Links { files, .. } => {
+                [files.paths.clone(), files.texts.iter().cloned().collect()].concat()
+            }
             Self::Zeshel { folder } => vec![folder.clone()],
             Self::Blink { entities, mentions } => [entities.clone(), paths(mentions)].concat(),
             Self::Wikilinks { mentions } => paths(mentions),
@@ -289,6 +320,24 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
                 &mut counter,
             )?;
             ("pubtator", pubtator::DOCUMENTS)
+        }
+        Source::Brat {
+            folders,
+            encoding,
+            shares,
+        } => {
+            let notes = brat::read(folders, encoding, &mut report, &mut counter)?;
+            corrected::write(notes, shares, &mut output, &mut report)?;
+            ("brat", pubtator::DOCUMENTS)
+        }
+        Source::Links {
+            files,
+            encoding,
+            shares,
+        } => {
+            let notes = links::read(files, encoding, &mut counter)?;
+            corrected::write(notes, shares, &mut output, &mut report)?;
+            ("links", pubtator::DOCUMENTS)
         }
         Source::Zeshel { folder } => {
             zeshel::read(folder, &mut output, &mut report, &mut counter)?;

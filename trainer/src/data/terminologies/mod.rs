@@ -22,7 +22,7 @@ pub mod rrf;
 pub mod rxnorm;
 pub mod snomed;
 pub mod umls;
-mod xml;
+pub(crate) mod xml;
 mod xml_guard;
 
 use crate::io::counter::Counter;

@@ -7,6 +7,7 @@ use crate::io::text_encoding::{TextEncoding, decode, open_text};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::formats::{self, Format};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -144,6 +145,9 @@ fn by_names(path: &Path, files: &[ReleaseFile]) -> Option<Recognised> {
         () if any(&|name| name.starts_with("icd10cm") && name.contains("order")) => {
             Recognised::import("ICD-10-CM (order file)", "icd10cm", path)
         }
+        () if path.is_dir() && has_pair(files) => {
+            Recognised::import("notes annotated in BRAT (.txt with .ann)", "brat", path)
+        }
         () if path.join("documents").is_dir() && path.join("mentions").is_dir() => {
             Recognised::import("ZESHEL (documents and mentions)", "zeshel", path)
         }
@@ -160,6 +164,15 @@ fn by_names(path: &Path, files: &[ReleaseFile]) -> Option<Recognised> {
         },
         () => return None,
     })
+}
+
+/// Whether a text has a file of annotations beside it.
+fn has_pair(files: &[ReleaseFile]) -> bool {
+    let names: HashSet<&str> = files.iter().map(ReleaseFile::name).collect();
+    names
+        .iter()
+        .filter_map(|name| name.strip_suffix(".ann"))
+        .any(|stem| names.contains(format!("{stem}.txt").as_str()))
 }
 
 /// `desc2026.xml` and `supp2026.xml`.
@@ -314,6 +327,10 @@ fn json_lines(path: &Path, first: &str) -> Option<Recognised> {
                 "pel import wikilinks --train {} --out DIR",
                 quoted(path)
             )),
+        },
+        () if has("doc") && (has("mentions") || has("decision")) => Recognised {
+            what: "links of notes, as the page exports them".to_owned(),
+            command: Some(format!("pel import links {} --out DIR", quoted(path))),
         },
         () => Recognised::import("concepts as JSON lines", "jsonl", path),
     })

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 /// An element whose start tag has been read.
 #[derive(Debug)]
-pub(super) struct Element {
+pub(crate) struct Element {
     /// Its name, without a prefix.
     pub name: String,
     /// The line of the start tag, from 1.
@@ -40,7 +40,7 @@ enum Part {
 }
 
 /// The elements of one document.
-pub(super) struct Elements {
+pub(crate) struct Elements {
     name: String,
     reader: Reader<Guard<Box<dyn BufRead>>>,
     seen: Rc<Seen>,
@@ -53,14 +53,20 @@ pub(super) struct Elements {
 ///
 /// # Errors
 /// If it cannot be opened, or its encoding is not known.
-pub(super) fn open(file: &ReleaseFile) -> Result<Box<dyn BufRead>> {
-    let label = file.label();
-    let mut raw = file.open()?;
+pub(crate) fn open(file: &ReleaseFile) -> Result<Box<dyn BufRead>> {
+    decoded(&file.label(), file.open()?)
+}
+
+/// Decodes the bytes of an XML document as [`open`] does. `label` is its name in messages.
+///
+/// # Errors
+/// If its beginning cannot be read, or its encoding is not known.
+pub(crate) fn decoded(label: &str, mut raw: Box<dyn BufRead>) -> Result<Box<dyn BufRead>> {
     let mut head = Vec::new();
     raw.by_ref()
         .take(1 << 10)
         .read_to_end(&mut head)
-        .map_err(|cause| read_error(&label, cause))?;
+        .map_err(|cause| read_error(label, cause))?;
     let encoding = match declared_encoding(&head) {
         None => TextEncoding::default(),
         Some(name) => name.parse().map_err(|_| {
@@ -70,7 +76,7 @@ pub(super) fn open(file: &ReleaseFile) -> Result<Box<dyn BufRead>> {
         })?,
     };
     let whole = Box::new(Cursor::new(head).chain(raw));
-    decode(Path::new(&label), whole, &encoding)
+    decode(Path::new(label), whole, &encoding)
 }
 
 impl Elements {
@@ -265,7 +271,7 @@ impl Elements {
 }
 
 /// Adds the file's name to an error of its reader. An [`Error`] inside keeps its kind.
-pub(super) fn read_error(name: &str, cause: io::Error) -> Error {
+pub(crate) fn read_error(name: &str, cause: io::Error) -> Error {
     match cause.downcast::<Error>() {
         Ok(own) => Error::input(format!("{name}: {own}")),
         Err(cause) => Error::io(format!("reading {name}")).caused_by(cause),

@@ -26,7 +26,7 @@ const LINE_ENDS: usize = 1 << 16;
 
 /// What a guard has seen, shared with the owner of the parser.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     bytes: Cell<u64>,
     lines: Cell<u64>,
     /// Whether all elements are closed.
@@ -90,7 +90,7 @@ enum Mode {
 }
 
 /// Reads XML and fails beyond its limits.
-pub(super) struct Guard<R> {
+pub(crate) struct Guard<R> {
     reader: Chain<Cursor<Vec<u8>>, R>,
     scanner: Scanner,
 }
@@ -362,7 +362,7 @@ fn blank_declaration(head: &mut [u8]) {
 
 /// The encoding that an XML declaration names. `None` for Unicode, which a byte order mark or the
 /// bytes themselves show, and for ASCII.
-pub(super) fn declared_encoding(head: &[u8]) -> Option<String> {
+pub(crate) fn declared_encoding(head: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(head.get(..declaration(head)?)?);
     let (_, value) = text.split_once("encoding")?;
     let value = value.trim_start().strip_prefix('=')?.trim_start();

@@ -1,0 +1,1 @@
+"""``python -m pel`` is the command line. The package to import is ``pel_linker``."""

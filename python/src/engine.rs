@@ -1,0 +1,354 @@
+//! A bundle that is open for linking, with its threads.
+
+use crate::arrow::RecordBatch;
+use crate::links::{Candidate, Concept, Link, Linked, json, parsed};
+use crate::spans::{self, Given};
+use crate::work::Threads;
+use crate::{errors, options};
+use clap::ValueEnum;
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pel_shared::bundle::Resolved;
+use pel_shared::error::{Error, Result};
+use pel_shared::linker::LinkOptions;
+use pel_shared::output::{Named, Record};
+use pel_shared::text::Span;
+use pel_shared::text::detect::{Detected, Origin};
+use pel_trainer::io::device::{DeviceArgs, DeviceChoice, GpuMemory, Work};
+use pel_trainer::io::models::open_ranker;
+use pel_trainer::link::format::{Format, NoteFormatter};
+use pel_trainer::link::second_stage::SecondStage;
+use pel_trainer::link::text_linker::{GivenText, TextLinker, TextOptions};
+use pel_trainer::link::{context_rules, link};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What `pel_linker.Linker` wraps.
+#[pyclass(frozen, module = "pel_linker._pel")]
+pub struct Engine {
+    linker: Arc<TextLinker>,
+    threads: Threads,
+}
+
+/// What is opened.
+struct Opening {
+    path: PathBuf,
+    device: DeviceArgs,
+    context_rules: String,
+    ranker: Option<(PathBuf, usize)>,
+}
+
+impl Opening {
+    fn open(self) -> Result<TextLinker> {
+        let opened = self.device.open(Work::Short)?;
+        let mut linker = TextLinker::open(&self.path, &opened)?;
+        let rules = context_rules(Path::new(&self.context_rules))?;
+        linker.linker.set_context_rules(rules);
+        if let Some((folder, count)) = self.ranker {
+            linker.second = Some(SecondStage::new(
+                open_ranker(&folder, &opened.device)?,
+                count,
+            ));
+        }
+        Ok(linker)
+    }
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (path, threads=None, device="cpu", gpu=None, context_rules="english", ranker=None, rerank=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        threads: Option<usize>,
+        device: &str,
+        gpu: Option<usize>,
+        context_rules: &str,
+        ranker: Option<PathBuf>,
+        rerank: Option<usize>,
+    ) -> PyResult<Self> {
+        if threads == Some(0) {
+            return Err(errors::input(py, "threads: expected 1 or more, found 0"));
+        }
+        let device = DeviceChoice::from_str(device, false).map_err(|_| {
+            errors::input(
+                py,
+                format!("device: expected auto, cpu, vulkan or cuda, found {device:?}"),
+            )
+        })?;
+        let ranker = match (ranker, rerank) {
+            (None, None) => None,
+            (Some(folder), Some(count)) if count >= 2 => Some((folder, count)),
+            _ => {
+                return Err(errors::input(
+                    py,
+                    "ranker: expected a model with rerank=K, at least 2",
+                ));
+            }
+        };
+        let opening = Opening {
+            path,
+            device: DeviceArgs {
+                device,
+                gpu,
+                gpu_memory: GpuMemory::default(),
+            },
+            context_rules: context_rules.to_owned(),
+            ranker,
+        };
+        let threads = Threads::start(threads.unwrap_or(0)).map_err(|e| errors::raised(py, &e))?;
+        let linker = threads.run(py, move || opening.open())?;
+        Ok(Self {
+            linker: Arc::new(linker),
+            threads,
+        })
+    }
+
+    #[getter]
+    fn threads(&self, py: Python<'_>) -> PyResult<usize> {
+        self.threads
+            .count()
+            .map_err(|error| errors::raised(py, &error))
+    }
+
+    #[getter]
+    fn dim(&self) -> usize {
+        self.linker.linker.encoder().dim()
+    }
+
+    #[pyo3(signature = (texts, spans=None, spans_only=false, **options))]
+    fn link(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        spans: Option<&Bound<'_, PyAny>>,
+        spans_only: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<Vec<Link>>> {
+        let job = self.job(texts, spans, spans_only, options)?;
+        let linked = self.threads.run(py, move || job.run())?;
+        Ok(linked.into_iter().map(Link::all).collect())
+    }
+
+    #[pyo3(signature = (texts, ids=None, spans=None, spans_only=false, **options))]
+    fn link_arrow(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        ids: Option<&Bound<'_, PyAny>>,
+        spans: Option<&Bound<'_, PyAny>>,
+        spans_only: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<RecordBatch> {
+        let job = self.job(texts, spans, spans_only, options)?;
+        let ids = match ids {
+            Some(ids) => strings("ids", ids)?,
+            None => (0..job.texts.len()).map(|at| at.to_string()).collect(),
+        };
+        if ids.len() != job.texts.len() {
+            return Err(errors::input(
+                py,
+                format!(
+                    "ids: expected those of {} texts, found {}",
+                    job.texts.len(),
+                    ids.len()
+                ),
+            ));
+        }
+        self.threads
+            .run(py, move || RecordBatch::new(&ids, &job.run()?))
+    }
+
+    #[pyo3(signature = (text, format, name, spans=None, spans_only=false, **options))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn write(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyString>,
+        format: &str,
+        name: String,
+        spans: Option<&Bound<'_, PyAny>>,
+        spans_only: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let format = Format::from_str(format, false).map_err(|_| {
+            let known = crate::formats().join(", ");
+            errors::input(
+                py,
+                format!("format: expected one of {known}, found {format:?}"),
+            )
+        })?;
+        let texts = pyo3::types::PyList::new(py, [text])?;
+        let job = self.job(&texts, spans, spans_only, options)?;
+        self.threads.run(py, move || {
+            let text = job.texts.first().cloned().unwrap_or_default();
+            let linker = job.linker.clone();
+            let records = job.records()?.into_iter().flatten().collect();
+            let mut writer = NoteFormatter::new(format, &name, &text, &linker.linker);
+            Ok(writer.head()? + &writer.part(records)? + &writer.tail()?)
+        })
+    }
+
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (texts, linker) = (strings("texts", texts)?, self.linker.clone());
+        let shape = [texts.len(), self.dim()];
+        let vectors = self.threads.run(py, move || linker.encode_texts(&texts))?;
+        PyArray1::from_vec(py, vectors).reshape(shape)
+    }
+
+    #[pyo3(signature = (name, k=5))]
+    fn search(
+        &self,
+        py: Python<'_>,
+        name: &Bound<'_, PyString>,
+        k: usize,
+    ) -> PyResult<Vec<Candidate>> {
+        let (name, linker) = (text_of(name, "name", 0)?, self.linker.clone());
+        if !(1..=1000).contains(&k) {
+            return Err(errors::input(
+                py,
+                format!("k: expected 1 to 1000, found {k}"),
+            ));
+        }
+        self.threads.run(py, move || {
+            let whole = Detected::new(Span::new(0, name.len()), Origin::Given);
+            let linker = &linker.linker;
+            if name.is_empty() {
+                return Ok(Vec::new());
+            }
+            let found = link(linker, &name, vec![whole], &LinkOptions::default().k(k))?;
+            let candidates = found.iter().flat_map(|link| &link.candidates);
+            candidates
+                .map(|candidate| Ok(Candidate(Named::new(linker, candidate)?)))
+                .collect()
+        })
+    }
+
+    fn concept(&self, py: Python<'_>, id: &str) -> PyResult<Concept> {
+        let find = || {
+            let linker = &self.linker.linker;
+            match linker.resolve(id)? {
+                Resolved::Concept(at) | Resolved::Redirected { concept: at, .. } => {
+                    Ok(Concept(linker.concept(at)?))
+                }
+                Resolved::Retired(_) => Err(Error::input(format!(
+                    "expected a concept of the bundle, found the id {id:?}, which is retired without a successor"
+                ))),
+                Resolved::Unknown => Err(Error::input(format!(
+                    "expected a concept of the bundle, found the id {id:?}"
+                ))),
+            }
+        };
+        find().map_err(|error| errors::raised(py, &error))
+    }
+
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        parsed(py, json(&self.linker.linker.bundle().manifest))
+    }
+}
+
+/// Texts to link.
+struct Job {
+    linker: Arc<TextLinker>,
+    texts: Vec<String>,
+    given: Option<Vec<Given>>,
+    spans_only: bool,
+    options: TextOptions,
+}
+
+impl Engine {
+    /// Reads texts and options from Python.
+    fn job(
+        &self,
+        texts: &Bound<'_, PyAny>,
+        spans: Option<&Bound<'_, PyAny>>,
+        spans_only: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Job> {
+        let py = texts.py();
+        if spans_only && spans.is_none() {
+            return Err(errors::input(py, "spans_only: expected spans, found none"));
+        }
+        Ok(Job {
+            options: options::read(py, options, &self.linker)?,
+            texts: strings("texts", texts)?,
+            given: spans.map(spans::read).transpose()?,
+            linker: self.linker.clone(),
+            spans_only,
+        })
+    }
+}
+
+impl Job {
+    /// The records of each text.
+    fn records(self) -> Result<Vec<Vec<Record>>> {
+        let Self {
+            linker,
+            texts,
+            given,
+            spans_only,
+            options,
+        } = self;
+        match given {
+            None => linker.link_texts(&texts, &options),
+            Some(given) => {
+                let given = spans::detected(&texts, given)?;
+                let given = texts.iter().zip(given).map(|(text, given)| GivenText {
+                    text,
+                    given,
+                    only_given: spans_only,
+                });
+                linker.link_given(given.collect(), &options)
+            }
+        }
+    }
+
+    /// The texts with their records.
+    fn run(self) -> Result<Vec<Linked>> {
+        let (texts, linker) = (self.texts.clone(), self.linker.clone());
+        let records = self.records()?;
+        let both = texts.into_iter().zip(records);
+        Ok(both
+            .map(|(text, records)| Linked::new(text, records, linker.clone()))
+            .collect())
+    }
+}
+
+/// Reads strings, of a sequence or another iterable.
+fn strings(what: &str, values: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if values.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err(format!(
+            "{what}: expected a sequence of strings, found one string"
+        )));
+    }
+    let strings = values.try_iter()?.enumerate().map(|(at, value)| {
+        let value = value?;
+        let Ok(value) = value.cast::<PyString>() else {
+            let found = value.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "{what}: item {at}: expected a string, found {found}"
+            )));
+        };
+        text_of(value, what, at)
+    });
+    strings.collect()
+}
+
+/// A string as UTF-8.
+fn text_of(value: &Bound<'_, PyString>, what: &str, at: usize) -> PyResult<String> {
+    let text = value.to_cow().map_err(|_| {
+        errors::input(
+            value.py(),
+            format!("{what}: item {at}: expected Unicode text, found a lone surrogate"),
+        )
+    })?;
+    Ok(text.into_owned())
+}

@@ -1,0 +1,46 @@
+//! The compiled part of the Python package `pel_linker`. Linking is that of
+//! [`pel_trainer::link::text_linker`].
+
+mod arrow;
+mod engine;
+mod errors;
+mod links;
+mod options;
+mod spans;
+mod work;
+
+use clap::ValueEnum;
+use pel_trainer::link::format::Format;
+use pyo3::prelude::*;
+use std::ffi::OsString;
+
+/// The formats of `Linker.write`, by name.
+#[pyfunction]
+fn formats() -> Vec<String> {
+    Format::value_variants()
+        .iter()
+        .filter_map(|format| Some(format.to_possible_value()?.get_name().to_owned()))
+        .collect()
+}
+
+/// Runs the command line with arguments, without the name of the program. Returns its exit code.
+#[pyfunction]
+fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
+    let all = std::iter::once(OsString::from("pel")).chain(args);
+    py.detach(|| pel_trainer::cli::main(all))
+}
+
+/// The compiled part of `pel_linker`.
+#[pymodule(name = "_pel")]
+fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    work::silence_panics();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(formats, module)?)?;
+    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_class::<engine::Engine>()?;
+    module.add_class::<links::Link>()?;
+    module.add_class::<links::Candidate>()?;
+    module.add_class::<links::Concept>()?;
+    module.add_class::<arrow::RecordBatch>()?;
+    Ok(())
+}

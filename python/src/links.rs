@@ -1,0 +1,403 @@
+//! Links, candidates and concepts as Python objects.
+
+use crate::errors;
+use pel_shared::clean::escaped;
+use pel_shared::error::{Error, Result};
+use pel_shared::kb;
+use pel_shared::output::{Form, Named, Note, Record};
+use pel_shared::text::{Offsets, Span, text_of};
+use pel_trainer::link::text_linker::TextLinker;
+use pyo3::prelude::*;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+/// A text with its records.
+pub struct Linked {
+    /// The text.
+    pub text: String,
+    /// Its records, in its order.
+    pub records: Vec<Record>,
+    /// Start and end of the fragments of each record in code points, one or more.
+    pub pieces: Vec<Vec<(usize, usize)>>,
+    linker: Arc<TextLinker>,
+    /// The records as JSON, made when the first is asked for.
+    lines: OnceLock<Vec<String>>,
+}
+
+/// What begins a line of a note without a name.
+const NAMELESS: &str = "{\"doc\":\"\",";
+
+impl Linked {
+    /// A text with its records.
+    pub fn new(text: String, records: Vec<Record>, linker: Arc<TextLinker>) -> Self {
+        let offsets = Offsets::new(&text);
+        let place = |span: &Span| (offsets.code_point(span.start), offsets.code_point(span.end));
+        let pieces = records
+            .iter()
+            .map(|record| record.pieces().iter().map(place).collect())
+            .collect();
+        Self {
+            text,
+            records,
+            pieces,
+            linker,
+            lines: OnceLock::new(),
+        }
+    }
+
+    /// The text of a record. Fragments are joined by a space.
+    pub fn mention(&self, at: usize) -> Cow<'_, str> {
+        text_of(&self.text, self.records[at].pieces()).unwrap_or_default()
+    }
+
+    /// Start and end of a record in code points.
+    pub fn extent(&self, at: usize) -> (usize, usize) {
+        let ends = |pieces: &[(usize, usize)]| Some((pieces.first()?.0, pieces.last()?.1));
+        ends(&self.pieces[at]).unwrap_or_default()
+    }
+
+    /// A record as a line of JSON. The name of the note is left out without one.
+    fn line(&self, at: usize, doc: Option<&str>) -> Result<String> {
+        if self.lines.get().is_none() {
+            let note = Note {
+                name: "",
+                text: &self.text,
+                records: &self.records,
+                linker: &self.linker.linker,
+            };
+            let lines = note.write(Form::Jsonl)?;
+            // Another thread may have been first.
+            let _ = self.lines.set(lines.lines().map(str::to_owned).collect());
+        }
+        let line = self.lines.get().and_then(|lines| lines.get(at));
+        let members = line
+            .and_then(|line| line.strip_prefix(NAMELESS))
+            .ok_or_else(|| Error::io("encoding JSON"))?;
+        match doc {
+            None => Ok(format!("{{{members}")),
+            Some(doc) => Ok(format!("{{\"doc\":{},{members}", escaped(&json(&doc)?))),
+        }
+    }
+}
+
+/// A mention with its decision.
+#[pyclass(frozen, module = "pel_linker")]
+pub struct Link {
+    note: Arc<Linked>,
+    at: usize,
+}
+
+impl Link {
+    /// The links of a text.
+    pub fn all(linked: Linked) -> Vec<Self> {
+        let note = Arc::new(linked);
+        (0..note.records.len())
+            .map(|at| Self {
+                note: note.clone(),
+                at,
+            })
+            .collect()
+    }
+
+    fn record(&self) -> &Record {
+        &self.note.records[self.at]
+    }
+}
+
+#[pymethods]
+impl Link {
+    #[getter]
+    fn start(&self) -> usize {
+        self.note.extent(self.at).0
+    }
+
+    #[getter]
+    fn end(&self) -> usize {
+        self.note.extent(self.at).1
+    }
+
+    #[getter]
+    fn start_byte(&self) -> usize {
+        self.record().span.start
+    }
+
+    #[getter]
+    fn end_byte(&self) -> usize {
+        self.record().span.end
+    }
+
+    #[getter]
+    fn fragments(&self) -> Vec<(usize, usize)> {
+        match &self.note.pieces[self.at][..] {
+            [_] => Vec::new(),
+            pieces => pieces.to_vec(),
+        }
+    }
+
+    #[getter]
+    fn text(&self) -> Cow<'_, str> {
+        self.note.mention(self.at)
+    }
+
+    #[getter]
+    fn read_as(&self) -> Option<&str> {
+        self.record().read_as.as_deref()
+    }
+
+    #[getter]
+    fn origin(&self) -> String {
+        word(&self.record().origin)
+    }
+
+    #[getter]
+    fn decision(&self) -> &'static str {
+        decision(self.record())
+    }
+
+    #[getter]
+    fn nil_reason(&self) -> Option<String> {
+        self.record().decision.as_ref().err().map(word)
+    }
+
+    #[getter]
+    fn concept(&self) -> Option<Candidate> {
+        let concept = self.record().decision.as_ref().ok()?;
+        Some(Candidate(concept.clone()))
+    }
+
+    #[getter]
+    fn candidates(&self) -> Vec<Candidate> {
+        let candidates = self.record().candidates.iter();
+        candidates.cloned().map(Candidate).collect()
+    }
+
+    #[getter]
+    fn probability(&self) -> Option<f64> {
+        self.record().probability.map(decimal)
+    }
+
+    #[getter]
+    fn same_name(&self) -> usize {
+        self.record().same_name
+    }
+
+    #[getter]
+    fn answer_sets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        parsed(py, json(&self.record().answer_sets))
+    }
+
+    #[getter]
+    fn group(&self) -> Option<&'static str> {
+        self.record().group.map(|group| group.name())
+    }
+
+    #[getter]
+    fn asserted(&self) -> bool {
+        self.record().context.is_asserted()
+    }
+
+    #[getter]
+    fn negated(&self) -> bool {
+        self.record().context.negated
+    }
+
+    #[getter]
+    fn certainty(&self) -> &'static str {
+        self.record().context.certainty.name()
+    }
+
+    #[getter]
+    fn temporality(&self) -> &'static str {
+        self.record().context.temporality.name()
+    }
+
+    #[getter]
+    fn experiencer(&self) -> &'static str {
+        self.record().context.experiencer.name()
+    }
+
+    #[getter]
+    fn section(&self) -> Option<&str> {
+        self.record().context.section.as_deref()
+    }
+
+    #[getter]
+    fn laterality(&self) -> Option<&'static str> {
+        self.record().context.laterality.map(|side| side.name())
+    }
+
+    #[getter]
+    fn severity(&self) -> Option<&'static str> {
+        self.record()
+            .context
+            .severity
+            .map(|severity| severity.name())
+    }
+
+    #[pyo3(signature = (doc=None))]
+    fn as_json(&self, py: Python<'_>, doc: Option<&str>) -> PyResult<String> {
+        self.note
+            .line(self.at, doc)
+            .map_err(|error| errors::raised(py, &error))
+    }
+
+    #[pyo3(signature = (doc=None))]
+    fn as_dict<'py>(&self, py: Python<'py>, doc: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        parsed(py, self.note.line(self.at, doc))
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.record() == other.record() && self.text() == other.text()
+    }
+
+    /// Without the text, which may be a patient's.
+    fn __repr__(&self) -> String {
+        let (start, end) = self.note.extent(self.at);
+        let concept = self.record().decision.as_ref();
+        let id = concept.map_or("nil", |concept| &concept.id);
+        format!("<pel_linker.Link {start}:{end} {id}>")
+    }
+}
+
+/// A concept with its similarity to a mention.
+#[pyclass(frozen, eq, module = "pel_linker")]
+#[derive(PartialEq)]
+pub struct Candidate(pub Named);
+
+#[pymethods]
+impl Candidate {
+    #[getter]
+    fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.0.types.clone()
+    }
+
+    #[getter]
+    fn sources(&self) -> Vec<String> {
+        self.0.sources.clone()
+    }
+
+    #[getter]
+    fn xrefs(&self) -> Vec<String> {
+        self.0.xrefs.clone()
+    }
+
+    #[getter]
+    fn score(&self) -> f64 {
+        decimal(self.0.score)
+    }
+
+    #[getter]
+    fn ranker_score(&self) -> Option<f64> {
+        self.0.ranker_score.map(decimal)
+    }
+
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        parsed(py, json(&self.0))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<pel_linker.Candidate {} {:?}>", self.0.id, self.0.name)
+    }
+}
+
+/// A concept of the knowledge base.
+#[pyclass(frozen, eq, module = "pel_linker")]
+#[derive(PartialEq)]
+pub struct Concept(pub kb::Concept);
+
+#[pymethods]
+impl Concept {
+    #[getter]
+    fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn synonyms(&self) -> Vec<String> {
+        self.0.synonyms.clone()
+    }
+
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.0.types.clone()
+    }
+
+    #[getter]
+    fn type_ids(&self) -> Vec<String> {
+        self.0.type_ids.clone()
+    }
+
+    #[getter]
+    fn definition(&self) -> Option<&str> {
+        self.0.definition.as_deref()
+    }
+
+    #[getter]
+    fn sources(&self) -> Vec<String> {
+        self.0.sources.clone()
+    }
+
+    #[getter]
+    fn xrefs(&self) -> Vec<String> {
+        self.0.xrefs.clone()
+    }
+
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        parsed(py, json(&self.0))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<pel_linker.Concept {} {:?}>", self.0.id, self.0.name)
+    }
+}
+
+/// The decision in words, as in JSON.
+pub fn decision(record: &Record) -> &'static str {
+    match record.decision {
+        Ok(_) => "linked",
+        Err(_) => "nil",
+    }
+}
+
+/// A value of an enumeration as in JSON.
+pub fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+/// A value as JSON.
+///
+/// # Errors
+/// If it cannot be encoded.
+pub fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|cause| Error::io("encoding JSON").caused_by(cause))
+}
+
+/// JSON as Python objects.
+pub fn parsed(py: Python<'_>, json: Result<String>) -> PyResult<Bound<'_, PyAny>> {
+    let json = json.map_err(|error| errors::raised(py, &error))?;
+    py.import("json")?.call_method1("loads", (json,))
+}
+
+/// The shortest decimal number of a float, so that properties equal the numbers in JSON.
+fn decimal(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_else(|_| value.into())
+}

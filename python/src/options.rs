@@ -1,0 +1,84 @@
+//! The keyword options of linking.
+
+use crate::errors;
+use pel_shared::linker::LinkOptions;
+use pel_shared::text::detect::DetectOptions;
+use pel_trainer::link::label_scheme;
+use pel_trainer::link::text_linker::{TextLinker, TextOptions};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// The most candidates of a mention, as in `pel link`.
+const CANDIDATES: usize = 1000;
+
+/// Reads the options that hold for all texts, and checks them against the bundle.
+pub fn read(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyDict>>,
+    linker: &TextLinker,
+) -> PyResult<TextOptions> {
+    let mut options = TextOptions::new(LinkOptions::default().k);
+    let (mut threshold, mut labels) = (None::<f32>, None::<String>);
+    let (mut overlapping, mut names_only) = (false, false);
+    for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
+        let name: String = name.extract()?;
+        let read = match name.as_str() {
+            "k" => value.extract().map(|k| options.k = k),
+            "threshold" => value.extract().map(|value| threshold = value),
+            "asserted" => value.extract().map(|value| options.asserted = value),
+            "sets" => value.extract().map(|value| options.sets = value),
+            "xrefs" if value.is_instance_of::<PyString>() => Err(PyTypeError::new_err(
+                "expected a list of prefixes, found str",
+            )),
+            "xrefs" => value.extract().map(|value| options.xrefs = value),
+            "overlapping" => value.extract().map(|value| overlapping = value),
+            "names_only" => value.extract().map(|value| names_only = value),
+            "labels" => value.extract().map(|value| labels = value),
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "expected an option of linking, found {name:?}"
+                )));
+            }
+        };
+        read.map_err(|error| errors::input(py, format!("{name}: {}", error.value(py))))?;
+    }
+    if !(1..=CANDIDATES).contains(&options.k) {
+        return Err(errors::input(
+            py,
+            format!("k: expected 1 to {CANDIDATES}, found {}", options.k),
+        ));
+    }
+    if let Some(value) = threshold.filter(|value| !value.is_finite()) {
+        return Err(errors::input(
+            py,
+            format!("threshold: expected a number, found {value}"),
+        ));
+    }
+    if options.xrefs.iter().flatten().any(String::is_empty) {
+        return Err(errors::input(
+            py,
+            "xrefs: expected prefixes, found an empty one",
+        ));
+    }
+    if names_only && labels.is_some() {
+        return Err(errors::input(
+            py,
+            "labels: expected no names_only, which uses no detector",
+        ));
+    }
+    let raised = |error| errors::raised(py, &error);
+    let scheme = label_scheme(labels.as_deref(), linker.linker.bundle()).map_err(raised)?;
+    let reranked = linker.second.as_ref().map_or(0, |second| second.count);
+    options.link = LinkOptions::default()
+        .k(options.k.max(reranked))
+        .threshold(threshold)
+        .detect(DetectOptions {
+            unknown_terms: !names_only,
+            overlapping,
+            names_only,
+            scheme,
+        });
+    linker.check(&options).map_err(raised)?;
+    Ok(options)
+}

@@ -1,0 +1,46 @@
+//! The senses of short forms that a text does not define, chosen by the words around them.
+
+use super::Linker;
+use crate::kb::ConceptId;
+use crate::text::detect::{Detected, Origin};
+use crate::text::senses::{SenseReader, Senses};
+
+impl Linker {
+    /// Leaves out detected short forms that stand for no concept here: "97 % on RA" is room air.
+    pub(super) fn without_other_words(
+        &self,
+        text: &str,
+        mut found: Vec<Detected>,
+    ) -> Vec<Detected> {
+        let reader = Senses::english().reader(text);
+        found.retain(|detected| {
+            detected.origin == Origin::Given
+                || reader
+                    .choose(detected.span)
+                    .is_none_or(|sense| sense.is_concept)
+        });
+        found
+    }
+
+    /// The long form of a short form that the words around it show, and the concepts of that name:
+    /// of these, those that bear the short form too, if there are some. `None` if the text does not
+    /// tell its senses apart, or the knowledge base has no concept of that name.
+    pub(super) fn read_by_sense<'t>(
+        &self,
+        detected: &Detected,
+        reader: &SenseReader<'t>,
+    ) -> Option<(&'t str, Vec<ConceptId>)> {
+        let sense = reader.choose(detected.span)?;
+        let named = self.named_concepts(&sense.name);
+        if !sense.is_concept || named.is_empty() {
+            return None;
+        }
+        let bearers = self.named_concepts(reader.text_of(detected.span)?);
+        let both: Vec<ConceptId> = named
+            .iter()
+            .copied()
+            .filter(|concept| bearers.binary_search(concept).is_ok())
+            .collect();
+        Some((&sense.name, if both.is_empty() { named } else { both }))
+    }
+}

@@ -1,0 +1,427 @@
+//! The resource of a mention: which kind, its status, and its codes.
+
+use super::systems::{codings, tidy};
+use crate::kb::group::Group;
+use crate::output::facts::code_points;
+use crate::output::{Note, Record};
+use crate::text::context::{
+    Certainty, Context, Effect, Experiencer, Laterality, Severity, Temporality,
+};
+use crate::text::{Offsets, Span};
+use serde_json::{Map, Value, json};
+
+/// The path to the text in the document.
+pub(super) const PATH: &str = "DocumentReference.content[0].attachment.data";
+
+/// What the resources of a note share.
+pub(super) struct Source<'a> {
+    /// The reference to the document with the note.
+    pub document: &'a str,
+    /// The hash of the knowledge base.
+    pub kb_blake3: &'a str,
+    /// The patient.
+    pub subject: Value,
+}
+
+/// The resources that a mention can become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Condition,
+    /// A measurement, whose value is not read.
+    Measurement,
+    /// A mention of a kind that is not known: there, or not.
+    Observation,
+    Medication,
+    Procedure,
+    /// A procedure or measurement that is planned.
+    Plan,
+    FamilyHistory,
+}
+
+impl Kind {
+    /// The kind of a record; `None` if it says nothing that a resource could say of the patient or
+    /// the family.
+    fn of(record: &Record) -> Option<Self> {
+        let Context {
+            negated,
+            certainty,
+            temporality,
+            experiencer,
+            ..
+        } = &record.context;
+        if *certainty == Certainty::Hypothetical || *experiencer == Experiencer::Other {
+            return None;
+        }
+        let group = group(record);
+        if *experiencer == Experiencer::Family {
+            // A family history can state neither absence nor doubt.
+            let stated = !negated && *certainty == Certainty::Certain;
+            return (stated && group == Some(Group::Problem)).then_some(Self::FamilyHistory);
+        }
+        let planned = *temporality == Temporality::Future;
+        match group {
+            // It is not there yet.
+            Some(Group::Problem) if planned && !negated => None,
+            Some(Group::Procedure | Group::Measurement) if planned && !negated => Some(Self::Plan),
+            Some(Group::Problem) => Some(Self::Condition),
+            Some(Group::Drug) => Some(Self::Medication),
+            Some(Group::Procedure) => Some(Self::Procedure),
+            Some(Group::Measurement) => Some(Self::Measurement),
+            // A part of the body by itself is no statement. The use of a device has no status for
+            // what is not confirmed.
+            Some(Group::Anatomy | Group::Device) => None,
+            None => (record.decision.is_ok() && !planned).then_some(Self::Observation),
+        }
+    }
+}
+
+/// The group of a mention, or else of its concept.
+fn group(record: &Record) -> Option<Group> {
+    let of_concept = || {
+        let named = record.decision.as_ref().ok()?;
+        named.types.iter().find_map(|name| Group::of_label(name))
+    };
+    record.group.or_else(of_concept)
+}
+
+/// The resource of a record, if it has one.
+pub(super) fn resource(
+    note: &Note<'_>,
+    offsets: &Offsets<'_>,
+    source: &Source<'_>,
+    record: &Record,
+    id: &str,
+) -> Option<Value> {
+    let kind = Kind::of(record)?;
+    let context = &record.context;
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    put("id", id.into());
+    put("extension", places(record, offsets, source.document));
+    let code = code(note, source, record);
+    // A resource has the patient as subject, but for family histories.
+    if kind == Kind::FamilyHistory {
+        put("patient", source.subject.clone());
+    } else {
+        put("subject", source.subject.clone());
+        put(
+            if kind == Kind::Medication {
+                "medicationCodeableConcept"
+            } else {
+                "code"
+            },
+            code.clone(),
+        );
+    }
+    match kind {
+        Kind::Condition => {
+            put("resourceType", "Condition".into());
+            put("verificationStatus", verification(context));
+            // A refuted condition has no clinical status.
+            if !context.negated {
+                put("clinicalStatus", clinical(context));
+            }
+            let category = coded(
+                "http://terminology.hl7.org/CodeSystem/condition-category",
+                "encounter-diagnosis",
+            );
+            put("category", json!([category]));
+            if let Some(severity) = context.severity {
+                put("severity", snomed(severity_code(severity)));
+            }
+        }
+        Kind::Measurement | Kind::Observation => {
+            put("resourceType", "Observation".into());
+            put("status", "preliminary".into());
+            match kind {
+                Kind::Observation if context.certainty == Certainty::Certain => {
+                    put("valueBoolean", (!context.negated).into())
+                }
+                Kind::Measurement if context.negated => {
+                    put("dataAbsentReason", absent("not-performed"))
+                }
+                _ => put("dataAbsentReason", absent("unknown")),
+            };
+        }
+        Kind::Medication => {
+            put("resourceType", "MedicationStatement".into());
+            let status = match context.temporality {
+                _ if context.negated => "not-taken",
+                Temporality::Future => "intended",
+                _ => "unknown",
+            };
+            put("status", status.into());
+        }
+        Kind::Procedure => {
+            put("resourceType", "Procedure".into());
+            let status = match (context.temporality, context.certainty) {
+                _ if context.negated => "not-done",
+                (Temporality::Historical, Certainty::Certain) => "completed",
+                _ => "unknown",
+            };
+            put("status", status.into());
+        }
+        Kind::Plan => {
+            put("resourceType", "ServiceRequest".into());
+            put("status", "unknown".into());
+            put("intent", "plan".into());
+        }
+        Kind::FamilyHistory => {
+            put("resourceType", "FamilyMemberHistory".into());
+            put("status", "partial".into());
+            put("relationship", relationship(note, context));
+            put("condition", json!([{ "code": code }]));
+        }
+    }
+    if let Some(side) = context.laterality {
+        let site = snomed(side_code(side));
+        match kind {
+            Kind::Condition | Kind::Procedure | Kind::Plan => put("bodySite", json!([site])),
+            Kind::Measurement | Kind::Observation => put("bodySite", site),
+            Kind::Medication | Kind::FamilyHistory => None,
+        };
+    }
+    let unsaid = unsaid(kind, context);
+    if !unsaid.is_empty() {
+        let words = format!("The text states it as {}.", unsaid.join(" and "));
+        put("note", json!([{ "text": words }]));
+    }
+    Some(Value::Object(fields))
+}
+
+/// What the context says and no field of the resource can.
+fn unsaid(kind: Kind, context: &Context) -> Vec<&'static str> {
+    let mut words = Vec::new();
+    if kind != Kind::Condition && context.certainty == Certainty::Uncertain {
+        words.push("uncertain");
+    }
+    let tells_time = match kind {
+        Kind::Condition => !context.negated,
+        Kind::Procedure => context.certainty == Certainty::Certain && !context.negated,
+        _ => false,
+    };
+    if !tells_time && context.temporality == Temporality::Historical {
+        words.push("historical");
+    }
+    words
+}
+
+/// The mention's words, with the codes of its concept if it is linked.
+fn code(note: &Note<'_>, source: &Source<'_>, record: &Record) -> Value {
+    let mut fields = Map::new();
+    if let Ok(named) = &record.decision {
+        let codings = codings(named, source.kb_blake3);
+        if !codings.is_empty() {
+            fields.insert("coding".to_owned(), codings.into());
+        }
+    }
+    let words = tidy(&note.mention(record));
+    // An empty element is invalid.
+    let words = if words.is_empty() {
+        "?".to_owned()
+    } else {
+        words
+    };
+    fields.insert("text".to_owned(), words.into());
+    Value::Object(fields)
+}
+
+/// One derivation for each fragment: where in the document the mention is, in code points.
+fn places(record: &Record, offsets: &Offsets<'_>, document: &str) -> Value {
+    let place = |piece: &Span| {
+        let (start, end) = code_points(offsets, piece);
+        json!({
+            "url": "http://hl7.org/fhir/StructureDefinition/derivation-reference",
+            "extension": [
+                { "url": "reference", "valueReference": { "reference": document } },
+                { "url": "path", "valueString": PATH },
+                { "url": "offset", "valueInteger": start },
+                { "url": "length", "valueInteger": end - start },
+            ],
+        })
+    };
+    record.pieces().iter().map(place).collect()
+}
+
+/// A concept of one code.
+fn coded(system: &str, code: &str) -> Value {
+    json!({ "coding": [{ "system": system, "code": code }] })
+}
+
+fn verification(context: &Context) -> Value {
+    let code = match context.certainty {
+        _ if context.negated => "refuted",
+        Certainty::Uncertain => "provisional",
+        Certainty::Certain | Certainty::Hypothetical => "unconfirmed",
+    };
+    coded(
+        "http://terminology.hl7.org/CodeSystem/condition-ver-status",
+        code,
+    )
+}
+
+fn clinical(context: &Context) -> Value {
+    let code = match context.temporality {
+        Temporality::Historical => "inactive",
+        Temporality::Current | Temporality::Future => "active",
+    };
+    coded(
+        "http://terminology.hl7.org/CodeSystem/condition-clinical",
+        code,
+    )
+}
+
+fn absent(reason: &str) -> Value {
+    coded(
+        "http://terminology.hl7.org/CodeSystem/data-absent-reason",
+        reason,
+    )
+}
+
+/// A code of SNOMED CT with its words.
+fn snomed((code, display): (&str, &str)) -> Value {
+    json!({
+        "coding": [{ "system": "http://snomed.info/sct", "code": code, "display": display }],
+        "text": display.to_lowercase(),
+    })
+}
+
+fn severity_code(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Mild => ("255604002", "Mild"),
+        Severity::Moderate => ("6736007", "Moderate"),
+        Severity::Severe => ("24484000", "Severe"),
+    }
+}
+
+fn side_code(side: Laterality) -> (&'static str, &'static str) {
+    match side {
+        Laterality::Left => ("7771000", "Left"),
+        Laterality::Right => ("24028007", "Right"),
+        Laterality::Bilateral => ("51440002", "Right and left"),
+    }
+}
+
+/// Relatives by the words of the cue, with their codes in HL7's RoleCode.
+const RELATIVES: [(&[&str], &str); 12] = [
+    (&["grandmother", "grandma"], "GRMTH"),
+    (&["grandfather", "grandpa"], "GRFTH"),
+    (&["grandparent", "grandparents"], "GRPRN"),
+    (&["mother", "mom", "mum"], "MTH"),
+    (&["father", "dad"], "FTH"),
+    (&["sister", "sisters"], "SIS"),
+    (&["brother", "brothers"], "BRO"),
+    (&["daughter", "daughters"], "DAUC"),
+    (&["son", "sons"], "SONC"),
+    (&["aunt", "aunts"], "AUNT"),
+    (&["uncle", "uncles"], "UNCLE"),
+    (&["cousin", "cousins"], "COUSN"),
+];
+
+/// The relative whom the cue names, else a member of the family.
+fn relationship(note: &Note<'_>, context: &Context) -> Value {
+    let cue = context
+        .cues
+        .iter()
+        .find(|cue| cue.effect == Effect::Family)
+        .and_then(|cue| cue.span.of(note.text).ok())
+        .unwrap_or_default()
+        .to_lowercase();
+    let mut words = cue.split(|c: char| !c.is_alphanumeric());
+    let code = words.find_map(|word| {
+        let relative = |(names, _): &&(&[&str], _)| names.contains(&word);
+        RELATIVES.iter().find(relative).map(|(_, code)| *code)
+    });
+    coded(
+        "http://terminology.hl7.org/CodeSystem/v3-RoleCode",
+        code.unwrap_or("FAMMEMB"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nil::NilReason;
+    use crate::text::detect::Origin;
+    use crate::tokens::Cut;
+
+    fn kind(group: Option<Group>, change: impl Fn(&mut Context)) -> Option<Kind> {
+        let mut context = Context::default();
+        change(&mut context);
+        Kind::of(&Record {
+            span: Span::new(0, 5),
+            fragments: Vec::new(),
+            origin: Origin::Name,
+            group,
+            context,
+            read_as: None,
+            decision: Err(NilReason::NoCandidate),
+            candidates: Vec::new(),
+            probability: None,
+            same_name: 0,
+            answer_sets: Vec::new(),
+            nil_offset: 0.0,
+            cut: Cut::default(),
+        })
+    }
+
+    #[test]
+    fn kind_follows_group_and_context() {
+        let stated = |_: &mut Context| {};
+        for (group, expected) in [
+            (Some(Group::Problem), Some(Kind::Condition)),
+            (Some(Group::Drug), Some(Kind::Medication)),
+            (Some(Group::Procedure), Some(Kind::Procedure)),
+            (Some(Group::Measurement), Some(Kind::Measurement)),
+            (Some(Group::Anatomy), None),
+            (Some(Group::Device), None),
+            (None, None),
+        ] {
+            assert_eq!(kind(group, stated), expected, "{group:?}");
+        }
+        let planned = |context: &mut Context| context.temporality = Temporality::Future;
+        assert_eq!(kind(Some(Group::Procedure), planned), Some(Kind::Plan));
+        assert_eq!(kind(Some(Group::Problem), planned), None);
+        assert_eq!(kind(Some(Group::Drug), planned), Some(Kind::Medication));
+    }
+
+    #[test]
+    fn nothing_of_others_becomes_a_condition_of_the_patient() {
+        let of = |experiencer, negated, certainty| {
+            kind(Some(Group::Problem), |context| {
+                context.experiencer = experiencer;
+                context.negated = negated;
+                context.certainty = certainty;
+            })
+        };
+        use Certainty::{Certain, Hypothetical, Uncertain};
+        use Experiencer::{Family, Other, Patient};
+        assert_eq!(of(Family, false, Certain), Some(Kind::FamilyHistory));
+        assert_eq!(of(Family, true, Certain), None);
+        assert_eq!(of(Family, false, Uncertain), None);
+        assert_eq!(of(Other, false, Certain), None);
+        assert_eq!(of(Patient, false, Hypothetical), None);
+        assert_eq!(of(Patient, true, Uncertain), Some(Kind::Condition));
+        let drug = kind(Some(Group::Drug), |context| context.experiencer = Family);
+        assert_eq!(drug, None);
+    }
+
+    #[test]
+    fn what_a_resource_cannot_state_is_said_in_a_note() {
+        let context = Context {
+            certainty: Certainty::Uncertain,
+            temporality: Temporality::Historical,
+            ..Context::default()
+        };
+        assert_eq!(
+            unsaid(Kind::Medication, &context),
+            ["uncertain", "historical"]
+        );
+        assert!(unsaid(Kind::Condition, &context).is_empty());
+        let refuted = Context {
+            negated: true,
+            ..context
+        };
+        assert_eq!(unsaid(Kind::Condition, &refuted), ["historical"]);
+    }
+}

@@ -1,0 +1,317 @@
+//! The senses of short forms that a text does not define: "MS" is multiple sclerosis, mitral
+//! stenosis, morphine or mental status.
+//!
+//! A table lists the senses of a short form with cues, words that stand near it in that sense. The
+//! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it was
+//! written from clinical usage.
+
+mod words;
+
+use super::Span;
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock};
+use words::Words;
+
+/// The senses of English short forms.
+const ENGLISH: &str = include_str!("english.tsv");
+
+/// The longest distances in words at which a cue counts, and how much it counts there. A line break
+/// counts as some words.
+const NEAR: [(usize, f32); 3] = [(4, 1.5), (12, 1.0), (30, 0.4)];
+
+/// The longest distance of a cue that counts only beside the short form.
+const BESIDE: usize = 2;
+
+/// What a cue anywhere else in the text counts, and what all of these count at most.
+const FAR: (f32, f32) = (0.1, 0.5);
+
+/// What the name of a sense counts, anywhere in the text.
+const NAME: f32 = 2.0;
+
+/// The lowest score of a chosen sense, and the lowest lead over the next.
+const LEAST: (f32, f32) = (1.0, 0.5);
+
+/// Short forms with several senses.
+#[derive(Debug, Default)]
+pub struct Senses {
+    forms: HashMap<String, Vec<Sense>>,
+}
+
+/// A sense of a short form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sense {
+    /// The long form: a name of a concept.
+    pub name: String,
+    /// Whether it is something that notes are linked for. "Room air" is not.
+    pub is_concept: bool,
+    cues: Vec<Cue>,
+}
+
+/// A word, or several in a row, that shows a sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cue {
+    /// The words, in lower case.
+    words: Vec<String>,
+    /// Whether the last word may go on.
+    is_prefix: bool,
+    /// Whether it counts only beside the short form.
+    is_beside: bool,
+}
+
+impl Cue {
+    fn parse(cue: &str) -> Self {
+        let (cue, is_beside) = cue
+            .strip_prefix('=')
+            .map_or((cue, false), |cue| (cue, true));
+        let (cue, is_prefix) = cue
+            .strip_suffix('*')
+            .map_or((cue, false), |cue| (cue, true));
+        Self {
+            words: cue.split_whitespace().map(str::to_lowercase).collect(),
+            is_prefix,
+            is_beside,
+        }
+    }
+}
+
+impl Senses {
+    /// The senses of English clinical short forms.
+    pub fn english() -> &'static Self {
+        static TABLE: LazyLock<Senses> =
+            LazyLock::new(|| Senses::parse(ENGLISH, "english.tsv").unwrap_or_default());
+        &TABLE
+    }
+
+    /// Reads a table: a line for each sense with short form, name and cues, separated by tabs. The
+    /// cues are separated by commas. A cue that ends with `*` is the beginning of a word; one after
+    /// `=` counts only beside the short form. A name in brackets is no concept. Lines that begin
+    /// with `#` are comments.
+    ///
+    /// # Errors
+    /// If a line has no three fields, an empty one, or a short form has one sense alone. The error
+    /// names `file` and the line.
+    pub fn parse(table: &str, file: &str) -> Result<Self> {
+        let mut forms: HashMap<String, Vec<Sense>> = HashMap::new();
+        let mut last = HashMap::new();
+        for (at, line) in table.lines().enumerate() {
+            if line.starts_with('#') || line.trim().is_empty() {
+                continue;
+            }
+            let wrong = |found: &str| {
+                Error::input(format!(
+                    "{file}:{}: expected short form, sense and cues with tabs between them, found {found}",
+                    at + 1
+                ))
+            };
+            let fields: Vec<&str> = line.split('\t').map(str::trim).collect();
+            let [form, name, cues] = fields[..] else {
+                return Err(wrong(&format!("{} fields", fields.len())));
+            };
+            let inner = name
+                .strip_prefix('(')
+                .and_then(|name| name.strip_suffix(')'));
+            let cues: Vec<Cue> = cues.split(',').map(str::trim).map(Cue::parse).collect();
+            if form.is_empty() || name.is_empty() || cues.iter().any(|cue| cue.words.is_empty()) {
+                return Err(wrong("an empty one"));
+            }
+            last.insert(form, at + 1);
+            forms.entry(form.to_uppercase()).or_default().push(Sense {
+                name: inner.unwrap_or(name).to_owned(),
+                is_concept: inner.is_none(),
+                cues,
+            });
+        }
+        let alone = |(form, _): &(&&str, &usize)| {
+            forms
+                .get(&form.to_uppercase())
+                .is_some_and(|senses| senses.len() < 2)
+        };
+        if let Some((form, line)) = last.iter().filter(alone).min_by_key(|(_, line)| **line) {
+            return Err(Error::input(format!(
+                "{file}:{line}: expected two senses of {form} or more, found one"
+            )));
+        }
+        Ok(Self { forms })
+    }
+
+    /// The senses of a short form, the commonest first; none if it is not in the table. Case is
+    /// ignored.
+    pub fn of(&self, form: &str) -> &[Sense] {
+        // No short form is as long as this.
+        if form.len() > 16 {
+            return &[];
+        }
+        self.forms
+            .get(&form.to_uppercase())
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// A reader of one text.
+    pub fn reader<'t>(&'t self, text: &'t str) -> SenseReader<'t> {
+        SenseReader {
+            senses: self,
+            text,
+            words: OnceLock::new(),
+        }
+    }
+}
+
+/// Chooses the senses of the short forms of one text. It splits the text into words at the first
+/// short form.
+pub struct SenseReader<'t> {
+    senses: &'t Senses,
+    text: &'t str,
+    words: OnceLock<Words>,
+}
+
+impl<'t> SenseReader<'t> {
+    /// The sense of the short form at a span. `None` if it has none in the table, or the text does not
+    /// tell them apart.
+    pub fn choose(&self, span: Span) -> Option<&'t Sense> {
+        let senses = self.senses.of(self.text_of(span)?);
+        if senses.is_empty() {
+            return None;
+        }
+        let words = self.words.get_or_init(|| Words::new(self.text));
+        let scores: Vec<f32> = senses
+            .iter()
+            .map(|sense| sense.score(words, span))
+            .collect();
+        let (best, score) = scores
+            .iter()
+            .copied()
+            .enumerate()
+            // Of equals the first.
+            .reduce(|best, other| if other.1 > best.1 { other } else { best })?;
+        let next = (scores.iter().enumerate())
+            .filter(|(at, _)| *at != best)
+            .fold(0.0f32, |most, (_, score)| most.max(*score));
+        (score >= LEAST.0 && score - next >= LEAST.1).then(|| &senses[best])
+    }
+
+    /// The text of a span; `None` if it does not fit.
+    pub fn text_of(&self, span: Span) -> Option<&'t str> {
+        self.text.get(span.start..span.end)
+    }
+}
+
+impl Sense {
+    /// How much the words around a span show this sense.
+    fn score(&self, words: &Words, span: Span) -> f32 {
+        let (mut near, mut far) = (0.0, 0.0);
+        for cue in &self.cues {
+            let Some(distance) = words.distance(&cue.words, cue.is_prefix, span) else {
+                continue;
+            };
+            if cue.is_beside {
+                near += if distance <= BESIDE { NEAR[0].1 } else { 0.0 };
+                continue;
+            }
+            match NEAR.iter().find(|(most, _)| distance <= *most) {
+                Some((_, weight)) => near += weight,
+                None => far += FAR.0,
+            }
+        }
+        let name: Vec<String> = self
+            .name
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
+        let named = words.distance(&name, false, span).map_or(0.0, |_| NAME);
+        near + f32::min(far, FAR.1) + named
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(text: &str, form: &str) -> Option<String> {
+        let start = text.find(form).expect("in the text");
+        let span = Span::new(start, start + form.len());
+        let reader = Senses::english().reader(text);
+        reader.choose(span).map(|sense| sense.name.clone())
+    }
+
+    #[test]
+    fn the_table_for_english_is_valid() {
+        let senses = Senses::parse(ENGLISH, "english.tsv").expect("valid");
+        assert!(senses.forms.len() > 90, "{}", senses.forms.len());
+        assert_eq!(senses.of("ms").len(), 4);
+        assert!(senses.of("fever").is_empty());
+    }
+
+    #[test]
+    fn near_words_choose_a_sense() {
+        for (text, form, expected) in [
+            (
+                "Started baclofen for MS, new lesion on brain scan.",
+                "MS",
+                "multiple sclerosis",
+            ),
+            (
+                "Loud diastolic murmur: MS with a valve gradient of 8.",
+                "MS",
+                "mitral stenosis",
+            ),
+            ("Received MS 2 mg IV for pain.", "MS", "morphine"),
+            ("MS: alert, oriented x3.", "MS", "mental status"),
+            ("Joint stiffness, RA on MTX.", "RA", "rheumatoid arthritis"),
+            ("SpO2 97% on RA.", "RA", "room air"),
+            ("INR 2.1, PT 23 sec.", "PT", "prothrombin time"),
+            ("PT/OT consult for gait.", "PT", "physical therapy"),
+            ("The PT was seen in clinic.", "PT", "patient"),
+            ("Denies CP, SOB.", "CP", "chest pain"),
+            ("Spastic CP, wheelchair bound.", "CP", "cerebral palsy"),
+            (
+                "CTA showed PE, heparin started.",
+                "PE",
+                "pulmonary embolism",
+            ),
+        ] {
+            assert_eq!(chosen(text, form).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_says_nothing_chooses_none() {
+        assert_eq!(chosen("Known MS.", "MS"), None);
+        assert_eq!(chosen("MS", "MS"), None);
+    }
+
+    #[test]
+    fn nearer_cues_count_more_and_names_count_anywhere() {
+        let table = "X\talpha\tred\nX\tbeta ray\tblue";
+        let senses = Senses::parse(table, "t").expect("valid");
+        let choose = |text: &str| {
+            let at = text.find('X').expect("in the text");
+            let reader = senses.reader(text);
+            let sense = reader.choose(Span::new(at, at + 1));
+            sense.map(|sense| sense.name.clone())
+        };
+        assert_eq!(
+            choose("red X one two three four five blue").as_deref(),
+            Some("alpha")
+        );
+        // Equally near.
+        assert_eq!(choose("red X blue"), None);
+        let far = format!("X red {} Beta ray", "word ".repeat(100));
+        assert_eq!(choose(&far).as_deref(), Some("beta ray"));
+    }
+
+    #[test]
+    fn bad_tables_name_their_line() {
+        for (table, expected) in [
+            ("X\talpha", "t:1: expected short form, sense and cues"),
+            ("X\talpha\tred, ", "t:1: expected short form"),
+            (
+                "X\talpha\tred",
+                "t:1: expected two senses of X or more, found one",
+            ),
+        ] {
+            let error = Senses::parse(table, "t").expect_err("bad").to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

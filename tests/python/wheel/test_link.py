@@ -1,0 +1,183 @@
+"""Links: values, offsets, options."""
+
+import json
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import pel_linker
+from pel_linker import InputError, Linker
+
+
+def by_text(links):
+    return {link.text: link for link in links}
+
+
+def test_links_have_code_points_context_and_concepts(linker, text):
+    links = linker.link(text)
+    for link in links:
+        assert text[link.start : link.end] == link.text
+        assert text.encode()[link.start_byte : link.end_byte].decode() == link.text
+    found = by_text(links)
+    # "😷" is one code point of four bytes.
+    assert (found["T2DM"].start, found["T2DM"].start_byte) == (23, 26)
+    assert found["T2DM"].concept.id == "C0011860"
+    assert found["T2DM"].decision == "linked" and found["T2DM"].asserted
+    assert found["chest pain"].negated and not found["chest pain"].asserted
+    assert found["COPD"].experiencer == "family"
+    assert found["COPD"].group == "problem"
+    assert 0.5 < found["COPD"].probability <= 1
+    assert len(found["COPD"].candidates) == 5
+    assert found["COPD"].candidates[0] == found["COPD"].concept
+    assert found["COPD"].concept.name in repr(found["COPD"].concept)
+
+
+def test_dicts_equal_lines_of_the_command(linker, text, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pel_linker", "link", "--bundle", linker.path, note, "--format", "jsonl", "--sets"]
+    printed = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
+    lines = [json.loads(line) for line in printed.splitlines()]
+    links = linker.link(text, sets=True)
+    assert lines and [link.as_dict("note.txt") for link in links] == [{**line, "doc": "note.txt"} for line in lines]
+    assert linker.write(text, "jsonl", name=lines[0]["doc"], sets=True) == printed
+    assert "doc" not in links[0].as_dict()
+    for link, line in zip(links, lines):
+        assert link.probability == line["probability"]
+        assert link.candidates[0].score == line["candidates"][0]["score"]
+        assert link.candidates[0].as_dict() == line["candidates"][0]
+        assert link.answer_sets == line["answer_sets"]
+
+
+def test_several_texts_are_as_one_by_one(linker, text):
+    texts = [text, "", "Fever.", text]
+    assert linker.link(texts) == [linker.link(each) for each in texts]
+    assert linker.link([]) == []
+    assert linker.link("") == []
+    assert linker.link(iter(texts)) == linker.link(tuple(texts))
+
+
+def test_options_change_links(linker, text):
+    assert "chest pain" not in by_text(linker.link(text, asserted=True))
+    assert all(len(link.candidates) == 1 for link in linker.link(text, k=1))
+    assert all(link.decision == "nil" for link in linker.link(text, threshold=1.01))
+    [nil] = {link.concept for link in linker.link(text, threshold=1.01)}
+    assert nil is None
+    xrefs = by_text(linker.link(text, xrefs=["snomed"]))["T2DM"].concept.xrefs
+    assert xrefs and all(xref.startswith("SNOMED:") for xref in xrefs)
+    sets = by_text(linker.link(text, sets=True))["T2DM"].answer_sets
+    assert [round(each["coverage"], 2) for each in sets] == [0.9, 0.95]
+    failure = "Congestive heart failure."
+    alone = {link.text for link in linker.link(failure, names_only=True)}
+    assert alone < {link.text for link in linker.link(failure, names_only=True, overlapping=True)}
+
+
+def test_given_spans(linker, text):
+    start = text.index("man")
+    [link] = linker.link(text, spans=[(start, start + 3)], spans_only=True)
+    assert (link.text, link.origin, link.start) == ("man", "given", start)
+    both = linker.link(text, spans=[(start, start + 3)])
+    assert {"man", "T2DM", "COPD"} <= {link.text for link in both}
+    lungs = "breast and ovarian cancer"
+    [[split], []] = linker.link([lungs, ""], spans=[[[(0, 6), [19, 25]]], []], spans_only=True)
+    assert split.text == "breast cancer"
+    assert split.fragments == [(0, 6), (19, 25)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"spans": [(3, 3)]},
+        {"spans": [(0, 1000)]},
+        {"spans": [(-1, 3)]},
+        {"spans": ["ab"]},
+        {"spans": "ab"},
+        {"spans": [[]]},
+        {"spans_only": True},
+        {"k": 0},
+        {"k": 1001},
+        {"k": "5"},
+        {"threshold": float("nan")},
+        {"xrefs": [""]},
+        {"xrefs": "ICD10CM"},
+        {"labels": "nosuch"},
+        {"labels": "clinical", "names_only": True},
+    ],
+)
+def test_wrong_options_are_input_errors(linker, text, options):
+    with pytest.raises(InputError) as caught:
+        linker.link(text, **options)
+    assert isinstance(caught.value, ValueError)
+    # No message has the text.
+    assert "T2DM" not in str(caught.value)
+
+
+def test_wrong_types_are_refused(linker):
+    with pytest.raises(TypeError):
+        linker.link("a", nosuch=1)
+    with pytest.raises(TypeError, match="item 1: expected a string, found int"):
+        linker.link(["a", 5])
+    with pytest.raises(TypeError):
+        linker.link(None)
+    with pytest.raises(InputError, match="lone surrogate"):
+        linker.link("a \ud800 b")
+    with pytest.raises(TypeError):
+        Linker()
+
+
+def test_representations_have_no_text(linker, text):
+    links = linker.link(text)
+    assert "T2DM" not in repr(links) and "C0011860" in repr(links)
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(links[0])
+
+
+def test_writes_each_format(linker, text):
+    for form in pel_linker.formats():
+        if form == "omop":
+            # It needs a date.
+            continue
+        written = linker.write(text, form, name="a")
+        assert written.strip(), form
+    assert linker.write(text, "brat").startswith("T1\t")
+    with pytest.raises(InputError, match="jsonl"):
+        linker.write(text, "nosuch")
+
+
+def test_concepts(linker):
+    concept = linker.concept("C0024117")
+    assert concept.name == "chronic obstructive pulmonary disease"
+    assert "COPD" in concept.synonyms and concept.types[0] == "Disease"
+    assert concept.as_dict()["id"] == "C0024117"
+    with pytest.raises(InputError, match="nosuch"):
+        linker.concept("nosuch")
+    found = linker.search("heart attack", 3)
+    assert len(found) == 3
+    assert "myocardial infarction" in found[0].name.lower()
+    assert linker.search("") == []
+    assert linker.info()["kb"]["concepts"] > 40_000
+
+
+def test_vectors(linker):
+    vectors = linker.encode(["heart attack", "", "heart attack", "asthma"])
+    assert vectors.shape == (4, linker.dim) and str(vectors.dtype) == "float32"
+    assert (vectors[0] == vectors[2]).all() and not vectors[1].any()
+    products = vectors @ vectors.T
+    assert abs(products[0, 0] - 1) < 1e-3 and products[0, 3] < 0.9
+    assert linker.encode([]).shape == (0, linker.dim)
+
+
+def test_threads_share_a_linker(linker, text):
+    expected = linker.link(text)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(found == expected for found in pool.map(linker.link, [text] * 12))
+
+
+def test_other_rules_and_threads(text):
+    german = Linker.open(context_rules="german", threads=1)
+    assert german.threads == 1
+    [link] = german.link("Kein COPD.", spans=[(5, 9)], spans_only=True)
+    assert link.negated

@@ -1,0 +1,155 @@
+//! Bodies: read within limits of size, time and memory, or sent as a stream.
+
+use crate::api::problem::Problem;
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::StatusCode;
+use hyper::body::Frame;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::timeout;
+
+/// How much is read of a body that is too large, so that the client can read the answer.
+const DRAINED: usize = 64 << 20;
+
+/// The memory for all bodies together.
+#[derive(Clone)]
+pub struct Budget(Arc<Semaphore>);
+
+/// Memory that a request holds until this is dropped.
+pub struct Held(Option<OwnedSemaphorePermit>);
+
+impl Budget {
+    /// A budget in bytes.
+    pub fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Holds nothing yet.
+    pub fn hold(&self) -> Held {
+        Held(None)
+    }
+
+    /// Holds some more bytes.
+    ///
+    /// # Errors
+    /// Status 429 if too many are in use.
+    pub fn more(&self, held: &mut Held, bytes: usize) -> Result<(), Problem> {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let permit = Arc::clone(&self.0)
+            .try_acquire_many_owned(bytes)
+            .map_err(|_| {
+                Problem::busy(
+                    2,
+                    "expected free memory for the body, found it used by other requests",
+                )
+            })?;
+        match &mut held.0 {
+            Some(held) => held.merge(permit),
+            none => *none = Some(permit),
+        }
+        Ok(())
+    }
+}
+
+/// A body that is read piece by piece.
+pub struct Reader {
+    body: Body,
+    patience: Duration,
+}
+
+impl Reader {
+    /// A reader that waits for at most `patience` for each piece.
+    pub fn new(body: Body, patience: Duration) -> Self {
+        Self { body, patience }
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// Status 408 if the client sends nothing, 400 if the body breaks off.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        loop {
+            let frame = timeout(self.patience, self.body.frame())
+                .await
+                .map_err(|_| {
+                    let detail =
+                        "expected the rest of the body, found nothing within the time limit";
+                    Problem::new(StatusCode::REQUEST_TIMEOUT, detail)
+                })?;
+            match frame {
+                None => return Ok(None),
+                Some(Err(_)) => {
+                    return Err(Problem::bad_request(
+                        "expected the rest of the body, found its end",
+                    ));
+                }
+                // Trailers are ignored.
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Ok(Some(bytes));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads a whole body of at most `most` bytes.
+    ///
+    /// # Errors
+    /// Status 413 if it is larger, 429 if the budget is used up, or as [`Reader::next`].
+    pub async fn whole(
+        &mut self,
+        most: usize,
+        budget: &Budget,
+        held: &mut Held,
+    ) -> Result<Bytes, Problem> {
+        let mut whole = BytesMut::new();
+        while let Some(piece) = self.next().await? {
+            if whole.len() + piece.len() > most {
+                self.drain().await;
+                let detail = format!("expected a body of at most {most} bytes, found more");
+                return Err(Problem::too_large(detail));
+            }
+            if let Err(problem) = budget.more(held, piece.len()) {
+                self.drain().await;
+                return Err(problem);
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// Reads on for a while and forgets what it reads.
+    pub async fn drain(&mut self) {
+        let mut left = DRAINED;
+        while let Ok(Some(piece)) = self.next().await {
+            left = left.saturating_sub(piece.len());
+            if left == 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// A body of pieces that another task sends. The task waits while the client does not read.
+pub struct Stream(pub mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Stream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0
+            .poll_recv(context)
+            .map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}

@@ -1,0 +1,209 @@
+//! `POST /v1/link`.
+
+use crate::api::accept::{NDJSON, media_type, preferred};
+use crate::api::body::Reader;
+use crate::api::pool::{Note, Render, Settings, jobs};
+use crate::api::problem::Problem;
+use crate::api::request::{Body as LinkBody, Options, TextObject};
+use crate::api::{Api, stream};
+use axum::body::Body;
+use axum::extract::State;
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use std::sync::Arc;
+
+/// The media type of JSON.
+pub const JSON: &str = "application/json";
+
+/// The media type of tables.
+pub const CSV: &str = "text/csv";
+
+/// A body longer than this is read on a thread of its own, since the others wait meanwhile.
+const LONG: usize = 64 << 10;
+
+/// Links texts.
+#[utoipa::path(
+    post,
+    path = "/v1/link",
+    operation_id = "link",
+    params(
+        ("k" = Option<u16>, Query, minimum = 1, maximum = 1000, nullable = false, description = "See `Options`."),
+        ("threshold" = Option<f64>, Query, minimum = -1e6, maximum = 1e6, nullable = false, description = "See `Options`."),
+        ("asserted" = Option<bool>, Query, nullable = false, description = "See `Options`."),
+        ("sets" = Option<bool>, Query, nullable = false, description = "See `Options`."),
+        ("xrefs" = Option<Vec<String>>, Query, style = Form, explode = false, nullable = false, description = "See `Options`. Separated by commas."),
+        ("overlapping" = Option<bool>, Query, nullable = false, description = "See `Options`."),
+        ("names_only" = Option<bool>, Query, nullable = false, description = "See `Options`."),
+        ("labels" = Option<String>, Query, nullable = false, description = "See `Options`."),
+        ("spans_only" = Option<bool>, Query, nullable = false, description = "See `Options`."),
+    ),
+    request_body(
+        description = "One text, several texts, or a stream with a text object on each line.",
+        content(
+            (crate::api::request::LinkRequest = "application/json"),
+            (String = "application/x-ndjson"),
+        )
+    ),
+    responses(
+        (status = 200, description = "The links: an object for one text, a list for several; a line for each text; or a table.",
+            content(
+                (crate::api::openapi::Linked = "application/json"),
+                (String = "application/x-ndjson"),
+                (String = "text/csv"),
+            )
+        ),
+    )
+)]
+pub async fn link(State(api): State<Arc<Api>>, request: Request<Body>) -> Response<Body> {
+    match answer(api, request).await {
+        Ok(response) => response,
+        Err(problem) => problem.response(),
+    }
+}
+
+async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>, Problem> {
+    let (head, body) = request.into_parts();
+    let options = Options::of_query(head.uri.query().unwrap_or_default())?;
+    check_coding(&head.headers)?;
+    let mut reader = Reader::new(body, api.limits.patience);
+    match media_type(&head.headers).as_deref() {
+        Some(JSON) => {}
+        Some(NDJSON) => {
+            offered(&head.headers, &[NDJSON])?;
+            return stream::answer(api, reader, &options);
+        }
+        _ => {
+            reader.drain().await;
+            return Err(unsupported(header::CONTENT_TYPE));
+        }
+    }
+    let offer = offered(&head.headers, &[JSON, NDJSON, CSV])?;
+    let render = match offer {
+        NDJSON => Render::Line,
+        CSV => Render::Csv,
+        _ => Render::Json,
+    };
+    let mut held = api.budget.hold();
+    let bytes = reader
+        .whole(api.limits.body, &api.budget, &mut held)
+        .await?;
+    let reading = Arc::clone(&api);
+    let (one, settings, notes) =
+        apart(bytes.len(), move || read(&reading, &bytes, options)).await?;
+    let settings = Arc::new(settings);
+    let mut linked = Vec::with_capacity(notes.len());
+    for (at, job) in jobs(notes).into_iter().enumerate() {
+        linked.extend(api.pool.link(job, &settings, render, at > 0).await?);
+    }
+    let body = match render {
+        Render::Json if !one => format!("[{}]\n", linked.join(",")),
+        Render::Csv => csv_head(&api)? + &linked.concat(),
+        _ => linked.concat(),
+    };
+    Ok(response(offer, body))
+}
+
+/// Runs a function, on another thread if it has much to read.
+async fn apart<T: Send + 'static>(
+    bytes: usize,
+    read: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    if bytes <= LONG {
+        return read();
+    }
+    tokio::task::spawn_blocking(read)
+        .await
+        .unwrap_or_else(|_| Err(Problem::internal()))
+}
+
+/// Reads a body to its notes; whether it is one text; and the settings.
+fn read(api: &Api, bytes: &Bytes, given: Options) -> Result<(bool, Settings, Vec<Note>), Problem> {
+    let LinkBody {
+        texts,
+        one,
+        options,
+    } = LinkBody::read(bytes)?;
+    let in_body = options != Options::default();
+    let options = options.or(given);
+    let settings = options.settings(api.linker.linker.bundle());
+    let settings = settings.map_err(|problem| {
+        if in_body {
+            problem.within("options")
+        } else {
+            problem
+        }
+    })?;
+    if texts.len() > api.limits.texts {
+        let most = api.limits.texts;
+        let detail = format!("expected at most {most} texts, found {}", texts.len());
+        return Err(Problem::too_large(detail).field("texts"));
+    }
+    let only_given = options.spans_only == Some(true);
+    let note = |(at, text): (usize, TextObject)| {
+        text.note(at as u64 + 1, api.limits.text, only_given)
+            .map_err(|problem| match one {
+                true => problem,
+                false => problem.within(&format!("texts[{at}]")),
+            })
+    };
+    let notes = texts.into_iter().enumerate().map(note);
+    Ok((one, settings, notes.collect::<Result<_, _>>()?))
+}
+
+/// The head of a table.
+fn csv_head(api: &Api) -> Result<String, Problem> {
+    use pel_shared::output::{Form, NoteWriter};
+    Ok(NoteWriter::new(Form::Csv, "", "", &api.linker.linker).head()?)
+}
+
+/// A response with a body.
+pub fn response(kind: &str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    let kind = match kind {
+        CSV => "text/csv; charset=utf-8; header=present",
+        kind => kind,
+    };
+    if let Ok(kind) = HeaderValue::from_str(kind) {
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    }
+    response
+}
+
+/// The offer that a client accepts.
+///
+/// # Errors
+/// Status 406.
+pub fn offered<'o>(headers: &HeaderMap, offers: &[&'o str]) -> Result<&'o str, Problem> {
+    preferred(headers, offers).ok_or_else(|| {
+        let detail = format!("expected one of {}, found another", offers.join(", "));
+        Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept")
+    })
+}
+
+/// Refuses compressed bodies.
+fn check_coding(headers: &HeaderMap) -> Result<(), Problem> {
+    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    match headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
+        true => Ok(()),
+        false => {
+            Err(unsupported(header::CONTENT_ENCODING).header(header::ACCEPT_ENCODING, "identity"))
+        }
+    }
+}
+
+fn unsupported(name: header::HeaderName) -> Problem {
+    let field = match name {
+        header::CONTENT_TYPE => "Content-Type",
+        _ => "Content-Encoding",
+    };
+    let detail = match name {
+        header::CONTENT_TYPE => {
+            "expected application/json or application/x-ndjson in UTF-8, found another type"
+        }
+        _ => "expected a body without compression, found another",
+    };
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+        .field(field)
+        .header(header::ACCEPT, "application/json, application/x-ndjson")
+}

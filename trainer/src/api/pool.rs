@@ -1,0 +1,359 @@
+//! The pool for inference: one thread with a bounded queue. Jobs that wait are merged into one
+//! batch (micro-batching), since the encoder is faster on many mentions than on few.
+
+use crate::api::metrics::{Metrics, Queue};
+use crate::api::problem::Problem;
+use crate::link::text_linker::{GivenText, TextLinker, TextOptions};
+use pel_shared::error::Result;
+use pel_shared::linker::LinkOptions;
+use pel_shared::output::{Form, NoteWriter, Record};
+use pel_shared::text::detect::{DetectOptions, Detected};
+use rayon::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+
+/// Jobs are merged while a batch has fewer texts and bytes than this.
+const BATCH: (usize, usize) = (64, 1 << 20);
+
+/// A request is divided into jobs of at most this many texts and bytes, or of one longer text. Other
+/// requests take their turn between them.
+pub const JOB: (usize, usize) = (16, 256 << 10);
+
+/// How texts are linked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Candidates per mention.
+    pub k: usize,
+    /// The threshold instead of the bundle's.
+    pub threshold: Option<f32>,
+    /// Whether only links are kept that are stated of the patient now.
+    pub asserted: bool,
+    /// Whether records have sets of answers.
+    pub sets: bool,
+    /// Prefixes of the cross-references to keep; `None` keeps all.
+    pub xrefs: Option<Vec<String>>,
+    /// Whether overlapping mentions are found.
+    pub overlapping: bool,
+    /// Whether only names are found.
+    pub names_only: bool,
+    /// The number of the detector's set of labels.
+    pub scheme: usize,
+}
+
+impl Settings {
+    /// The options of the linker.
+    pub fn options(&self) -> TextOptions {
+        let link = LinkOptions::default()
+            .k(self.k)
+            .threshold(self.threshold)
+            .detect(DetectOptions {
+                unknown_terms: !self.names_only,
+                overlapping: self.overlapping,
+                names_only: self.names_only,
+                scheme: self.scheme,
+            });
+        TextOptions {
+            link,
+            k: self.k,
+            xrefs: self.xrefs.clone(),
+            sets: self.sets,
+            asserted: self.asserted,
+        }
+    }
+}
+
+/// A text to link.
+#[derive(Debug)]
+pub struct Note {
+    /// Its name in the output.
+    pub id: String,
+    /// The text.
+    pub text: String,
+    /// Given mentions, in text order.
+    pub given: Vec<Detected>,
+    /// Whether no other mentions are looked for.
+    pub only_given: bool,
+}
+
+/// What is made of the records of a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Render {
+    /// A JSON object of the note, as `pel link --format json` writes it.
+    Json,
+    /// The note on one line: its identifier, and its mentions as `pel link --format jsonl` writes
+    /// them.
+    Line,
+    /// Rows of a table without its head.
+    Csv,
+    /// The candidates of the first mention as a JSON array.
+    Candidates,
+}
+
+/// Texts that wait to be linked.
+struct Job {
+    notes: Vec<Note>,
+    settings: Arc<Settings>,
+    render: Render,
+    answer: oneshot::Sender<Result<Vec<String>, Problem>>,
+}
+
+/// The thread that links, and its queue.
+pub struct Pool {
+    queue: mpsc::Sender<Job>,
+    metrics: Arc<Metrics>,
+}
+
+impl Pool {
+    /// Starts the thread. At most `places` jobs wait. The thread ends when the pool is dropped.
+    ///
+    /// # Errors
+    /// If the system starts no thread.
+    pub fn start(
+        linker: Arc<TextLinker>,
+        places: usize,
+        metrics: Arc<Metrics>,
+    ) -> std::io::Result<Self> {
+        let (queue, jobs) = mpsc::channel(places);
+        let worker = Worker {
+            linker,
+            metrics: Arc::clone(&metrics),
+        };
+        std::thread::Builder::new()
+            .name("linking".into())
+            .spawn(move || worker.run(jobs))?;
+        Ok(Self { queue, metrics })
+    }
+
+    /// The size of the queue.
+    pub fn queue(&self) -> Queue {
+        let places = self.queue.max_capacity();
+        Queue {
+            waiting: places - self.queue.capacity(),
+            places,
+        }
+    }
+
+    /// Links notes, at most [`JOB`] at once. Returns what is made of each. If `waits`, a full queue
+    /// is waited for.
+    ///
+    /// # Errors
+    /// Status 429 if the queue is full, 503 if the server stops, 422 if a note cannot be linked, or
+    /// 500.
+    pub async fn link(
+        &self,
+        notes: Vec<Note>,
+        settings: &Arc<Settings>,
+        render: Render,
+        waits: bool,
+    ) -> Result<Vec<String>, Problem> {
+        let (answer, answered) = oneshot::channel();
+        let job = Job {
+            notes,
+            settings: Arc::clone(settings),
+            render,
+            answer,
+        };
+        if waits {
+            self.queue
+                .send(job)
+                .await
+                .map_err(|_| Problem::stopping())?;
+        } else {
+            self.queue.try_send(job).map_err(|error| match error {
+                TrySendError::Full(_) => self.busy(),
+                TrySendError::Closed(_) => Problem::stopping(),
+            })?;
+        }
+        answered.await.unwrap_or_else(|_| Err(Problem::stopping()))
+    }
+
+    /// The problem of a full queue, with the time that the queue is likely to take.
+    fn busy(&self) -> Problem {
+        let Queue { waiting, places } = self.queue();
+        let seconds = self.metrics.mean_batch().as_secs_f64() * waiting as f64 / 2.0;
+        Problem::busy(
+            (seconds.ceil() as u64).clamp(1, 60),
+            format!("expected a free place in the queue of {places}, found none; try again later"),
+        )
+    }
+}
+
+/// Divides notes into jobs.
+pub fn jobs(notes: Vec<Note>) -> Vec<Vec<Note>> {
+    let (mut jobs, mut bytes) = (Vec::<Vec<Note>>::new(), 0);
+    for note in notes {
+        match jobs.last_mut() {
+            Some(job) if job.len() < JOB.0 && bytes + note.text.len() <= JOB.1 => {
+                bytes += note.text.len();
+                job.push(note);
+            }
+            _ => {
+                bytes = note.text.len();
+                jobs.push(vec![note]);
+            }
+        }
+    }
+    jobs
+}
+
+struct Worker {
+    linker: Arc<TextLinker>,
+    metrics: Arc<Metrics>,
+}
+
+impl Worker {
+    /// Links batches until no job can come.
+    fn run(&self, mut jobs: mpsc::Receiver<Job>) {
+        while let Some(first) = jobs.blocking_recv() {
+            let mut batch = Vec::new();
+            let (mut texts, mut bytes) = (0, 0);
+            let mut next = Some(first);
+            while let Some(job) = next {
+                // Nobody waits for it any more.
+                if !job.answer.is_closed() {
+                    texts += job.notes.len();
+                    bytes += job.notes.iter().map(|note| note.text.len()).sum::<usize>();
+                    batch.push(job);
+                }
+                next = if texts < BATCH.0 && bytes < BATCH.1 {
+                    jobs.try_recv().ok()
+                } else {
+                    None
+                };
+            }
+            // Only equal settings are linked together.
+            while let Some(settings) = batch.first().map(|job| Arc::clone(&job.settings)) {
+                let (group, rest) = batch.into_iter().partition(|job| job.settings == settings);
+                self.answer(group, &settings);
+                batch = rest;
+            }
+        }
+    }
+
+    /// Links jobs together, or each by itself if one of them fails.
+    fn answer(&self, jobs: Vec<Job>, settings: &Settings) {
+        let options = settings.options();
+        if jobs.len() > 1 {
+            let Some(mut linked) = self.link(&jobs, &options).ok() else {
+                for job in jobs {
+                    self.answer(vec![job], settings);
+                }
+                return;
+            };
+            for job in jobs {
+                let rest = linked.split_off(job.notes.len().min(linked.len()));
+                let of_job = std::mem::replace(&mut linked, rest);
+                // The client may have left.
+                let _ = job.answer.send(Ok(of_job));
+            }
+            return;
+        }
+        for job in jobs {
+            let linked = self.link(std::slice::from_ref(&job), &options);
+            let _ = job.answer.send(linked);
+        }
+    }
+
+    /// Links the notes of jobs in one batch.
+    fn link(&self, jobs: &[Job], options: &TextOptions) -> Result<Vec<String>, Problem> {
+        let begun = Instant::now();
+        let notes: Vec<(&Note, Render)> = jobs
+            .iter()
+            .flat_map(|job| job.notes.iter().map(|note| (note, job.render)))
+            .collect();
+        // A fault in one batch must not end the server.
+        let linked = catch_unwind(AssertUnwindSafe(|| self.link_notes(&notes, options)))
+            .map_err(|_| Problem::internal())
+            .and_then(|linked| linked.map_err(Problem::from));
+        match &linked {
+            Ok(_) => self.metrics.add_batch(notes.len(), begun.elapsed()),
+            Err(_) => {
+                self.metrics.failures.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        linked
+    }
+
+    fn link_notes(&self, notes: &[(&Note, Render)], options: &TextOptions) -> Result<Vec<String>> {
+        let texts = notes.iter().map(|(note, _)| GivenText {
+            text: &note.text,
+            given: note.given.clone(),
+            only_given: note.only_given,
+        });
+        let records = self.linker.link_given(texts.collect(), options)?;
+        for ((note, render), records) in notes.iter().zip(&records) {
+            if *render != Render::Candidates {
+                self.count(note, records);
+            }
+        }
+        notes
+            .par_iter()
+            .zip(&records)
+            .map(|((note, render), records)| self.render(note, *render, records))
+            .collect()
+    }
+
+    fn count(&self, note: &Note, records: &[Record]) {
+        let linked = records.iter().filter(|record| record.decision.is_ok());
+        for (total, count) in [
+            (&self.metrics.texts, 1),
+            (&self.metrics.bytes, note.text.len()),
+            (&self.metrics.mentions, records.len()),
+            (&self.metrics.linked, linked.count()),
+        ] {
+            total.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn render(&self, note: &Note, render: Render, records: &[Record]) -> Result<String> {
+        let write = |form| NoteWriter::new(form, &note.id, &note.text, &self.linker.linker);
+        Ok(match render {
+            Render::Json => {
+                let mut writer = write(Form::Json);
+                writer.head()? + &writer.part(records)? + &writer.tail()?
+            }
+            Render::Line => {
+                let lines = write(Form::Jsonl).part(records)?;
+                let mentions: Vec<&str> = lines.lines().collect();
+                let id = serde_json::Value::from(note.id.as_str());
+                format!("{{\"doc\":{id},\"mentions\":[{}]}}\n", mentions.join(","))
+            }
+            Render::Csv => write(Form::Csv).part(records)?,
+            Render::Candidates => {
+                let candidates = records.first().map(|record| record.candidates.as_slice());
+                serde_json::to_string(candidates.unwrap_or_default()).map_err(|cause| {
+                    pel_shared::error::Error::io("encoding JSON").caused_by(cause)
+                })?
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_divided_into_jobs() {
+        let note = |bytes: usize| Note {
+            id: String::new(),
+            text: "a".repeat(bytes),
+            given: Vec::new(),
+            only_given: false,
+        };
+        let counts = |sizes: &[usize]| {
+            let notes = sizes.iter().map(|bytes| note(*bytes)).collect();
+            let jobs = jobs(notes);
+            jobs.iter().map(Vec::len).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&[]), []);
+        assert_eq!(counts(&[1; 16]), [16]);
+        assert_eq!(counts(&[1; 17]), [16, 1]);
+        assert_eq!(counts(&[200 << 10, 56 << 10, 1]), [2, 1]);
+        assert_eq!(counts(&[1, 1 << 20, 1]), [1, 1, 1]);
+    }
+}

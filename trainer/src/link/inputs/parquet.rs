@@ -1,0 +1,298 @@
+//! Tables in Apache Parquet, as pandas, polars, Spark and DuckDB write them.
+
+use super::columns::Columns;
+use super::{Each, NoteRow, ReadOptions, note_name, numbered};
+use crate::io::files::io_error;
+use crate::io::interrupt;
+use crate::io::limits::Bound;
+use bytes::Bytes;
+use parquet::basic::{LogicalType, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{
+    ChunkReader, FileReader, Length, RowGroupReader, SerializedFileReader,
+};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+use pel_shared::error::{Error, Result};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows that are read at once.
+const ROWS: usize = 64;
+
+/// Reads the rows of a table. A row without identifier, or with a text that is not UTF-8, is passed
+/// on as an error. A text of null is empty.
+///
+/// # Errors
+/// If the file cannot be opened, is no Parquet or damaged, lacks the columns, or has others of the
+/// name.
+pub(super) fn read(path: &Path, options: &ReadOptions, each: &mut Each<'_>) -> Result<()> {
+    let file = File::open(path).map_err(|cause| io_error("opening", path, cause))?;
+    let length = file
+        .metadata()
+        .map_err(|cause| io_error("opening", path, cause))?
+        .len();
+    Bound::Stream.check(path.display(), length)?;
+    let failed = |cause| failed(path, cause);
+    let reader = SerializedFileReader::new(CheckedFile {
+        file: Arc::new(file),
+        length,
+    })
+    .map_err(failed)?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let columns = find_columns(&schema, options)
+        .map_err(|error| error.context(path.display().to_string()))?;
+    let mut table = Table {
+        path,
+        text: name(&schema, columns.text),
+        id: columns.id.map(|at| name(&schema, at)),
+        rows: 0,
+    };
+    for at in 0..reader.num_row_groups() {
+        interrupt::check()?;
+        let group = reader.get_row_group(at).map_err(failed)?;
+        table.read_group(&*group, columns, each)?;
+    }
+    Ok(())
+}
+
+/// The columns among those of the table that hold one value in a row.
+fn find_columns(schema: &SchemaDescriptor, options: &ReadOptions) -> Result<Columns> {
+    let flat: Vec<usize> = (0..schema.num_columns())
+        .filter(|at| is_flat(&schema.column(*at)))
+        .collect();
+    let names: Vec<String> = flat.iter().map(|at| name(schema, *at)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let found = Columns::find(&names, &options.columns)?;
+    let place = |at: usize| flat.get(at).copied().unwrap_or_default();
+    let columns = Columns {
+        text: place(found.text),
+        id: found.id.map(place),
+    };
+    let text = schema.column(columns.text);
+    if text.physical_type() != Type::BYTE_ARRAY || is_decimal(&text) {
+        return Err(Error::input(format!(
+            "column {}: expected texts, found {}",
+            text.name(),
+            text.physical_type()
+        )));
+    }
+    if let Some(id) = columns.id.map(|at| schema.column(at)) {
+        let is_id = matches!(
+            id.physical_type(),
+            Type::BYTE_ARRAY | Type::INT32 | Type::INT64
+        );
+        if !is_id || is_decimal(&id) {
+            return Err(Error::input(format!(
+                "column {}: expected texts or whole numbers as identifiers, found {}",
+                id.name(),
+                id.physical_type()
+            )));
+        }
+    }
+    Ok(columns)
+}
+
+/// Whether a column has at most one value in a row, directly in the table.
+fn is_flat(column: &ColumnDescriptor) -> bool {
+    column.max_rep_level() == 0 && column.path().parts().len() == 1
+}
+
+fn is_decimal(column: &ColumnDescriptor) -> bool {
+    matches!(column.logical_type_ref(), Some(LogicalType::Decimal { .. }))
+}
+
+fn name(schema: &SchemaDescriptor, at: usize) -> String {
+    schema.column(at).name().to_owned()
+}
+
+/// The table that is being read.
+struct Table<'a> {
+    path: &'a Path,
+    text: String,
+    id: Option<String>,
+    /// The rows that were read.
+    rows: u64,
+}
+
+impl Table<'_> {
+    fn read_group(
+        &mut self,
+        group: &dyn RowGroupReader,
+        columns: Columns,
+        each: &mut Each<'_>,
+    ) -> Result<()> {
+        let failed = |cause| failed(self.path, cause);
+        let mut texts = group.get_column_reader(columns.text).map_err(failed)?;
+        let mut ids = columns
+            .id
+            .map(|at| group.get_column_reader(at))
+            .transpose()
+            .map_err(failed)?;
+        loop {
+            interrupt::check()?;
+            let texts = values(&mut texts, self.path)?;
+            let ids = ids.as_mut().map(|ids| values(ids, self.path)).transpose()?;
+            if let Some(ids) = ids.as_ref().filter(|ids| ids.len() != texts.len()) {
+                return Err(Error::input(format!(
+                    "{}: row {}: expected as many identifiers as texts, found {} and {}",
+                    self.path.display(),
+                    self.rows + 1,
+                    ids.len(),
+                    texts.len()
+                )));
+            }
+            if texts.is_empty() {
+                return Ok(());
+            }
+            let mut ids = ids.map(Vec::into_iter);
+            for text in texts {
+                self.rows += 1;
+                let id = ids.as_mut().map(|ids| ids.next().flatten());
+                let place = format!("{}: row {}", self.path.display(), self.rows);
+                let note = self.note(text, id, &place);
+                each(note.map_err(|error| error.context(place)))?;
+            }
+        }
+    }
+
+    fn note(&self, text: Option<Value>, id: Option<Option<Value>>, place: &str) -> Result<NoteRow> {
+        let name = match id {
+            None => numbered(self.path, self.rows),
+            Some(id) => id
+                .map_or_else(|| Ok(String::new()), Value::text)
+                .and_then(|id| note_name(&id))
+                .map_err(|error| {
+                    error.context(format!("column {}", self.id.as_deref().unwrap_or_default()))
+                })?,
+        };
+        let text = text
+            .map_or_else(|| Ok(String::new()), Value::text)
+            .map_err(|error| error.context(format!("column {}", self.text)))?;
+        Bound::Record.check(format!("column {}", self.text), text.len() as u64)?;
+        Ok(NoteRow {
+            name,
+            text,
+            place: place.to_owned(),
+        })
+    }
+}
+
+/// A value that is not null.
+enum Value {
+    Bytes(ByteArray),
+    Number(i64),
+}
+
+impl Value {
+    fn text(self) -> Result<String> {
+        match self {
+            Self::Number(number) => Ok(number.to_string()),
+            Self::Bytes(bytes) => match std::str::from_utf8(bytes.data()) {
+                Ok(text) => Ok(text.to_owned()),
+                Err(cause) => Err(Error::input(format!(
+                    "expected UTF-8, found another byte at {}",
+                    cause.valid_up_to()
+                ))),
+            },
+        }
+    }
+}
+
+/// The next values of a column; none at its end.
+fn values(reader: &mut ColumnReader, path: &Path) -> Result<Vec<Option<Value>>> {
+    match reader {
+        ColumnReader::ByteArrayColumnReader(reader) => typed(reader, Value::Bytes, path),
+        ColumnReader::Int64ColumnReader(reader) => typed(reader, Value::Number, path),
+        ColumnReader::Int32ColumnReader(reader) => {
+            typed(reader, |number| Value::Number(number.into()), path)
+        }
+        // The schema has been checked.
+        _ => Err(Error::input(format!(
+            "{}: expected a column of texts or numbers, found another",
+            path.display()
+        ))),
+    }
+}
+
+fn typed<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    value: impl Fn(T::T) -> Value,
+    path: &Path,
+) -> Result<Vec<Option<Value>>> {
+    let (mut defined, mut found) = (Vec::new(), Vec::new());
+    let (rows, _, _) = reader
+        .read_records(ROWS, Some(&mut defined), None, &mut found)
+        .map_err(|cause| failed(path, cause))?;
+    let mut found = found.into_iter();
+    // A column that cannot be null has no levels.
+    if defined.is_empty() {
+        return Ok(found.take(rows).map(|one| Some(value(one))).collect());
+    }
+    let one = |level: &i16| match level {
+        0 => None,
+        _ => found.next().map(&value),
+    };
+    Ok(defined.iter().take(rows).map(one).collect())
+}
+
+fn failed(path: &Path, cause: ParquetError) -> Error {
+    match interrupt::check() {
+        Err(interrupted) => interrupted,
+        Ok(()) => Error::input(format!("{}: expected Parquet", path.display())).caused_by(cause),
+    }
+}
+
+/// A file of which only existing bytes are read, so that no buffer is larger than the file.
+struct CheckedFile {
+    file: Arc<File>,
+    length: u64,
+}
+
+impl CheckedFile {
+    fn from(&self, start: u64) -> parquet::errors::Result<File> {
+        if start > self.length {
+            return Err(ParquetError::EOF(format!(
+                "a part at byte {start} of a file of {} bytes",
+                self.length
+            )));
+        }
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(start))?;
+        Ok(file)
+    }
+}
+
+impl Length for CheckedFile {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for CheckedFile {
+    type T = Take<BufReader<File>>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        let file = self.from(start)?;
+        Ok(BufReader::new(file).take(self.length - start))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.length) {
+            return Err(ParquetError::EOF(format!(
+                "a part of {length} bytes at byte {start} of a file of {} bytes",
+                self.length
+            )));
+        }
+        if interrupt::is_requested() {
+            return Err(io::Error::other("interrupted").into());
+        }
+        let mut bytes = vec![0; length];
+        self.from(start)?.read_exact(&mut bytes)?;
+        Ok(bytes.into())
+    }
+}

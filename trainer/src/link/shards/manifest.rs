@@ -1,0 +1,314 @@
+//! The manifest of a folder of links: what was linked from what, and how.
+
+use crate::io::files::{entries, for_each_line_within, io_error, write_jsonl};
+use crate::io::interrupt;
+use crate::io::limits::Bound;
+use pel_shared::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// A file as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileState {
+    /// Its size.
+    pub bytes: u64,
+    /// Its change, in milliseconds since 1970.
+    pub modified: u64,
+    /// The BLAKE3 hash of its content.
+    pub blake3: String,
+}
+
+impl FileState {
+    /// The state of a file now.
+    ///
+    /// # Errors
+    /// If it cannot be read, or after an interrupt.
+    pub fn of(path: &Path) -> Result<Self> {
+        let (bytes, modified) = size_and_change(path)?;
+        Ok(Self {
+            bytes,
+            modified,
+            blake3: hash(path)?,
+        })
+    }
+
+    /// Whether a file still is as it was: of the same size, and of the same change or content.
+    ///
+    /// # Errors
+    /// If it exists and cannot be read, or after an interrupt.
+    pub fn is_still(&self, path: &Path) -> Result<bool> {
+        if !path.exists() {
+            return Ok(false);
+        }
+        let (bytes, modified) = size_and_change(path)?;
+        Ok(bytes == self.bytes && (modified == self.modified || hash(path)? == self.blake3))
+    }
+}
+
+fn size_and_change(path: &Path) -> Result<(u64, u64)> {
+    let failed = |cause| io_error("reading", path, cause);
+    let found = std::fs::metadata(path).map_err(failed)?;
+    let modified = found.modified().map_err(failed)?;
+    let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    Ok((found.len(), milliseconds))
+}
+
+fn hash(path: &Path) -> Result<String> {
+    let failed = |cause| io_error("reading", path, cause);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        interrupt::check()?;
+        match file.read(&mut piece).map_err(failed)? {
+            0 => return Ok(hasher.finalize().to_hex().to_string()),
+            read => hasher.update(piece.get(..read).unwrap_or_default()),
+        };
+    }
+}
+
+/// What links depend on, but for their notes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunKey {
+    /// The version of the program.
+    pub pel: String,
+    /// The digest of the bundle.
+    pub bundle: String,
+    /// A hash of the options.
+    pub options: String,
+}
+
+/// A table that is linked: a line of the manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// The path of the table below its given folder, or its file name.
+    pub shard: String,
+    /// The table.
+    pub input: FileState,
+    /// The path of the links below the output folder.
+    pub output: String,
+    /// The links.
+    pub written: FileState,
+    /// The notes, with those that could not be read.
+    pub notes: u64,
+    /// The notes that could not be read.
+    pub unread: u64,
+    /// The notes with the identifier of an earlier one.
+    pub repeated: u64,
+    /// The mentions.
+    pub mentions: u64,
+    /// The time that it took.
+    pub seconds: f64,
+    /// What else the links depend on.
+    #[serde(flatten)]
+    pub key: RunKey,
+}
+
+/// The manifest that this process writes, and what others have written.
+pub(crate) struct Manifest {
+    path: PathBuf,
+    /// The entries of the file, by table.
+    own: BTreeMap<String, Entry>,
+    /// The entries of other files in the folder.
+    others: Vec<Entry>,
+    /// Holds the lock.
+    _lock: Option<File>,
+}
+
+/// How a table stands to the manifest.
+pub(crate) enum State {
+    /// It was never linked, or its links are gone.
+    New,
+    /// Its links are there. It had this many notes that could not be read.
+    Done { unread: u64 },
+    /// It was linked, but not as it would be now; the word says what differs.
+    Changed(&'static str),
+}
+
+impl Manifest {
+    /// Opens the manifest `manifest.jsonl` in a folder, or that of a part.
+    ///
+    /// # Errors
+    /// If another process writes it, or a manifest in the folder cannot be read.
+    pub fn open(folder: &Path, part: Option<&str>) -> Result<Self> {
+        let name = match part {
+            None => "manifest.jsonl".to_owned(),
+            Some(word) => format!("manifest.{word}.jsonl"),
+        };
+        std::fs::create_dir_all(folder)
+            .map_err(|cause| io_error("making the folder", folder, cause))?;
+        let path = folder.join(&name);
+        let lock = lock(folder, &name)?;
+        let (mut own, mut others) = (BTreeMap::new(), Vec::new());
+        for found in entries(folder)? {
+            if !(found.starts_with("manifest.") && found.ends_with("jsonl")) {
+                continue;
+            }
+            let is_own = found == name;
+            read(&folder.join(&found), |entry| match is_own {
+                true => drop(own.insert(entry.shard.clone(), entry)),
+                false => others.push(entry),
+            })?;
+        }
+        Ok(Self {
+            path,
+            own,
+            others,
+            _lock: lock,
+        })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How a table stands to the manifests.
+    ///
+    /// # Errors
+    /// If the table or its links cannot be read.
+    pub fn state(&self, shard: &str, input: &Path, output: &Path, key: &RunKey) -> Result<State> {
+        let entries = self.own.get(shard).into_iter().chain(&self.others);
+        let mut state = State::New;
+        for entry in entries.filter(|entry| entry.shard == shard) {
+            if !entry.written.is_still(output)? {
+                continue;
+            }
+            let differs = match () {
+                () if !entry.input.is_still(input)? => "table",
+                () if entry.key.bundle != key.bundle => "bundle",
+                () if entry.key.options != key.options => "options",
+                () if entry.key.pel != key.pel => "version of pel",
+                () => {
+                    return Ok(State::Done {
+                        unread: entry.unread,
+                    });
+                }
+            };
+            state = State::Changed(differs);
+        }
+        Ok(state)
+    }
+
+    /// Adds an entry and writes the manifest.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add(&mut self, entry: Entry) -> Result<()> {
+        self.own.insert(entry.shard.clone(), entry);
+        write_jsonl(&self.path, self.own.values())
+    }
+}
+
+fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<()> {
+    for_each_line_within(path, Bound::Records, |_, line| {
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        let entry = serde_json::from_str(line).map_err(|cause| {
+            Error::input("expected an entry of a manifest of `pel link`").caused_by(cause)
+        })?;
+        each(entry);
+        Ok(())
+    })
+}
+
+/// Locks a manifest, where the file system can. The lock ends with the process.
+fn lock(folder: &Path, name: &str) -> Result<Option<File>> {
+    let path = folder.join(format!(".{name}.lock"));
+    let mut options = File::options();
+    let options = options.write(true).create(true).truncate(false);
+    let file = crate::io::files::open_no_follow(&path, options)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::usage(format!(
+            "{}: another `pel link` writes into this folder; give each process its --part, such as 1/2 and 2/2",
+            folder.display()
+        ))),
+        // Some network file systems have no locks.
+        Err(std::fs::TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(options: &str) -> RunKey {
+        RunKey {
+            pel: "1".to_owned(),
+            bundle: "b".to_owned(),
+            options: options.to_owned(),
+        }
+    }
+
+    fn entry(input: &Path, output: &Path) -> Entry {
+        Entry {
+            shard: "a.csv".to_owned(),
+            input: FileState::of(input).expect("there"),
+            output: "a.jsonl".to_owned(),
+            written: FileState::of(output).expect("there"),
+            notes: 3,
+            unread: 1,
+            repeated: 0,
+            mentions: 5,
+            seconds: 0.5,
+            key: key("o"),
+        }
+    }
+
+    #[test]
+    fn state_follows_table_links_and_options() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [input, output] = ["a.csv", "a.jsonl"].map(|name| folder.path().join(name));
+        std::fs::write(&input, "text\nfever\n").expect("written");
+        std::fs::write(&output, "{}\n").expect("written");
+        let word = |manifest: &Manifest, options: &str| {
+            let state = manifest.state("a.csv", &input, &output, &key(options));
+            match state.expect("readable") {
+                State::New => "new".to_owned(),
+                State::Done { unread } => format!("done, {unread}"),
+                State::Changed(what) => what.to_owned(),
+            }
+        };
+        let mut first = Manifest::open(folder.path(), Some("1-of-2")).expect("made");
+        assert_eq!(word(&first, "o"), "new");
+        first.add(entry(&input, &output)).expect("written");
+        let again = Manifest::open(folder.path(), Some("1-of-2"));
+        assert!(
+            again
+                .err()
+                .is_some_and(|error| error.to_string().contains("another `pel link`"))
+        );
+        drop(first);
+        let all = Manifest::open(folder.path(), None).expect("opened");
+        assert_eq!([word(&all, "o"), word(&all, "p")], ["done, 1", "options"]);
+        // A copy has another time.
+        let file = File::options().write(true).open(&input).expect("there");
+        file.set_modified(UNIX_EPOCH).expect("its own");
+        assert_eq!(word(&all, "o"), "done, 1");
+        std::fs::write(&input, "text\ncough\n").expect("written");
+        assert_eq!(word(&all, "o"), "table");
+        std::fs::remove_file(&output).expect("there");
+        assert_eq!(word(&all, "o"), "new");
+    }
+
+    #[test]
+    fn other_files_of_the_name_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("manifest.jsonl"), "{\"files\": 1}\n").expect("written");
+        let error = Manifest::open(folder.path(), None)
+            .err()
+            .expect("no manifest");
+        assert!(
+            error
+                .to_string()
+                .contains("manifest.jsonl: line 1: expected an entry")
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! Limits of size, time and number, and the end of the server.
+
+use crate::client::{JSON, Server, answer, send};
+use serde_json::json;
+
+/// A body with a text that takes a while.
+fn long() -> String {
+    json!({"text": "fever, chest pain, diabetes; ".repeat(20_000)}).to_string()
+}
+
+#[test]
+fn sizes_and_numbers_are_limited() {
+    let server = Server::new(&[
+        "--max-body",
+        "1KiB",
+        "--max-text",
+        "100B",
+        "--max-texts",
+        "2",
+        "--read-timeout",
+        "1",
+    ]);
+    server
+        .link(&" ".repeat(1 << 20))
+        .is_problem(413, None, "a body");
+    server
+        .link(&json!({"text": "a".repeat(101)}).to_string())
+        .is_problem(413, Some("text"), "a text");
+    let texts = json!({"texts": ["", {"text": "a".repeat(101)}]}).to_string();
+    server
+        .link(&texts)
+        .is_problem(413, Some("texts[1].text"), "a text of several");
+    server
+        .link("[\"\", \"\", \"\"]")
+        .is_problem(413, Some("texts"), "texts");
+    let mut stream = server.connect();
+    send(
+        &mut stream,
+        "POST /v1/link",
+        &[JSON, "Content-Length: 100"],
+        b"{",
+    );
+    answer(&mut stream).is_problem(408, None, "half a body");
+    assert_eq!(server.link("[\"\", \"\"]").status, 200);
+}
+
+#[test]
+fn memory_is_limited() {
+    let server = Server::new(&["--max-body", "1KiB", "--max-memory", "1KiB"]);
+    let mut half = server.connect();
+    send(
+        &mut half,
+        "POST /v1/link",
+        &[JSON, "Content-Length: 800"],
+        &[b' '; 700],
+    );
+    // It holds the memory as soon as the server has read it.
+    for _ in 0..200 {
+        let busy = server.link(&format!("{}[]", " ".repeat(600)));
+        if busy.status == 429 {
+            busy.is_problem(429, None, "memory");
+            drop(half);
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("the memory is not limited");
+}
+
+#[test]
+fn full_queue_is_told() {
+    let server = Server::new(&["--queue", "1"]);
+    let (mut first, mut second) = (server.connect(), server.connect());
+    send(&mut first, "POST /v1/link", &[JSON], long().as_bytes());
+    // The thread has taken it from the queue; requests for metrics count themselves.
+    server.wait_for("pel_http_requests_in_flight", 2.0);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    send(
+        &mut second,
+        "POST /v1/link",
+        &[JSON],
+        b"{\"text\": \"fever\"}",
+    );
+    server.wait_for("pel_queue_jobs", 1.0);
+    let busy = server.link("{\"text\": \"fever\"}");
+    busy.is_problem(429, None, "a full queue");
+    assert!(busy.header("retry-after").parse::<u64>().expect("seconds") >= 1);
+    assert_eq!(
+        (answer(&mut first).status, answer(&mut second).status),
+        (200, 200)
+    );
+}
+
+#[test]
+fn time_is_limited() {
+    let server = Server::new(&["--request-timeout", "1"]);
+    let body = json!({"texts": vec![long(); 2]}).to_string();
+    server.link(&body).is_problem(504, None, "a long text");
+}
+
+#[cfg(unix)]
+#[test]
+fn open_requests_end_before_the_server() {
+    let mut server = Server::new(&[]);
+    let mut stream = server.connect();
+    send(&mut stream, "POST /v1/link", &[JSON], long().as_bytes());
+    server.wait_for("pel_http_requests_in_flight", 2.0);
+    server.signal("-TERM");
+    let linked = answer(&mut stream);
+    assert_eq!(linked.status, 200);
+    assert!(
+        linked.json()["mentions"]
+            .as_array()
+            .is_some_and(|all| all.len() >= 60_000)
+    );
+    let (code, err) = server.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!err.contains("fever") && !err.contains("POST"), "{err}");
+    assert!(std::net::TcpStream::connect(("127.0.0.1", server.port)).is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn server_does_not_wait_for_ever() {
+    let mut server = Server::new(&["--stop-timeout", "0"]);
+    let mut stream = server.connect();
+    send(&mut stream, "POST /v1/link", &[JSON], long().as_bytes());
+    server.wait_for("pel_http_requests_in_flight", 2.0);
+    let begun = std::time::Instant::now();
+    let (code, err) = server.stop("-INT");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(2));
+}
