@@ -12,13 +12,16 @@ example notes.
 
 Each is started from nothing, for a fifth of the notes and for all of them. The first figure is the time of a whole run, with the start of
 Java and the opening of the bundle. The second is the time of a further note: the difference of both runs, divided by the difference in
-notes. Ratios are Spark's time by plain's in the same round, and the median over rounds. On a machine that does other work, times mean
-little and ratios more; the load is printed.
+notes. Ratios are Spark's time by plain's in the same round, and the median over rounds. On Linux the processor time of all processes
+is given too (Java and its workers included). On a machine that does other work, times mean little, ratios more, and processor time most;
+the load is printed.
 """
 
 import argparse
+import ctypes
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -48,9 +51,37 @@ def plain(notes: Path, share: int, of: int, out: Path, bundle: str | None) -> No
         writer.close()
 
 
-def timed_plain(notes: Path, processes: int, folder: Path, bundle: str | None) -> float:
+class Stopwatch:
+    """Time since the start, and processor time of what was started and has ended."""
+
+    def __init__(self) -> None:
+        self.begin = time.perf_counter()
+        self.used = self.processor()
+
+    @staticmethod
+    def adopt() -> None:
+        """Makes processes whose parents end first, as Java's do, children of this one."""
+        if sys.platform.startswith("linux"):
+            ctypes.CDLL(None).prctl(36, 1)
+
+    @staticmethod
+    def processor() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    def read(self) -> tuple[float, float]:
+        seconds = time.perf_counter() - self.begin
+        while sys.platform.startswith("linux"):
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                break
+        return seconds, self.processor() - self.used
+
+
+def timed_plain(notes: Path, processes: int, folder: Path, bundle: str | None) -> tuple[float, float]:
     folder.mkdir()
-    begin = time.perf_counter()
+    watch = Stopwatch()
     command = [sys.executable, __file__, "--notes", "1"] + (["--bundle", bundle] if bundle else [])
     running = [
         subprocess.Popen([*command, "--share", str(notes), str(at), str(processes), str(folder / f"{at}.parquet")])
@@ -59,16 +90,16 @@ def timed_plain(notes: Path, processes: int, folder: Path, bundle: str | None) -
     for process in running:
         if process.wait() != 0:
             raise SystemExit("error: a plain process failed")
-    return time.perf_counter() - begin
+    return watch.read()
 
 
-def timed_spark(notes: Path, processes: int, folder: Path, bundle: str | None) -> float:
-    begin = time.perf_counter()
+def timed_spark(notes: Path, processes: int, folder: Path, bundle: str | None) -> tuple[float, float]:
+    watch = Stopwatch()
     command = [sys.executable, EXAMPLE / "link_notes.py", "--master", f"local[{processes},4]", "--input", notes, "--output", folder]
     done = subprocess.run(command + (["--bundle", bundle] if bundle else []), capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"error: the Spark job failed\n{done.stderr}")
-    return time.perf_counter() - begin
+    return watch.read()
 
 
 def count(folder: Path) -> tuple[int, int]:
@@ -104,15 +135,16 @@ def main() -> int:
 
     ways = {"plain": timed_plain, "spark": timed_spark}
     sizes = (chosen.notes // 5, chosen.notes)
-    whole: list[dict[str, float]] = []
-    further: list[dict[str, float]] = []
+    rounds: list[dict[str, float]] = []
+    Stopwatch.adopt()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for size in sizes:
             make_notes.write(make_notes.notes(size, 1, chosen.texts), folder / f"{size}.jsonl")
-        print(f"pyspark {pyspark.__version__}, {os.cpu_count()} cores, {chosen.processes} processes, {chosen.notes} notes")
+        mean = (folder / f"{sizes[1]}.jsonl").stat().st_size / sizes[1]
+        print(f"pyspark {pyspark.__version__}, {os.cpu_count()} cores, {chosen.processes} processes, {sizes[1]} notes of {mean:.0f} bytes")
         for turn in range(chosen.rounds):
-            times: dict[tuple[str, int], float] = {}
+            times: dict[tuple[str, int], tuple[float, float]] = {}
             for size in sizes:
                 found = {}
                 for way, timed in ways.items():
@@ -122,17 +154,22 @@ def main() -> int:
                     shutil.rmtree(out)
                 if found["plain"] != found["spark"] or found["plain"][0] != size:
                     raise SystemExit(f"error: expected the same of both, found notes and mentions {found}")
-            whole.append({way: times[way, sizes[1]] for way in ways})
-            further.append({way: (times[way, sizes[1]] - times[way, sizes[0]]) / (sizes[1] - sizes[0]) for way in ways})
-            load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-            print(
-                f"round {turn + 1}: whole run plain {whole[-1]['plain']:.1f} s, spark {whole[-1]['spark']:.1f} s; "
-                f"a further note plain {1000 * further[-1]['plain']:.2f} ms, spark {1000 * further[-1]['spark']:.2f} ms; "
-                f"{found['plain'][1] / sizes[1]:.1f} mentions a note; load {load:.1f}"
-            )
-    for name, rounds in (("whole run", whole), ("a further note", further)):
-        ratios = sorted(each["spark"] / each["plain"] for each in rounds)
-        print(f"{name}: spark / plain {statistics.median(ratios):.2f} (median; {ratios[0]:.2f} to {ratios[-1]:.2f})")
+            figures = {"mentions": found["plain"][1] / sizes[1], "load": os.getloadavg()[0]}
+            for way in ways:
+                for at, kind in enumerate(("time", "processor")):
+                    figures[f"{way} whole {kind}"] = times[way, sizes[1]][at]
+                    further = (times[way, sizes[1]][at] - times[way, sizes[0]][at]) / (sizes[1] - sizes[0])
+                    figures[f"{way} further {kind}"] = 1000 * further
+            rounds.append(figures)
+            print(f"round {turn + 1}: {figures['mentions']:.1f} mentions a note, load {figures['load']:.1f}")
+            for part, unit in (("whole", "s"), ("further", "ms")):
+                for way in ways:
+                    spent = [f"{figures[f'{way} {part} {kind}']:.2f} {unit} {kind}" for kind in ("time", "processor")]
+                    print(f"  {way}, {'whole run' if part == 'whole' else 'a further note'}: {', '.join(spent)}")
+    for part, name in (("whole", "whole run"), ("further", "a further note")):
+        for kind in ("time", "processor"):
+            ratios = sorted(each[f"spark {part} {kind}"] / each[f"plain {part} {kind}"] for each in rounds)
+            print(f"{name}, {kind}: spark / plain {statistics.median(ratios):.2f} (median; {ratios[0]:.2f} to {ratios[-1]:.2f})")
     return 0
 
 

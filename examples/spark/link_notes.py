@@ -26,6 +26,8 @@ import json
 import os
 import re
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ from pyspark.sql import functions as sql
 JSON_LINES = (".jsonl", ".json", ".ndjson", ".jsonl.gz", ".json.gz", ".ndjson.gz")
 
 
-def arguments() -> argparse.Namespace:
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--input", nargs="+", metavar="PATH", help="files or folders of notes, Parquet or JSON lines")
     parser.add_argument("--output", required=True, help="folder for the result")
@@ -56,7 +58,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=64, help="notes that a worker links at once [64]")
     parser.add_argument("--master", help="Spark's master, if spark-submit sets none [local[2,4]]")
     parser.add_argument("--demo", action="store_true", help="link five notes made of the example notes")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(words)
     if bool(chosen.input) == chosen.demo:
         parser.error("expected either --input or --demo")
     for name in ("partitions", "files_per_group"):
@@ -155,8 +157,8 @@ def demo(folder: Path) -> list[str]:
     return [str(made)]
 
 
-def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> int:
-    """Links what is not linked yet. Returns the number of notes of this output."""
+def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tuple[int, int]:
+    """Links what is not linked yet. Returns how many notes this output has, and how many of them an error."""
     options: dict[str, Any] = {"k": chosen.k}
     if chosen.threshold is not None:
         options["threshold"] = chosen.threshold
@@ -207,7 +209,7 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> in
     notes_done = done.count()
     failed = done.where(sql.col("error").isNotNull()).count()
     print(f"{notes_done} notes in {len(groups)} groups, {failed} with an error", file=sys.stderr)
-    return notes_done
+    return notes_done, failed
 
 
 def cause(message: str) -> str:
@@ -216,11 +218,9 @@ def cause(message: str) -> str:
     return raised[-1] if raised else message.strip().split("\n", 1)[0]
 
 
-def main() -> int:
-    chosen = arguments()
+def main(words: Sequence[str] | None = None) -> int:
+    chosen = arguments(words)
     if chosen.demo:
-        import tempfile
-
         with tempfile.TemporaryDirectory() as folder:
             return start(chosen, demo(Path(folder)))
     return start(chosen, chosen.input)

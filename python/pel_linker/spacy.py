@@ -171,8 +171,8 @@ class PelComponent:
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 64) -> Iterator[Doc]:
         """Links documents, `batch_size` at once. If a batch fails, its documents are linked one by
         one, and those that fail go to the error handler, which raises by default."""
-        for batch in minibatch(stream, size=batch_size):
-            docs = list(batch)
+        docs: list[Doc]
+        for docs in minibatch(stream, size=batch_size):  # type: ignore[no-untyped-call]
             try:
                 self._link(docs)
             except Exception as error:
@@ -237,8 +237,10 @@ class PelComponent:
         widened = 0
         for record in records:
             place = (record["start"], record["end"])
-            # No mention is empty or outside of the text, so that there are tokens for each.
             span = doc.char_span(*place, alignment_mode="expand")
+            # No mention is empty or outside of the text, so that there are tokens for each.
+            if span is None:
+                raise ValueError(f"pel: expected tokens of the document at {place}, found none")
             widened += (span.start_char, span.end_char) != place
             ent = old.get(place) if record["origin"] == "given" else None
             span = Span(

@@ -20,7 +20,12 @@ import pyarrow.parquet as parquet  # noqa: E402
 from pel_linker import Error, InputError, Linker  # noqa: E402
 from pel_linker.spark import MENTION, NoteLinker, ddl  # noqa: E402
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "spark"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "spark"
+sys.path.insert(0, str(EXAMPLE))
+import link_notes  # noqa: E402
+from py4j.protocol import Py4JJavaError  # noqa: E402
+from pyspark.errors import PySparkException  # noqa: E402
+
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads /proc")
 
 
@@ -34,14 +39,10 @@ def job(*arguments):
     return [sys.executable, str(EXAMPLE / "link_notes.py"), "--master", "local[2,4]", *map(str, arguments)]
 
 
-def run(*arguments):
-    return subprocess.run(job(*arguments), capture_output=True, text=True)
-
-
 def linked(output):
     """The rows of an output."""
     rows = [row for file in sorted(output.glob("group=*/*.parquet")) for row in parquet.read_table(file, partitioning=None).to_pylist()]
-    return sorted(rows, key=lambda row: str(row["id"]))
+    return sorted(rows, key=lambda row: next(iter(row.values())))
 
 
 def notes_of(files):
@@ -130,71 +131,83 @@ def test_types_have_names_in_spark():
 # --- the job ---
 
 
-def test_five_notes(tmp_path):
-    done = run("--demo", "--output", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert "5 notes in 1 groups, 0 with an error" in done.stderr
-    assert sum(len(row["mentions"]) for row in linked(tmp_path / "out")) > 5
+@pytest.fixture(scope="module")
+def spark():
+    # Starting Java takes longer than most tests.
+    session = link_notes.session("local[2,4]")
+    yield session
+    session.stop()
 
 
-def test_each_note_is_written_once(tmp_path):
+def run(spark, *words):
+    chosen = link_notes.arguments([str(word) for word in words])
+    return link_notes.run(spark, chosen, chosen.input)
+
+
+def test_each_note_is_written_once(spark, tmp_path, capsys):
     files = make_notes(tmp_path / "notes", 40, files=3)
-    done = run("--input", tmp_path / "notes", "--output", tmp_path / "out", "--files-per-group", 2, "--partitions", 3)
-    assert done.returncode == 0, done.stderr
-    assert "40 notes in 2 groups, 0 with an error" in done.stderr
+    told = ("--input", tmp_path / "notes", "--output", tmp_path / "out", "--files-per-group", 2, "--partitions", 3)
+    assert run(spark, *told) == (40, 0)
     notes, rows = notes_of(files), linked(tmp_path / "out")
     assert [row["id"] for row in rows] == [note["id"] for note in notes]
     alone = Linker.open(threads=1).link([note["text"] for note in notes], k=1)
     for links, row in zip(alone, rows, strict=True):
-        assert [(m["start"], m["end"], m["concept"]) for m in row["mentions"]] == [
-            (link.start, link.end, link.concept and link.concept.id) for link in links
+        assert [(m["start"], m["end"], m["concept"], m["negated"]) for m in row["mentions"]] == [
+            (link.start, link.end, link.concept and link.concept.id, link.negated) for link in links
         ]
+    assert sum(len(row["mentions"]) for row in rows) > 40
     # No text of a note is in what the job says.
-    assert not any(line in done.stderr + done.stdout for note in notes for line in note["text"].splitlines() if len(line) > 40)
+    said = capsys.readouterr()
+    assert not any(line in said.err + said.out for note in notes for line in note["text"].splitlines() if len(line) > 40)
 
     # Once more: nothing is done twice. Then a group is lost, and comes back.
-    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*.parquet")}
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out" / "group=00000").rglob("*.parquet")}
     (tmp_path / "out" / "group=00001" / "_SUCCESS").unlink()
-    done = run("--input", tmp_path / "notes", "--output", tmp_path / "out", "--files-per-group", 2, "--partitions", 3)
-    assert "group=00000: done before" in done.stderr and "group=00001: 1 files linked" in done.stderr
+    assert run(spark, *told) == (40, 0)
+    said = capsys.readouterr().err
+    assert "group=00000: done before" in said and "group=00001: 1 files linked" in said
     assert linked(tmp_path / "out") == rows
-    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "out" / "group=00000").rglob("*.parquet")}
-    assert after.items() <= before.items()
+    assert before == {file: file.stat().st_mtime_ns for file in before}
 
     # Other settings for the same output, and an output of something else.
-    done = run("--input", tmp_path / "notes", "--output", tmp_path / "out", "--k", 3)
-    assert done.returncode == 3 and "other settings" in done.stderr
-    done = run("--input", tmp_path / "notes", "--output", tmp_path / "notes")
-    assert done.returncode == 3 and "no output of this job" in done.stderr
+    with pytest.raises(ValueError, match="other settings"):
+        run(spark, *told, "--k", 3)
+    with pytest.raises(ValueError, match="no output of this job"):
+        run(spark, "--input", tmp_path / "notes", "--output", tmp_path / "notes")
     assert notes_of(files) == notes
 
 
-def test_parquet_and_columns(tmp_path):
+def test_parquet_and_columns(spark, tmp_path):
     table = pa.table({"nr": pa.array([7, 8, 9], pa.int64()), "body": ["COPD", None, "Fever"], "more": [1, 2, 3]})
     parquet.write_table(table, tmp_path / "notes.parquet")
-    told = ("--input", tmp_path / "notes.parquet", "--output")
-    done = run(*told, tmp_path / "out", "--id-column", "nr", "--text-column", "body", "--asserted", "--xrefs", "ICD10CM")
-    assert done.returncode == 0, done.stderr
-    assert "3 notes in 1 groups, 1 with an error" in done.stderr
-    rows = sorted(
-        (row for file in (tmp_path / "out").rglob("*.parquet") for row in parquet.read_table(file, partitioning=None).to_pylist()),
-        key=lambda row: row["nr"],
-    )
-    assert [row["nr"] for row in rows] == [7, 8, 9] and rows[1]["error"] == "the note has no text"
+    told = ("--input", tmp_path / "notes.parquet", "--id-column", "nr", "--partitions", 2)
+    out = tmp_path / "out"
+    assert run(spark, *told, "--output", out, "--text-column", "body", "--asserted", "--xrefs", "ICD10CM") == (3, 1)
+    rows = linked(out)
+    assert [row["nr"] for row in rows] == [7, 8, 9]
+    assert (rows[1]["mentions"], rows[1]["error"]) == (None, "the note has no text")
     (copd,) = rows[0]["mentions"]
     assert copd["concept"] == "C0024117" and all(xref.startswith("ICD10CM") for xref in copd["xrefs"])
+    # As users read it.
+    read = spark.read.parquet(str(out)).selectExpr("nr", "explode(mentions) as m").selectExpr("nr", "m.concept", "m.negated")
+    assert sorted(row["nr"] for row in read.collect()) == [7, 9]
 
-    for wrong, said in [
-        (("--text-column", "none", "--id-column", "nr"), "expected the column none"),
-        (("--text-column", "more", "--id-column", "nr"), "expected texts in more"),
-    ]:
-        done = run(*told, tmp_path / "wrong", *wrong)
-        assert done.returncode == 3 and said in done.stderr, done.stderr
-        assert not list((tmp_path / "wrong").glob("*")), "something was written"
-    done = run("--input", tmp_path / "nowhere", "--output", tmp_path / "wrong")
-    assert done.returncode == 3 and "found nothing at" in done.stderr
-    done = run(*told, tmp_path / "wrong", "--bundle", "/nowhere/at/all", "--id-column", "nr", "--text-column", "body")
-    assert done.returncode != 0 and "/nowhere/at/all" in done.stderr
+    # Notes that do not fit: a clear error, and nothing is written.
+    for wrong, said in [("none", "expected the column none"), ("more", "expected texts in more")]:
+        with pytest.raises(ValueError, match=said):
+            run(spark, *told, "--output", tmp_path / "wrong", "--text-column", wrong)
+    with pytest.raises(ValueError, match="found nothing at"):
+        run(spark, "--input", tmp_path / "nowhere", "--output", tmp_path / "wrong")
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_a_bundle_that_is_missing_is_named(spark, tmp_path):
+    files = make_notes(tmp_path / "notes", 2)
+    with pytest.raises((PySparkException, Py4JJavaError)) as error:
+        run(spark, "--input", *files, "--output", tmp_path / "out", "--bundle", "/nowhere/at/all", "--partitions", 1)
+    assert "/nowhere/at/all" in link_notes.cause(str(error.value))
+    # Then with one that is there: other settings, so another output.
+    assert not list((tmp_path / "out").glob("group=*/_SUCCESS"))
 
 
 @linux
@@ -232,7 +245,7 @@ def test_a_killed_job_continues(tmp_path):
     process.wait()
     complete = len(list((tmp_path / "out").glob("group=*/_SUCCESS")))
     assert 1 <= complete < 4
-    done = run(*told)
+    done = subprocess.run(job(*told), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("done before") == complete
     assert [row["id"] for row in linked(tmp_path / "out")] == [note["id"] for note in notes_of(files)]

@@ -269,7 +269,7 @@ def test_beside_medspacy():
 
 
 def test_the_example_runs():
-    path = Path(__file__).parents[2] / "examples" / "spacy" / "pipeline.py"
+    path = Path(__file__).parents[3] / "examples" / "spacy" / "pipeline.py"
     spec = importlib.util.spec_from_file_location("pipeline", path)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
