@@ -5,7 +5,7 @@ use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Form, Note, Record};
 use pel_shared::text::Span;
-use pel_shared::text::context::{Laterality, Severity};
+use pel_shared::text::context::{Experiencer, Laterality, Severity};
 use pel_shared::text::detect::Origin;
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
@@ -143,6 +143,31 @@ fn laterality_and_severity_are_written_in_each_format() {
         (&"left".into(), &"severe".into())
     );
     assert!(lines[1].get("laterality").is_none() && lines[1].get("severity").is_none());
+}
+
+/// What is denied or someone else's must not look like a fact.
+#[test]
+fn html_marks_the_context_in_the_text() {
+    let html = written(|records| {
+        records[0].context.negated = true;
+        records[0].context.experiencer = Experiencer::Family;
+    })(Form::Html);
+    for part in [
+        "data-signs=\"F\" aria-label=\"fever, negated, family\" href=\"#m1\"",
+        "; negated, family\">fever</a>",
+        "<li><span class=\"negated\">negated</span>: said to be absent</li>",
+        "<li><span data-signs=\"F\">family</span>: of a relative</li></ul>",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let marked = html.matches(" negated\" ").count();
+    assert_eq!(marked, 1, "{html}");
+    // A legend explains only the marks that the note has.
+    let plain = written(|_| {})(Form::Html);
+    assert!(
+        !plain.contains("class=\"legend\"") && !plain.contains("aria-label"),
+        "{plain}"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::io::outputs::Inputs;
 use crate::io::text_encoding::{EncodingArgs, read_text_in};
 use crate::link::detection::DetectionArgs;
 use crate::link::second_stage::RankerArgs;
-use crate::link::{context_rules, open_linker};
+use crate::link::{context_rules, link, open_linker};
 use clap::Args;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::group::Group;
@@ -245,7 +245,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         false => join(vec![given.clone()], found),
     };
     let at = mentions.iter().position(own);
-    let all = linker.link_mentions(&text, mentions, &options)?;
+    let all = link(&linker, &text, mentions, &options)?;
     let mut links: Vec<Link> = at
         .and_then(|at| all.into_iter().nth(at))
         .into_iter()

@@ -20,14 +20,28 @@ use crate::io::device::OpenDevice;
 use crate::io::files::read_text;
 use pel_shared::bundle::Bundle;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::linker::Linker;
+use pel_shared::linker::{Link, LinkOptions, Linker};
 use pel_shared::score::Scorer;
 use pel_shared::text::context::ContextRules;
+use pel_shared::text::detect::Detected;
 use std::path::Path;
 
 /// How to get a build with Parquet.
 #[cfg(not(feature = "parquet"))]
 const PARQUET_HINT: &str = "programs of a release have them, as does `cargo build --release -p pel-trainer --features parquet`";
+
+/// Links the mentions of one text.
+///
+/// # Errors
+/// If a span does not fit or the device fails.
+pub fn link(
+    linker: &Linker,
+    text: &str,
+    mentions: Vec<Detected>,
+    options: &LinkOptions,
+) -> Result<Vec<Link>> {
+    linker.link_mentions(text, mentions, options)
+}
 
 /// Opens a linker for a bundle on a device, with the given scorer.
 ///
