@@ -88,7 +88,7 @@ pub struct LinkArgs {
     /// When the links are made, for FHIR, OMOP and BioC: YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ
     /// [default: SOURCE_DATE_EPOCH, else now]
     #[arg(long)]
-    date: Option<String>,
+    pub(super) date: Option<String>,
     /// Number of candidates per mention
     #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,

@@ -187,12 +187,14 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         )
     });
     let described = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {ranker:?} {:?} {store:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {ranker:?} {:?} {store:?}",
         linking.options,
         linking.format,
         linking.encoding,
         args.input_format,
         args.columns,
+        // A date that is not given is that of each run.
+        args.date,
         args.scorer,
         linking.engine.second.as_ref().map(|second| second.count),
     );
