@@ -25,18 +25,19 @@ fn formats() -> Vec<String> {
 
 /// Runs the command line with arguments, without the name of the program. Returns its exit code.
 #[pyfunction]
-fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
+#[pyo3(name = "main")]
+fn run_program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     let all = std::iter::once(OsString::from("pel")).chain(args);
     py.detach(|| pel_trainer::cli::main(all))
 }
 
 /// The compiled part of `pel_linker`.
 #[pymodule(name = "_pel")]
-fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     work::silence_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
-    module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(run_program, module)?)?;
     module.add_class::<engine::Engine>()?;
     module.add_class::<links::Link>()?;
     module.add_class::<links::Candidate>()?;

@@ -279,7 +279,9 @@ mod tests {
     #[test]
     fn buckets_are_cumulative() {
         let mut histogram = Histogram::new(&TEXTS);
-        [1.0, 3.0, 100.0].map(|value| histogram.add(value));
+        for value in [1.0, 3.0, 100.0] {
+            histogram.add(value);
+        }
         let mut out = String::new();
         histogram.write(&mut out, "n", "route=\"a\",");
         assert_eq!(

@@ -357,7 +357,7 @@ mod tests {
             let jobs = jobs(notes);
             jobs.iter().map(Vec::len).collect::<Vec<_>>()
         };
-        assert_eq!(counts(&[]), []);
+        assert_eq!(counts(&[]), Vec::<usize>::new());
         assert_eq!(counts(&[1; 16]), [16]);
         assert_eq!(counts(&[1; 17]), [16, 1]);
         assert_eq!(counts(&[200 << 10, 56 << 10, 1]), [2, 1]);

@@ -278,9 +278,7 @@ impl Body {
             }
             AnyBody::Object(members) => *members,
         };
-        let options = members
-            .options
-            .map_or_else(Options::default, |options| options.0);
+        let options = members.options.unwrap_or_default();
         match (members.text, members.texts) {
             (Some(text), None) => Ok(Self {
                 texts: vec![TextObject {
