@@ -63,6 +63,27 @@ fn search_scores_a_concept_by_its_best_row() {
     }
 }
 
+/// Of a concept's rows the coarse scores choose one, and its finer score is reported, by a search
+/// and for proposed concepts alike.
+#[test]
+fn proposed_concepts_have_the_scores_of_the_exact_search() {
+    let (concepts, rows, dim) = (30, 5, 16);
+    // So similar that coarse and finer scores order the rows of a concept differently.
+    let vectors = cluster(concepts * rows, dim, 0.02, 5);
+    let queries = cluster(40, dim, 0.02, 9);
+    let of: Vec<u32> = (0..concepts * rows)
+        .map(|row| (row / rows) as u32)
+        .collect();
+    let all: Vec<ConceptId> = (0..concepts as u32).map(ConceptId).collect();
+    let all = vec![all; 40];
+    for precision in [Precision::Int8, Precision::Int4] {
+        let info = info(of.len(), dim, precision, Similarity::Cosine, None);
+        let index = index(&vectors, &of, &info);
+        let exact = index.search_exact(&queries, concepts);
+        assert_eq!(index.rank(&queries, &all, concepts), exact, "{precision:?}");
+    }
+}
+
 #[test]
 fn equal_scores_are_in_concept_order() {
     let vectors = [1.0, 0.0].repeat(5000);

@@ -17,7 +17,7 @@ use pel_shared::kb::group::Group;
 use pel_shared::linker::{Link, LinkOptions, Linker, MatchedText, Prepared};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::{Decision, Feature};
-use pel_shared::output::{Named, origin_words};
+use pel_shared::output::Named;
 use pel_shared::score::Candidate;
 use pel_shared::text::context::{Certainty, Experiencer, Laterality, Severity, Temporality};
 use pel_shared::text::detect::{Detected, Origin, join};
@@ -325,7 +325,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let kind = link
         .group
         .map_or(String::new(), |group| format!(", {}", group.name()));
-    println!("Origin    {}{kind}", origin_words(link.origin));
+    println!("Origin    {}{kind}", print::origin(link.origin));
     println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
     if let Some(cut) = cut_words(link.cut) {
         println!("Cut       {cut}");

@@ -5,6 +5,17 @@ use crate::io::text_tables::table;
 use pel_shared::linker::{Link, Linker, MatchedText};
 use pel_shared::nil::Decision;
 use pel_shared::output::Named;
+use pel_shared::text::detect::Origin;
+
+/// How the mention was found.
+pub(super) fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Name => "a name of the knowledge base",
+        Origin::Detector => "found by the detector",
+        Origin::UnknownTerm => "unknown word",
+        Origin::Given => "given",
+    }
+}
 
 /// The candidates with their scores.
 pub(super) fn candidates(
