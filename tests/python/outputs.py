@@ -73,8 +73,8 @@ CONCEPTS = [
 # A mention is in double brackets; pieces with the same number are fragments of one.
 NOTES = {
     "1042": "Known [[diabetes]]. No [[fever]]. Possible [[fever]].\nPatient has left [[kidney]] pain, severe [[fever]].\n"
-    "History of [[fever]], now on [[aspirin]]. Denies [[aspirin]]. Had [[appendectomy]]; no [[appendectomy]].\n"
-    "[[glucose]] was high. [[pacemaker]] in place. Return if [[fever]]. [[weather]] is fine. [[unheardof]] too.\n",
+    "[[fever]] three years ago, now on [[aspirin]]. Denies [[aspirin]]. Had [[appendectomy]]; no [[appendectomy]].\n"
+    "[[glucose]] was high. [[appendectomy]] is scheduled. [[pacemaker]] in place. Return if [[fever]]. [[weather]] is fine. [[unheardof]] too.\n",
     "ward/emoji 😷": "😷😷 é e\u0301 [[fever]] 👩‍👩‍👧‍👦 [[diabetes]]e\u0301\u0327 Z\u0351\u036b [[aspirin]]🏳️‍🌈[[glucose]]\u0301",
     "lines": "a\r\nb\rc\n[[fever]]\r\n\r\n  [[1|lung]] and left heart [[1|injuries]]\r\n\t[[diabetes]] \u2028x\u2029y\u0085z [[fever]]\r\n",
     "control": "a\u0001b\u000b[[fe\u001fver]] \u007f \u0090 <b>&amp; \"[[fever]]\" ]]> \u202e[[aspirin]] \ufeff[[diabetes]]\ufffe\uffff.",
@@ -206,11 +206,23 @@ def field(text):
     return re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", " ", text)
 
 
+def joined(text, pieces):
+    """Fragments with a line end, tab or control character between them, and white space at most, are one: BRAT cuts mentions there."""
+    out = [list(pieces[0])]
+    for start, end in pieces[1:]:
+        gap = text[out[-1][1] : start]
+        if field(gap) != gap and not field(gap).strip():
+            out[-1][1] = end
+        else:
+            out.append([start, end])
+    return out
+
+
 def test_jsonl(links):
     linked = 0
     for note in links.notes:
         lines = links.lines[note.name]
-        given = sorted(note.mentions, key=lambda pieces: (pieces[0][0], pieces[-1][1]))
+        given = sorted((joined(note.text, pieces) for pieces in note.mentions), key=lambda pieces: (pieces[0][0], pieces[-1][1]))
         found = sorted(map(pieces_of, lines), key=lambda pieces: (pieces[0][0], pieces[-1][1]))
         expect(found == given, f"the given mentions of {note.name}: {given}, found {found}")
         for line in lines:
@@ -387,6 +399,7 @@ def test_fhir(links):
             if isinstance(node, dict) and "reference" in node and not path.endswith("extension"):
                 expect(node["reference"] in entries, f"a reference that resolves at {path}, found {node['reference']}")
         by_title[raw["entry"][0]["resource"]["content"][0]["attachment"]["title"]] = raw
+    seen = set()
     for note in links.notes:
         raw = by_title[in_one_line(note.name)]
         document, _, *resources, provenance = [entry["resource"] for entry in raw["entry"]]
@@ -401,6 +414,11 @@ def test_fhir(links):
         expect([one["reference"] for one in provenance["target"]] == wanted, "all resources as targets of the provenance")
         for (line, kind), resource in zip(lines, resources):
             check_resource(links, note, line, kind, resource, raw["entry"][0]["fullUrl"])
+            seen.add(kind)
+            seen |= {code for _, code in values({name: resource[name] for name in resource if "tatus" in name}) if isinstance(code, str)}
+    kinds = {"Condition", "Observation", "MedicationStatement", "Procedure", "ServiceRequest", "FamilyMemberHistory"}
+    codes = {"unconfirmed", "provisional", "refuted", "active", "inactive", "not-taken", "not-done", "preliminary", "partial"}
+    expect(kinds | codes <= seen, f"each kind and status at least once, missing {(kinds | codes) - seen}")
 
 
 def check_resource(links, note, line, kind, resource, document):
@@ -416,7 +434,7 @@ def check_resource(links, note, line, kind, resource, document):
     if not line["concept"]:
         expect("coding" not in code, "no code for NIL")
     else:
-        xrefs = [line["concept"]["id"], *line["concept"]["xrefs"]]
+        xrefs = [line["concept"]["id"], *line["concept"].get("xrefs", [])]
         codes = [coding["code"] for coding in code["coding"]]
         expect(all(any(xref == one or xref.split(":")[-1] == one for xref in xrefs) for one in codes), f"codes of {xrefs}, found {codes}")
         expect(code["coding"][0]["display"] == line["concept"]["name"], "the name of the concept")
