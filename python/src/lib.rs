@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use pel_trainer::link::format::Format;
 use pyo3::prelude::*;
 use std::ffi::OsString;
+use std::io::Write;
 
 /// The formats of `Linker.write`, by name.
 #[pyfunction]
@@ -28,7 +29,12 @@ fn formats() -> Vec<String> {
 #[pyo3(name = "main")]
 fn run_program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     let all = std::iter::once(OsString::from("pel")).chain(args);
-    py.detach(|| pel_trainer::cli::main(all))
+    py.detach(|| {
+        let code = pel_trainer::cli::main(all);
+        // A program does this at its end, a library does not.
+        let _ = std::io::stdout().flush();
+        code
+    })
 }
 
 /// The compiled part of `pel_linker`.
