@@ -193,6 +193,7 @@ class Linker:
         /,
         *,
         name: str = "note",
+        date: str | None = None,
         spans: Sequence[Span] | None = None,
         spans_only: bool = False,
         **options: Unpack[LinkOptions],
@@ -201,9 +202,11 @@ class Linker:
 
         :param format: one of :func:`formats`, such as ``"jsonl"``, ``"brat"`` or ``"html"``.
         :param name: the name of the note in the output.
+        :param date: when the links were made, for formats that state it: ``"2026-11-26"`` or
+            ``"2026-11-26T10:45:00Z"``. Default: that of ``SOURCE_DATE_EPOCH``, else now.
         """
         given = None if spans is None else [spans]
-        return self._engine.write(text, format, name, given, spans_only, **options)
+        return self._engine.write(text, format, name, date, given, spans_only, **options)
 
     def encode(self, texts: Sequence[str], /) -> numpy.typing.NDArray[numpy.float32]:
         """The vectors of mentions, each the whole of a text.

@@ -203,6 +203,7 @@ class Engine:
         text: str,
         format: str,
         name: str,
+        date: str | None = None,
         spans: Sequence[Any] | None = None,
         spans_only: bool = False,
         **options: Any,

@@ -15,13 +15,14 @@ use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_trainer::io::device::{DeviceArgs, DeviceChoice, GpuMemory, Work};
 use pel_trainer::io::models::open_ranker;
+use pel_trainer::link::date::moment;
 use pel_trainer::link::format::{Format, NoteFormatter};
 use pel_trainer::link::second_stage::SecondStage;
 use pel_trainer::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_trainer::link::{context_rules, link};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -163,7 +164,7 @@ impl Engine {
             .run(py, move || RecordBatch::new(&ids, &job.run()?))
     }
 
-    #[pyo3(signature = (text, format, name, spans=None, spans_only=false, **options))]
+    #[pyo3(signature = (text, format, name, date=None, spans=None, spans_only=false, **options))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn write(
         &self,
@@ -171,6 +172,7 @@ impl Engine {
         text: &Bound<'_, PyString>,
         format: &str,
         name: String,
+        date: Option<&str>,
         spans: Option<&Bound<'_, PyAny>>,
         spans_only: bool,
         options: Option<&Bound<'_, PyDict>>,
@@ -182,13 +184,15 @@ impl Engine {
                 format!("format: expected one of {known}, found {format:?}"),
             )
         })?;
-        let texts = pyo3::types::PyList::new(py, [text])?;
+        let moment = moment(date).map_err(|error| errors::raised(py, &error))?;
+        let texts = PyList::new(py, [text])?;
         let job = self.job(&texts, spans, spans_only, options)?;
         self.threads.run(py, move || {
             let text = job.texts.first().cloned().unwrap_or_default();
             let linker = job.linker.clone();
             let records = job.records()?.into_iter().flatten().collect();
-            let mut writer = NoteFormatter::new(format, &name, &text, &linker.linker);
+            let writer = NoteFormatter::new(format, &name, &text, &linker.linker);
+            let mut writer = writer.dated(&moment);
             Ok(writer.head()? + &writer.part(records)? + &writer.tail()?)
         })
     }

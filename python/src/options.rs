@@ -55,6 +55,15 @@ pub fn read(
             format!("threshold: expected a number, found {value}"),
         ));
     }
+    let by_probability = linker.linker.bundle().manifest.nil.probability.is_some();
+    if let Some(value) = threshold.filter(|value| by_probability && !(0.0..=1.0).contains(value)) {
+        return Err(errors::input(
+            py,
+            format!(
+                "threshold: expected a probability from 0 to 1, found {value}; this bundle has probabilities"
+            ),
+        ));
+    }
     if options.xrefs.iter().flatten().any(String::is_empty) {
         return Err(errors::input(
             py,

@@ -430,6 +430,16 @@ def check_resource(links, note, line, kind, resource, document):
     expect(("patient" in resource) == (kind == "FamilyMemberHistory") and ("subject" in resource) != ("patient" in resource), "a patient")
 
 
+def test_fhir_example(links):
+    example = ROOT / "examples/fhir/review.py"
+    done = subprocess.run([sys.executable, example], input=links.link("fhir"), capture_output=True, timeout=600)
+    expect(done.returncode == 0, f"a list of the resources, found {done.stderr.decode()}")
+    rows = [line.split("\t") for line in done.stdout.decode().splitlines() if not line.startswith("# ")]
+    resources = sum(expected_resource(line) is not None for lines in links.lines.values() for line in lines)
+    expect(len(rows) == resources, f"{resources} resources, found {len(rows)}")
+    expect(["Condition", "refuted", "C0015967", "fever", "fever"] in rows, "the refuted fever")
+
+
 # --- OMOP ---------------------------------------------------------------------------------------------------------------
 
 LENGTHS = {"snippet": 250, "offset": 50, "lexical_variant": 250, "nlp_system": 250, "term_exists": 1, "term_temporal": 50,
@@ -587,7 +597,7 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         links = Links(folder, make_material(folder))
-        tests = [test_jsonl, test_brat, test_pubtator, test_csv, test_fhir, test_omop, test_bioc, test_spacy, test_cas, test_dates]
+        tests = [test_jsonl, test_brat, test_pubtator, test_csv, test_fhir, test_fhir_example, test_omop, test_bioc, test_spacy, test_cas, test_dates]
         for test in tests:
             before = checks
             test(links)

@@ -63,9 +63,7 @@ def test_several_texts_are_as_one_by_one(linker, text):
 def test_options_change_links(linker, text):
     assert "chest pain" not in by_text(linker.link(text, asserted=True))
     assert all(len(link.candidates) == 1 for link in linker.link(text, k=1))
-    assert all(link.decision == "nil" for link in linker.link(text, threshold=1.01))
-    [nil] = {link.concept for link in linker.link(text, threshold=1.01)}
-    assert nil is None
+    assert all(link.decision == "nil" and link.concept is None for link in linker.link(text, threshold=1.0))
     xrefs = by_text(linker.link(text, xrefs=["snomed"]))["T2DM"].concept.xrefs
     assert xrefs and all(xref.startswith("SNOMED:") for xref in xrefs)
     sets = by_text(linker.link(text, sets=True))["T2DM"].answer_sets
@@ -101,6 +99,7 @@ def test_given_spans(linker, text):
         {"k": 1001},
         {"k": "5"},
         {"threshold": float("nan")},
+        {"threshold": 1.01},
         {"xrefs": [""]},
         {"xrefs": "ICD10CM"},
         {"labels": "nosuch"},
@@ -137,12 +136,12 @@ def test_representations_have_no_text(linker, text):
 
 def test_writes_each_format(linker, text):
     for form in pel_linker.formats():
-        if form == "omop":
-            # It needs a date.
-            continue
         written = linker.write(text, form, name="a")
         assert written.strip(), form
     assert linker.write(text, "brat").startswith("T1\t")
+    assert "2026-11-26" in linker.write(text, "fhir", date="2026-11-26T10:45:00Z")
+    with pytest.raises(InputError, match="date"):
+        linker.write(text, "fhir", date="yesterday")
     with pytest.raises(InputError, match="jsonl"):
         linker.write(text, "nosuch")
 

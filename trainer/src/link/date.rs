@@ -13,7 +13,7 @@ const VARIABLE: &str = "SOURCE_DATE_EPOCH";
 ///
 /// # Errors
 /// If the date or the variable is invalid.
-pub(crate) fn moment(given: Option<&str>) -> Result<Moment> {
+pub fn moment(given: Option<&str>) -> Result<Moment> {
     if let Some(given) = given {
         return parsed(given).and_then(written).ok_or_else(|| {
             Error::input(format!(

@@ -1,6 +1,6 @@
 //! Linking of notes with a bundle.
 
-pub(crate) mod date;
+pub mod date;
 pub mod detection;
 pub mod format;
 pub mod inputs;
