@@ -69,8 +69,8 @@ fn search_scores_a_concept_by_its_best_row() {
 fn proposed_concepts_have_the_scores_of_the_exact_search() {
     let (concepts, rows, dim) = (30, 5, 16);
     // So similar that coarse and finer scores order the rows of a concept differently.
-    let vectors = cluster(concepts * rows, dim, 0.02, 5);
-    let queries = cluster(40, dim, 0.02, 9);
+    let vectors = cluster(concepts * rows, dim, 0.2, 5);
+    let queries = cluster(40, dim, 0.2, 9);
     let of: Vec<u32> = (0..concepts * rows)
         .map(|row| (row / rows) as u32)
         .collect();
