@@ -91,7 +91,7 @@ def in_process(pel, bundle, notes):
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             return time.monotonic() - begun
 
-    few, many = 8, 208
+    few, many = 8, 72
     return (many - few) / max(seconds(many) - seconds(few), 1e-9)
 
 
