@@ -312,7 +312,11 @@ fn concepts_follow_redirects() {
     let folder = tempfile::tempdir().expect("a folder");
     let (kb, redirects) = (folder.path().join("kb.jsonl"), folder.path().join("r.tsv"));
     std::fs::write(&kb, KB).expect("written");
-    std::fs::write(&redirects, "OLD\tD1\tmerged\nGONE\t\tretired\n").expect("written");
+    std::fs::write(
+        &redirects,
+        "id\treplaced_by\treason\nGONE\t\tretired\nOLD\tD1\tmerged\n",
+    )
+    .expect("written");
     let out = folder.path().join("bundle");
     let done = index(
         &kb,

@@ -101,7 +101,7 @@ fn time_is_limited() {
 #[cfg(unix)]
 #[test]
 fn open_requests_end_before_the_server() {
-    let mut server = Server::new(&[]);
+    let mut server = Server::new(&["--stop-timeout", "100"]);
     let mut stream = server.connect();
     send(&mut stream, "POST /v1/link", &[JSON], long().as_bytes());
     server.wait_for("pel_http_requests_in_flight", 2.0);
