@@ -233,8 +233,15 @@ fn without_state(term: &str) -> Option<String> {
         let bracketed = core
             .strip_suffix(')')
             .and_then(|rest| rest.rsplit_once('('));
+        // "Depression NOS" has no mark before the state.
+        let unmarked = core
+            .len()
+            .checked_sub(4)
+            .and_then(|at| core.split_at_checked(at))
+            .filter(|(_, end)| end.eq_ignore_ascii_case(" nos"));
         let cut = [
             bracketed,
+            unmarked,
             core.rsplit_once(" - "),
             core.rsplit_once(" – "),
             core.rsplit_once(','),
@@ -353,6 +360,7 @@ mod tests {
                 "asthma (stable), resolved",
                 &["asthma (stable), resolved", "asthma"],
             ),
+            ("Depression NOS", &["Depression NOS", "Depression"]),
             ("Na+", &["Na+", "Na", "sodium"]),
             ("Ca2+", &["Ca2+", "Ca2", "calcium"]),
             (
