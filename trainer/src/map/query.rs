@@ -202,7 +202,7 @@ fn without_unit(term: &str) -> Option<String> {
         }
     }
     let (before, last) = term.rsplit_once(' ')?;
-    let is_amount = last.contains('/') && last.split('/').all(|part| is_unit_word(part));
+    let is_amount = last.contains('/') && last.split('/').all(is_unit_word);
     (is_amount || last == "%").then(|| before.to_owned())
 }
 
