@@ -28,8 +28,8 @@ CONCEPTS = [
 ]
 TEXTS = ["Fever.\r\nNo chest pain.", "", "😷 diabetes", "Chest  pain and fèver, fever."]
 NOTES = 150
-SHARDS = 12
-PER_SHARD = 40
+SHARDS = 30
+PER_SHARD = 60
 
 PEL = ""
 checks = 0
@@ -127,7 +127,7 @@ def test_kills(folder, link):
     while True:
         run = subprocess.Popen([PEL, *map(str, link), shards, "--format", "jsonl", "--out", killed], stderr=subprocess.PIPE, text=True)
         try:
-            _, said = run.communicate(timeout=generator.uniform(0.05, takes / 2))
+            _, said = run.communicate(timeout=generator.uniform(0.05, takes / 4))
             expect(run.returncode == 0, f"exit code 0, found {run.returncode}: {said}")
             break
         except subprocess.TimeoutExpired:
@@ -141,7 +141,7 @@ def test_kills(folder, link):
         seen = done
         for path in killed.glob("part-*.jsonl") if killed.exists() else []:
             expect(path.read_bytes() == (whole / path.name).read_bytes(), f"whole links in {path.name}")
-    expect(kills > 0, "at least one kill")
+    expect(kills > 2, "several kills")
     outputs = sorted(path.name for path in killed.glob("part-*.jsonl"))
     expect(len(outputs) == SHARDS, f"{SHARDS} outputs")
     docs = set()

@@ -533,7 +533,7 @@ mod tests {
             (r#"[{"text": "a"}, "b"]"#, false, vec!["a", "b"]),
             ("[]", false, vec![]),
         ] {
-            let read = Body::read(body.as_bytes()).ok().expect(body);
+            let read = Body::read(body.as_bytes()).expect(body);
             let found: Vec<&str> = read.texts.iter().map(|text| text.text.as_str()).collect();
             assert_eq!((read.one, found), (one, texts), "{body}");
         }
@@ -604,11 +604,7 @@ mod tests {
     fn given_spans_are_checked() {
         let note = |spans: &str| {
             let body = format!(r#"{{"text": "\ud83d\ude37 has fever", "spans": {spans}}}"#);
-            let text = Body::read(body.as_bytes())
-                .ok()
-                .expect(spans)
-                .texts
-                .remove(0);
+            let text = Body::read(body.as_bytes()).expect(spans).texts.remove(0);
             text.note(1, 100, false)
         };
         for spans in [

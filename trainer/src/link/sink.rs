@@ -35,7 +35,7 @@ pub(crate) enum Sink<'a> {
         headed: bool,
     },
     /// A Parquet file.
-    Table(LinkTable<'a>),
+    Table(Box<LinkTable<'a>>),
 }
 
 impl<'a> Sink<'a> {
@@ -50,7 +50,7 @@ impl<'a> Sink<'a> {
     /// If this build cannot write Parquet.
     pub fn file(file: &'a mut dyn Write, path: &'a Path, format: OutputFormat) -> Result<Self> {
         Ok(match format {
-            OutputFormat::Parquet => Self::Table(LinkTable::new(file, path)?),
+            OutputFormat::Parquet => Self::Table(Box::new(LinkTable::new(file, path)?)),
             OutputFormat::Text(_) => Self::File {
                 file,
                 path,

@@ -202,7 +202,7 @@ fn without_unit(term: &str) -> Option<String> {
         }
     }
     let (before, last) = term.rsplit_once(' ')?;
-    let is_amount = last.contains('/') && last.split('/').all(|part| is_unit_word(part));
+    let is_amount = last.contains('/') && last.split('/').all(is_unit_word);
     (is_amount || last == "%").then(|| before.to_owned())
 }
 
@@ -233,8 +233,15 @@ fn without_state(term: &str) -> Option<String> {
         let bracketed = core
             .strip_suffix(')')
             .and_then(|rest| rest.rsplit_once('('));
+        // "Depression NOS" has no mark before the state.
+        let unmarked = core
+            .len()
+            .checked_sub(4)
+            .and_then(|at| core.split_at_checked(at))
+            .filter(|(_, end)| end.eq_ignore_ascii_case(" nos"));
         let cut = [
             bracketed,
+            unmarked,
             core.rsplit_once(" - "),
             core.rsplit_once(" – "),
             core.rsplit_once(','),
@@ -353,6 +360,7 @@ mod tests {
                 "asthma (stable), resolved",
                 &["asthma (stable), resolved", "asthma"],
             ),
+            ("Depression NOS", &["Depression NOS", "Depression"]),
             ("Na+", &["Na+", "Na", "sodium"]),
             ("Ca2+", &["Ca2+", "Ca2", "calcium"]),
             (
