@@ -85,8 +85,8 @@ class Linker:
             english, german, french, spanish, contextkit, or a rule file.
         :param ranker: a cross-encoder of ``pel train --stage rank``, which orders the candidates.
         :param rerank: the number of candidates that it orders, at least 2.
-        :raises FileError: if the bundle cannot be read.
-        :raises ArtifactError: if it is damaged.
+        :raises FileError: if no path is given and no bundle is found, or a file cannot be read.
+        :raises ArtifactError: if there is no bundle at the path, or it is damaged.
         :raises DeviceError: if there is no such device in this build or on this machine.
         """
         # An absolute path, so that a pickled linker opens the same bundle.

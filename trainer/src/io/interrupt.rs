@@ -122,6 +122,33 @@ pub fn stoppable<R>(stop: Arc<AtomicBool>, work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// The flag of the work of this thread, for parts of the work on other threads.
+#[must_use]
+pub fn stop() -> Stop {
+    Stop(STOPPED.with_borrow(Clone::clone))
+}
+
+/// See [`stop`].
+#[derive(Clone, Debug)]
+pub struct Stop(Option<Arc<AtomicBool>>);
+
+impl Stop {
+    /// As [`check`], on any thread.
+    ///
+    /// # Errors
+    /// [`Error::interrupted`].
+    pub fn check(&self) -> Result<()> {
+        let stopped = self
+            .0
+            .as_ref()
+            .is_some_and(|flag| flag.load(Ordering::Relaxed));
+        if stopped && CRITICAL.load(Ordering::Relaxed) == 0 {
+            return Err(Error::interrupted());
+        }
+        check()
+    }
+}
+
 /// Whether the user has requested a stop.
 pub fn is_requested() -> bool {
     let stopped = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
@@ -201,8 +228,13 @@ mod tests {
         stoppable(outer.clone(), || {
             stoppable(inner, || assert!(check().is_err()));
             assert!(check().is_ok());
+            let there = stop();
+            assert!(there.check().is_ok());
             outer.store(true, Ordering::Relaxed);
             assert!(check().is_err_and(|error| error.is_interrupted()));
+            std::thread::scope(|scope| {
+                scope.spawn(move || assert!(check().is_ok() && there.check().is_err()));
+            });
         });
         assert!(check().is_ok());
     }

@@ -142,8 +142,9 @@ impl TextLinker {
     ) -> Result<Vec<Vec<Record>>> {
         let mut records = Vec::with_capacity(texts.len());
         for texts in texts.chunks(TEXTS) {
-            interrupt::check()?;
+            let stop = interrupt::stop();
             let mentions = |text: &GivenText<'_>| {
+                stop.check()?;
                 let found = if text.only_given {
                     Vec::new()
                 } else {
@@ -169,6 +170,9 @@ impl TextLinker {
         let (bundle, dim) = (self.linker.bundle(), self.linker.encoder().dim());
         let tokenize = |text: &T| {
             let text = text.as_ref();
+            if text.is_empty() {
+                return Ok(None);
+            }
             let mention = Mention::cut(text, Span::new(0, text.len()))?;
             bundle.manifest.view.mention(&bundle.tokens, &mention)
         };
