@@ -121,7 +121,7 @@ def test_given_entities_are_kept_and_linked():
 def test_settings_have_effect():
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe(
-        "pel", config={"threads": 1, "k": 2, "threshold": 1.1, "xrefs": ["ICD10CM"], "label": "type", "set_ents": False}
+        "pel", config={"threads": 1, "k": 2, "threshold": 1.0, "xrefs": ["ICD10CM"], "label": "type", "set_ents": False}
     )
     doc = nlp(NOTE)
     assert not doc.ents
