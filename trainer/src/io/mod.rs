@@ -16,6 +16,8 @@ pub mod limits;
 pub mod memory;
 pub mod models;
 pub mod outputs;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet;
 pub mod progress;
 pub mod provenance;
 pub mod resume;

@@ -1,18 +1,17 @@
 //! Links as a Parquet table with flat columns.
 
 pub(crate) use super::link_row::LinkRow;
-use crate::io::files::io_error;
 use crate::io::interrupt;
+use crate::io::parquet::{SharedBuffer, failed};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, FloatType, Int64Type};
-use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use pel_shared::error::{Error, Result};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Rows of a row group, which is kept in memory.
 const GROUP_ROWS: usize = 1 << 15;
@@ -204,34 +203,4 @@ impl<W: Write + Send> Columns<'_, '_, W> {
 /// Never.
 pub(crate) fn check_build() -> Result<()> {
     Ok(())
-}
-
-fn failed(cause: ParquetError) -> Error {
-    Error::io("writing Parquet").caused_by(cause)
-}
-
-/// What the writer has written and the file has not. The writer wants one that threads can share.
-#[derive(Clone, Default)]
-struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
-
-impl SharedBuffer {
-    fn drain(&self, file: &mut dyn Write, path: &Path) -> Result<()> {
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&bytes)
-            .map_err(|cause| io_error("writing", path, cause))?;
-        bytes.clear();
-        Ok(())
-    }
-}
-
-impl Write for SharedBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -5,6 +5,7 @@ use super::rows::{Row, description, rows};
 use crate::io::files::{io_error, write_atomic, write_folder};
 use crate::io::interrupt;
 use crate::io::outputs::check_new_folder;
+use crate::io::parquet::{SharedBuffer, failed};
 use crate::io::progress::Progress;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type, Int64Type};
@@ -18,7 +19,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Rows of a file in a folder.
 pub const ROWS_PER_FILE: u32 = 1_000_000;
@@ -258,34 +259,4 @@ fn put_lists<W: Write + Send>(
         .write_batch(&values, Some(&defined), Some(&repeated))
         .map_err(failed)?;
     column.close().map_err(failed)
-}
-
-fn failed(cause: parquet::errors::ParquetError) -> Error {
-    Error::io("writing Parquet").caused_by(cause)
-}
-
-/// What the writer has written and the file has not. The writer wants one that threads can share.
-#[derive(Clone, Default)]
-struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
-
-impl SharedBuffer {
-    fn drain(&self, file: &mut dyn Write, path: &Path) -> Result<()> {
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&bytes)
-            .map_err(|cause| io_error("writing", path, cause))?;
-        bytes.clear();
-        Ok(())
-    }
-}
-
-impl Write for SharedBuffer {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
