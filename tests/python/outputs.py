@@ -307,6 +307,7 @@ OTHER_SYSTEMS = {
     "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl", "http://purl.obolibrary.org/obo/mondo.owl", "http://purl.obolibrary.org/obo/doid.owl",
 }
 DERIVATION = "http://hl7.org/fhir/StructureDefinition/derivation-reference"
+PROBABILITY = "urn:pel:probability"
 
 
 def values(node, path=""):
@@ -423,7 +424,12 @@ def test_fhir(links):
 
 def check_resource(links, note, line, kind, resource, document):
     places = []
+    probability = line.get("probability") if line["concept"] else None
+    expect([one["valueDecimal"] for one in resource["extension"] if one["url"] == PROBABILITY]
+           == ([] if probability is None else [round(probability, 4)]), f"the probability of {line['text']!r} in FHIR")
     for one in resource["extension"]:
+        if one["url"] == PROBABILITY:
+            continue
         parts = {part["url"]: next(value for key, value in part.items() if key != "url") for part in one["extension"]}
         expect(one["url"] == DERIVATION and set(parts) == {"reference", "path", "offset", "length"}, "a derivation")
         expect(parts["reference"]["reference"] == document, "a derivation from the note")

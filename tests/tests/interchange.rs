@@ -87,6 +87,7 @@ fn fhir_condition_has_codes_status_and_place() {
         records[0].context.laterality = Some(Laterality::Left);
         records[0].fragments = vec![Span::new(10, 15), Span::new(23, 26)];
         records[0].span = Span::new(10, 26);
+        records[0].probability = Some(0.87654);
     });
     let bundle = written.json(Form::Fhir);
     assert_eq!(
@@ -106,7 +107,11 @@ fn fhir_condition_has_codes_status_and_place() {
             ],
         })
     };
-    assert_eq!(condition["extension"], json!([place(7, 5), place(20, 3)]));
+    let probability = json!({ "url": "urn:pel:probability", "valueDecimal": 0.8765 });
+    assert_eq!(
+        condition["extension"],
+        json!([place(7, 5), place(20, 3), probability])
+    );
     let codings = condition["code"]["coding"].as_array().expect("codings");
     assert_eq!(
         (&codings[0]["code"], &codings[0]["display"], codings.len()),

@@ -161,6 +161,26 @@ def test_train_takes_a_mapping():
         pel_linker.train({"nosuch": {"key": 1}}, "out")
 
 
+def test_train_index_calibrate_and_link(tmp_path):
+    """The road of docs/train.md, from a table and a corpus to links, on a random encoder of 32 dimensions."""
+    examples = ROOT / "examples"
+    pel_linker.run("import", "csv", examples / "concepts.csv", out=tmp_path / "kb")
+    splits = {split: examples / f"corpus/{split}.txt" for split in ("train", "dev", "test")}
+    pel_linker.run("import", "pubtator", examples / "corpus/notes.pubtator.txt", out=tmp_path / "corpus", **splits)
+    kb, corpus = tmp_path / "kb/kb.jsonl", tmp_path / "corpus"
+    config = {"view": {"mention_tokens": 32, "entity_tokens": 40}, "negatives": {"count": 2}}
+    given = {"encoder": ROOT / "shared/tests/fixtures/tiny", "kb": kb, "corpus": corpus, "steps": 4}
+    trained = pel_linker.train(config, tmp_path / "run", **given)
+    assert os.path.samefile(trained["model"], tmp_path / "run/model")
+    # The same call finds the run complete.
+    assert pel_linker.train(config, tmp_path / "run", **given)["model"] == trained["model"]
+    pel_linker.index(kb, tmp_path / "bundle", encoder=trained["model"])
+    chosen = pel_linker.calibrate(tmp_path / "bundle", corpus=corpus, by="score")
+    assert chosen
+    links = Linker.open(tmp_path / "bundle").link("History of pneumonia and hypertension.", threshold=-1.0)
+    assert {link.concept.name for link in links} == {"pneumonia", "hypertension"}
+
+
 def test_example_links_notes():
     command = [sys.executable, ROOT / "examples/python/link_notes.py", ROOT / "examples/note.txt"]
     printed = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout

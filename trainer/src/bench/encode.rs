@@ -1,5 +1,6 @@
 //! Encoding: batches of several sizes.
 
+use crate::bench::options::Shape;
 use crate::bench::{Options, Random, timed};
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
@@ -9,9 +10,6 @@ use pel_shared::model::tower::Side;
 use pel_shared::tokens::{Cut, Encoded};
 use serde::Serialize;
 use std::path::Path;
-
-/// Batch sizes and sequence lengths.
-const SHAPES: [(usize, usize); 4] = [(1, 32), (1, 128), (16, 64), (32, 128)];
 
 /// The time of one batch.
 #[derive(Serialize)]
@@ -54,7 +52,7 @@ fn one(
         .context(|| path.display().to_string())?;
     let precision = format!("{:?}", bundle.manifest.encoder.precision).to_lowercase();
     let mut rows = Vec::new();
-    for (batch, seq) in SHAPES {
+    for &Shape { batch, seq } in &options.encode_shapes {
         if seq > encoder.max_positions() {
             continue;
         }

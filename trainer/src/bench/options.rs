@@ -2,6 +2,31 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Rows and tokens of a batch, written as `16x64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub batch: usize,
+    pub seq: usize,
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("expected rows and tokens such as 16x64, found {text:?}");
+        let (batch, seq) = text.split_once('x').ok_or_else(expected)?;
+        let number = |part: &str| match part.parse::<usize>() {
+            Ok(number) if (1..=1 << 20).contains(&number) => Ok(number),
+            _ => Err(expected()),
+        };
+        Ok(Self {
+            batch: number(batch)?,
+            seq: number(seq)?,
+        })
+    }
+}
 
 /// The options of `pel bench`.
 #[derive(Debug, Args)]
@@ -79,10 +104,26 @@ pub struct Options {
     /// each query)
     #[arg(long, value_name = "FOLDER")]
     pub(crate) export_found: Option<PathBuf>,
-    /// Also measure training: forward and backward of 16 texts of 64 tokens, and whole steps of 16
+    /// Batches to encode: rows and tokens
+    #[arg(
+        long,
+        value_name = "ROWSxTOKENS",
+        value_delimiter = ',',
+        default_value = "1x32,1x128,16x64,32x128"
+    )]
+    pub(crate) encode_shapes: Vec<Shape>,
+    /// Also measure training: forward and backward of a batch of texts, and whole steps of as many
     /// pairs
     #[arg(long)]
     pub(crate) train: bool,
+    /// Batches to train on: rows and tokens
+    #[arg(
+        long,
+        value_name = "ROWSxTOKENS",
+        value_delimiter = ',',
+        default_value = "16x64"
+    )]
+    pub(crate) train_shapes: Vec<Shape>,
     /// Also measure each kernel with each instruction set of this processor
     #[arg(long)]
     pub(crate) kernels: bool,

@@ -1,5 +1,6 @@
 //! Training: a forward and backward pass, and whole steps of pairs including the optimiser.
 
+use crate::bench::options::Shape;
 use crate::bench::{Options, Random, timed};
 use crate::io::device::OpenDevice;
 use crate::io::memory;
@@ -20,8 +21,6 @@ use pel_shared::score::Similarity;
 use pel_shared::tokens::TokenBatch;
 use serde::Serialize;
 
-/// Rows and tokens of the batch.
-const SHAPE: (usize, usize) = (16, 64);
 /// The scale of cosines in the steps.
 const SCALE: f64 = 20.0;
 
@@ -57,16 +56,13 @@ pub(crate) struct TrainRow {
     pub peak_bytes: Option<u64>,
 }
 
-/// Measures training in floats, and in bfloat16 if the device supports it.
+/// Measures training in floats, and in the 16-bit formats that the device multiplies.
 pub(crate) fn train(
     options: &Options,
     bundle: &Bundle,
     device: &OpenDevice,
 ) -> Result<Vec<TrainRow>> {
     let config = BertConfig::from_bytes(bundle.parts().get(names::CONFIG)?)?;
-    if SHAPE.1 > config.max_position_embeddings {
-        return Ok(Vec::new());
-    }
     let peak = if device.device == Device::flex() {
         Some(peak(options.seconds)?)
     } else {
@@ -80,10 +76,15 @@ pub(crate) fn train(
         peak,
         rows: Vec::new(),
     };
-    for precision in [Precision::F32, Precision::Bf16] {
-        if multiplies_in(precision, &device.device) {
-            bench.backward(precision)?;
-            bench.step(precision)?;
+    for &shape in &options.train_shapes {
+        if shape.seq > bench.config.max_position_embeddings {
+            continue;
+        }
+        for precision in [Precision::F32, Precision::Bf16, Precision::F16] {
+            if multiplies_in(precision, &device.device) {
+                bench.backward(shape, precision)?;
+                bench.step(shape, precision)?;
+            }
         }
     }
     Ok(bench.rows)
@@ -126,22 +127,22 @@ impl TrainBench<'_> {
             .context(|| self.options.bundle.display().to_string())
     }
 
-    fn tokens(&self, seed: u64) -> TokenBatch {
-        let (batch, seq) = SHAPE;
+    fn tokens(&self, shape: Shape, seed: u64) -> TokenBatch {
+        let Shape { batch, seq } = shape;
         let mut random = Random(seed);
         let ids = (0..batch * seq).map(|_| (random.next() % self.config.vocab_size as u64) as i32);
         TokenBatch::full(seq, ids.collect())
     }
 
     /// Loss: the sum of squares of the mean-pooled vectors, no dropout, gradients of every weight.
-    fn backward(&mut self, precision: Precision) -> Result<()> {
+    fn backward(&mut self, shape: Shape, precision: Precision) -> Result<()> {
         let device = self.device.clone().autodiff();
-        let (tower, tokens) = (self.tower(&device)?, self.tokens(2));
+        let (tower, tokens) = (self.tower(&device)?, self.tokens(shape, 2));
         let pass = Pass {
             precision,
             ..Pass::default()
         };
-        self.measure(TrainKind::Backward, precision, || {
+        self.measure(TrainKind::Backward, shape, precision, || {
             let input = BertInput::new(&tokens, &device);
             let pooled = pool(tower.bert().forward(&input, &pass), &input, Pooling::Mean);
             drop(pooled.powi_scalar(2).sum().backward());
@@ -151,11 +152,11 @@ impl TrainBench<'_> {
 
     /// Loss: cross-entropy of the scaled cosines of each mention with all entities of the batch, no
     /// dropout.
-    fn step(&mut self, precision: Precision) -> Result<()> {
+    fn step(&mut self, shape: Shape, precision: Precision) -> Result<()> {
         let device = self.device.clone().autodiff();
         let mut towers = BiEncoder::new(self.tower(&device)?, None)?;
-        let (mentions, entities) = (self.tokens(2), self.tokens(3));
-        let (batch, _) = SHAPE;
+        let (mentions, entities) = (self.tokens(shape, 2), self.tokens(shape, 3));
+        let batch = shape.batch;
         let one = |wanted: bool| {
             let places = (0..batch * batch)
                 .map(|at| f32::from(u8::from((at / batch == at % batch) == wanted)));
@@ -183,7 +184,7 @@ impl TrainBench<'_> {
             score: Similarity::Cosine,
         };
         let mut steps = 0;
-        self.measure(TrainKind::Step, precision, || {
+        self.measure(TrainKind::Step, shape, precision, || {
             let encode = |side: Side, tokens: &TokenBatch| {
                 towers
                     .tower(side)
@@ -209,6 +210,7 @@ impl TrainBench<'_> {
     fn measure(
         &mut self,
         kind: TrainKind,
+        shape: Shape,
         precision: Precision,
         mut run: impl FnMut() -> Result<()>,
     ) -> Result<()> {
@@ -217,7 +219,7 @@ impl TrainBench<'_> {
         let before = allocated();
         let (median_ms, runs) = timed(self.options.seconds, run)?;
         let allocations = (allocated() - before) as f64 / (runs + 1) as f64;
-        let (batch, seq) = SHAPE;
+        let Shape { batch, seq } = shape;
         let sequences = if kind == TrainKind::Step {
             2 * batch
         } else {

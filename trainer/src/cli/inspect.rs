@@ -276,7 +276,8 @@ fn print_manifest(bundle: &Bundle) {
             kb.licences.join("\n")
         },
     );
-    println!("{table}\n");
+    // Columns are as wide as their longest cell.
+    println!("{}\n", table.trim_fmt());
     let mut table = text_tables::table(["File", "Bytes", "blake3 (checked)"]);
     for (name, info) in files {
         table.add_row([name.clone(), info.bytes.to_string(), info.blake3.clone()]);

@@ -97,7 +97,9 @@ pub(super) fn resource(
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     put("id", id.into());
-    put("extension", places(record, offsets, source.document));
+    let mut extensions = places(record, offsets, source.document);
+    extensions.extend(probability(record));
+    put("extension", extensions.into());
     let code = code(note, source, record);
     // A resource has the patient as subject, but for family histories.
     if kind == Kind::FamilyHistory {
@@ -227,7 +229,7 @@ fn code(note: &Note<'_>, source: &Source<'_>, record: &Record) -> Value {
 }
 
 /// One derivation for each fragment: where in the document the mention is, in code points.
-fn places(record: &Record, offsets: &Offsets<'_>, document: &str) -> Value {
+fn places(record: &Record, offsets: &Offsets<'_>, document: &str) -> Vec<Value> {
     let place = |piece: &Span| {
         let (start, end) = code_points(offsets, piece);
         json!({
@@ -242,6 +244,17 @@ fn places(record: &Record, offsets: &Offsets<'_>, document: &str) -> Value {
     };
     record.pieces().iter().map(place).collect()
 }
+
+/// The probability that the best candidate is right, if the bundle has probabilities and a code is
+/// given. FHIR R4 has no extension for it, so it has a name of PEL's.
+fn probability(record: &Record) -> Option<Value> {
+    record.decision.as_ref().ok()?;
+    let rounded = (f64::from(record.probability?) * 1e4).round() / 1e4;
+    Some(json!({ "url": PROBABILITY, "valueDecimal": rounded }))
+}
+
+/// The extension for a probability.
+const PROBABILITY: &str = "urn:pel:probability";
 
 /// A concept of one code.
 fn coded(system: &str, code: &str) -> Value {
