@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
     pel calibrate bundle --corpus corpus --by score\n  \
     pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
     pel calibrate local.pel --from bundle\n\n\
-    Use another split than the one that results are reported on. Mentions are linked as `pel link` links given spans.")]
+    Use another split than the one that results are reported on. Annotated mentions are linked as `pel link` links given spans.")]
 pub struct CalibrateArgs {
     /// The bundle
     bundle: PathBuf,
@@ -109,7 +109,7 @@ enum Mentions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
     /// The probability that the best candidate is right, a logistic regression over stated features
-    /// (score, margin, name, text). With less than 2,000 mentions, the weights of the bundle's own
+    /// (score, margin, name, text). With fewer than 2,000 mentions, the weights of the bundle's own
     /// model are scaled. The threshold follows from --cost or --precision
     Probability,
     /// The best score, as in the papers; the threshold with the best NIL F1, or by --precision

@@ -10,13 +10,14 @@ use pel_shared::model::config::BertConfig;
 use std::path::{Path, PathBuf};
 
 /// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or
-/// hard negatives, distillation, learned transformation), or a cross-encoder that ranks its
-/// candidates
+/// hard negatives, distillation, learned transformation), a cross-encoder that ranks its candidates,
+/// or a detector of mentions
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
     --set model.tied=true --set optimiser.epochs=3\n  pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
-    A cross-encoder learns from candidate lists: see `pel candidates --help`. Defaults are the paper's, but FGSM is off \
+    A cross-encoder learns from candidate lists: see `pel candidates --help`. A detector reads the texts that its \
+    --config names. Defaults are the paper's, but FGSM is off \
     (turn it on by --set fgsm.lambda=1); `--print` shows all options. Training validates on the split dev after each epoch \
     (--set validation.every=STEPS) and keeps the best model. An interrupted command resumes when repeated."
 )]
