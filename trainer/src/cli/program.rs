@@ -26,7 +26,7 @@ struct Cli {
     max_input: Option<limits::Size>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 success; 2 invalid options, such as an output that is also an input; 3 invalid input; 4 damaged or \
+const EXIT_CODES: &str = "Exit codes: 0 success; 2 invalid options, such as an output that is also an input; 3 invalid input, or a value that does not fit it; 4 damaged or \
     unsuitable bundle, model or index; 5 device failure; 6 a file cannot be read or written; 70 internal error; 130 interrupted.";
 
 #[derive(Subcommand)]
