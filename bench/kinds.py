@@ -4,9 +4,10 @@
     bench/kinds.py PEL BUNDLE [BUNDLE ...] [--names-only] [--kind NAME ...] [--json FILE]
 
 Each file of bench/kinds is one kind; README.md there says what it holds. The texts were invented for this,
-and nothing was trained or tuned on them. The table has, for each bundle, the share of the annotated
-mentions that were found (by overlap) and that were linked to a right concept. A mention of another kind
-that stands in a text is not annotated, so there is no precision. Needs Python 3.9 and no packages.
+and nothing was trained on them. One value was tuned: the threshold of short forms in capitals. The table has,
+for each bundle, the share of the annotated mentions that were found (by overlap) and that were linked to a
+right concept. A mention of another kind that stands in a text is not annotated, so there is no precision.
+Needs Python 3.9 and no packages.
 """
 
 import argparse
