@@ -12,7 +12,7 @@ use std::fmt;
 use utoipa::ToSchema;
 
 /// The number of candidates per mention, if none is given.
-const K: u16 = 5;
+pub const K: u16 = 5;
 
 /// The largest number of candidates per mention.
 const MOST_K: u16 = 1000;
