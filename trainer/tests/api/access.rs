@@ -217,7 +217,14 @@ fn other_origins_need_permission() {
 fn handshakes_do_not_delay_the_stop() {
     let name = |file: &str| fixture(file).display().to_string();
     let (cert, key) = (name("localhost.pem"), name("localhost.key"));
-    let more = ["--tls-cert", &cert, "--tls-key", &key, "--stop-timeout", "60"];
+    let more = [
+        "--tls-cert",
+        &cert,
+        "--tls-key",
+        &key,
+        "--stop-timeout",
+        "60",
+    ];
     let mut server = Server::new(&more);
     let _silent = server.connect();
     std::thread::sleep(std::time::Duration::from_millis(500));
