@@ -119,7 +119,9 @@ def main():
         server.terminate()
         code = server.wait(timeout=120)
     times = sorted(load.times)
-    p99 = times[int(len(times) * 0.99)] if times else float("inf")
+    if not times:
+        sys.exit(f"failed: no request succeeded: statuses {dict(load.statuses)}, exit code {code}")
+    p99 = times[int(len(times) * 0.99)]
     rest = rate and len(times) / taken
     half = memory[len(memory) // 2 :]
     growth = statistics.median(half[-5:]) / statistics.median(half[:5]) - 1

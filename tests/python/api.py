@@ -3,6 +3,7 @@
 Usage: api.py [--seconds N] [--examples N] [--bundle BUNDLE] PEL
 """
 import argparse
+import atexit
 import json
 import os
 import pathlib
@@ -45,6 +46,8 @@ class Server:
         command = [pel, "serve", "--api", "--json", "--port", "0", "--bundle", bundle, "--max-per-address", "512"]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen([*map(str, command), *more], stdout=subprocess.PIPE, stderr=log)
+        # A check that fails ends this program at once.
+        atexit.register(self.process.kill)
         self.address = json.loads(self.process.stdout.readline())["address"].rstrip("/")
 
     def ask(self, path, body=None, **headers):

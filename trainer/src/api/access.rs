@@ -83,7 +83,7 @@ pub fn warn_if_readable(path: &Path, option: &str) {
     let _ = (path, option);
 }
 
-/// An origin that browsers send: `https://host` or `https://host:port`, or `null`.
+/// An origin that browsers send: `https://host` or `https://host:port`, in lower case.
 #[derive(Clone, Debug)]
 pub struct Origin(HeaderValue);
 
@@ -95,7 +95,8 @@ impl std::str::FromStr for Origin {
             .strip_prefix("https://")
             .or_else(|| origin.strip_prefix("http://"));
         let plain = |host: &str| !host.is_empty() && !host.contains(['/', '*', '?', '#', '@', ' ']);
-        match HeaderValue::from_str(origin) {
+        // Browsers send hosts in lower case.
+        match HeaderValue::from_str(&origin.to_ascii_lowercase()) {
             Ok(value) if host.is_some_and(plain) => Ok(Self(value)),
             _ => Err("expected an origin such as https://notes.example.org, without a path".into()),
         }
@@ -184,5 +185,7 @@ mod tests {
         ] {
             assert_eq!(origin.parse::<Origin>().is_ok(), expected, "{origin}");
         }
+        let origin = "https://A.Example".parse::<Origin>().expect("an origin");
+        assert_eq!(origin.0, "https://a.example");
     }
 }

@@ -5,10 +5,10 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
-use hyper::body::Frame;
+use hyper::body::{Frame, Incoming};
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -112,14 +112,10 @@ impl Reader {
         let mut whole = BytesMut::new();
         while let Some(piece) = self.next().await? {
             if whole.len() + piece.len() > most {
-                self.drain().await;
                 let detail = format!("expected a body of at most {most} bytes, found more");
                 return Err(Problem::too_large(detail));
             }
-            if let Err(problem) = budget.more(held, piece.len()) {
-                self.drain().await;
-                return Err(problem);
-            }
+            budget.more(held, piece.len())?;
             whole.extend_from_slice(&piece);
         }
         Ok(whole.freeze())
@@ -134,6 +130,30 @@ impl Reader {
                 return;
             }
         }
+    }
+}
+
+/// The body of a request, which the server can read to its end after a route has refused it.
+#[derive(Clone)]
+pub struct Shared(Arc<Mutex<Incoming>>);
+
+impl Shared {
+    /// Shares a body.
+    pub fn new(body: Incoming) -> Self {
+        Self(Arc::new(Mutex::new(body)))
+    }
+}
+
+impl hyper::body::Body for Shared {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let mut body = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        hyper::body::Body::poll_frame(Pin::new(&mut *body), context)
     }
 }
 

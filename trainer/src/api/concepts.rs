@@ -4,6 +4,7 @@ use crate::api::Api;
 use crate::api::link::{JSON, offered, response};
 use crate::api::pool::{Note, Render, Settings};
 use crate::api::problem::Problem;
+use crate::serve::connections::Activity;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -167,6 +168,8 @@ async fn results(api: &Api, head: &Parts) -> Result<String, Problem> {
         names_only: false,
         scheme: 0,
     });
+    let activity = head.extensions.get::<Activity>();
+    let _busy = activity.map(Activity::busy);
     let found = api
         .pool
         .link(vec![note], &settings, Render::Candidates, false)

@@ -6,6 +6,7 @@ use crate::api::pool::{Note, Render, Settings, jobs};
 use crate::api::problem::Problem;
 use crate::api::request::{Body as LinkBody, Options, TextObject};
 use crate::api::{Api, stream};
+use crate::serve::connections::Activity;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
@@ -68,15 +69,15 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     let (head, body) = request.into_parts();
     let options = Options::of_query(head.uri.query().unwrap_or_default())?;
     check_coding(&head.headers)?;
+    let activity = head.extensions.get::<Activity>().cloned();
     let mut reader = Reader::new(body, api.limits.patience);
     match media_type(&head.headers).as_deref() {
         Some(JSON) => {}
         Some(NDJSON) => {
             offered(&head.headers, &[NDJSON])?;
-            return stream::answer(api, reader, &options);
+            return stream::answer(api, reader, &options, activity);
         }
         _ => {
-            reader.drain().await;
             let detail =
                 "expected application/json or application/x-ndjson in UTF-8, found another type";
             return Err(unsupported("Content-Type", detail));
@@ -93,6 +94,8 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     let bytes = reader
         .whole(api.limits.body, &api.budget, &mut held)
         .await?;
+    // From here on the client waits for the server.
+    let _busy = activity.as_ref().map(Activity::busy);
     let reading = Arc::clone(&api);
     let (one, settings, notes) =
         apart(bytes.len(), move || read(&reading, &bytes, options)).await?;
@@ -102,7 +105,7 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     }
     let settings = Arc::new(settings);
     let mut linked = Vec::with_capacity(notes.len());
-    for (at, job) in jobs(notes).into_iter().enumerate() {
+    for (at, job) in jobs(notes, settings.k).into_iter().enumerate() {
         linked.extend(api.pool.link(job, &settings, render, at > 0).await?);
     }
     let body = match render {
@@ -149,12 +152,16 @@ fn read(api: &Api, bytes: &Bytes, given: Options) -> Result<(bool, Settings, Vec
         return Err(Problem::too_large(detail).field("texts"));
     }
     let only_given = options.spans_only == Some(true);
+    let k = settings.k;
     let note = |(at, text): (usize, TextObject)| {
-        text.note(at as u64 + 1, api.limits.text, only_given)
-            .map_err(|problem| match one {
-                true => problem,
-                false => problem.within(&format!("texts[{at}]")),
-            })
+        let most = api.limits.text;
+        let note = text
+            .note(at as u64 + 1, most, only_given)
+            .and_then(|note| note.checked(k, most));
+        note.map_err(|problem| match one {
+            true => problem,
+            false => problem.within(&format!("texts[{at}]")),
+        })
     };
     let notes = texts.into_iter().enumerate().map(note);
     Ok((one, settings, notes.collect::<Result<_, _>>()?))

@@ -25,7 +25,7 @@ use access::{Origins, Token};
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};
-use body::Budget;
+use body::{Budget, Reader, Shared};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::service::Service;
@@ -149,10 +149,22 @@ impl Interface {
         let begun = Instant::now();
         let origin = self.access.origins.allowed(request.headers());
         let head = request.method() == Method::HEAD;
-        let mut response = match self.refused(&request) {
+        // Then the client sends no body before it has an answer.
+        let expects = request.headers().contains_key(header::EXPECT);
+        let refused = self.refused(&request);
+        let (parts, body) = request.into_parts();
+        let body = Shared::new(body);
+        let request = Request::from_parts(parts, Body::new(body.clone()));
+        let mut response = match refused {
             Some(refused) => refused,
-            None => self.routed(request.map(Body::new)).await,
+            None => self.routed(request).await,
         };
+        if response.status().is_client_error()
+            && response.status() != StatusCode::REQUEST_TIMEOUT
+            && !expects
+        {
+            self.drain(body);
+        }
         self.access.origins.add(origin, &mut response);
         secure(&mut response);
         if head {
@@ -162,6 +174,16 @@ impl Interface {
         let metrics = &self.api.metrics;
         metrics.add_request(route.unwrap_or("other"), response.status(), begun.elapsed());
         response
+    }
+
+    /// Reads the rest of a body that was refused, beside the answer. Otherwise a client that reads
+    /// after it has sent sees a broken connection.
+    fn drain(&self, body: Shared) {
+        let mut reader = Reader::new(Body::new(body), self.api.limits.patience);
+        let limit = self.api.limits.time;
+        tokio::spawn(async move {
+            let _ = timeout(limit, reader.drain()).await;
+        });
     }
 
     /// The answer to a request that reaches no route.

@@ -3,8 +3,10 @@
 
 use crate::api::metrics::{Metrics, Queue};
 use crate::api::problem::Problem;
+use crate::api::request::K;
 use crate::link::date::moment;
 use crate::link::text_linker::{GivenText, TextLinker, TextOptions};
+use hyper::StatusCode;
 use pel_shared::error::Result;
 use pel_shared::linker::LinkOptions;
 use pel_shared::output::{Form, NoteWriter, Record};
@@ -23,6 +25,9 @@ const BATCH: (usize, usize) = (64, 1 << 20);
 /// A request is divided into jobs of at most this many texts and bytes, or of one longer text. Other
 /// requests take their turn between them.
 pub const JOB: (usize, usize) = (16, 256 << 10);
+
+/// Bytes of text that have one mention, in the densest texts.
+const MENTION: usize = 10;
 
 /// How texts are linked.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +83,37 @@ pub struct Note {
     pub given: Vec<Detected>,
     /// Whether no other mentions are looked for.
     pub only_given: bool,
+}
+
+impl Note {
+    /// Its share of a batch: the bytes of a text that has as many candidates with the default `k`.
+    /// Memory grows with the candidates.
+    pub fn weight(&self, k: usize) -> usize {
+        let given = MENTION * self.given.len();
+        let bytes = match self.only_given {
+            true => given,
+            false => given.max(self.text.len()),
+        };
+        let default = usize::from(K);
+        bytes.saturating_mul(k.max(default)) / default
+    }
+
+    /// The note, if its candidates fit into memory. `most` is the largest text in bytes.
+    ///
+    /// # Errors
+    /// Status 422.
+    pub fn checked(self, k: usize, most: usize) -> Result<Self, Problem> {
+        if self.weight(k) <= most {
+            return Ok(self);
+        }
+        let (bytes, given) = (self.text.len(), self.given.len());
+        Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!(
+                "expected fewer candidates (k) or a smaller text, found {k} a mention for {bytes} bytes with {given} given mentions"
+            ),
+        ))
+    }
 }
 
 /// What is made of the records of a note.
@@ -185,17 +221,18 @@ impl Pool {
     }
 }
 
-/// Divides notes into jobs.
-pub fn jobs(notes: Vec<Note>) -> Vec<Vec<Note>> {
+/// Divides notes with `k` candidates per mention into jobs.
+pub fn jobs(notes: Vec<Note>, k: usize) -> Vec<Vec<Note>> {
     let (mut jobs, mut bytes) = (Vec::<Vec<Note>>::new(), 0);
     for note in notes {
+        let weight = note.weight(k);
         match jobs.last_mut() {
-            Some(job) if job.len() < JOB.0 && bytes + note.text.len() <= JOB.1 => {
-                bytes += note.text.len();
+            Some(job) if job.len() < JOB.0 && bytes + weight <= JOB.1 => {
+                bytes += weight;
                 job.push(note);
             }
             _ => {
-                bytes = note.text.len();
+                bytes = weight;
                 jobs.push(vec![note]);
             }
         }
@@ -219,7 +256,8 @@ impl Worker {
                 // Nobody waits for it any more.
                 if !job.answer.is_closed() {
                     texts += job.notes.len();
-                    bytes += job.notes.iter().map(|note| note.text.len()).sum::<usize>();
+                    let k = job.settings.k;
+                    bytes += job.notes.iter().map(|note| note.weight(k)).sum::<usize>();
                     batch.push(job);
                 }
                 next = if texts < BATCH.0 && bytes < BATCH.1 {
@@ -343,6 +381,8 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pel_shared::text::Span;
+    use pel_shared::text::detect::Origin;
 
     #[test]
     fn requests_are_divided_into_jobs() {
@@ -352,15 +392,40 @@ mod tests {
             given: Vec::new(),
             only_given: false,
         };
-        let counts = |sizes: &[usize]| {
+        let counts = |sizes: &[usize], k: usize| {
             let notes = sizes.iter().map(|bytes| note(*bytes)).collect();
-            let jobs = jobs(notes);
+            let jobs = jobs(notes, k);
             jobs.iter().map(Vec::len).collect::<Vec<_>>()
         };
-        assert_eq!(counts(&[]), Vec::<usize>::new());
-        assert_eq!(counts(&[1; 16]), [16]);
-        assert_eq!(counts(&[1; 17]), [16, 1]);
-        assert_eq!(counts(&[200 << 10, 56 << 10, 1]), [2, 1]);
-        assert_eq!(counts(&[1, 1 << 20, 1]), [1, 1, 1]);
+        assert_eq!(counts(&[], 5), Vec::<usize>::new());
+        assert_eq!(counts(&[1; 16], 1), [16]);
+        assert_eq!(counts(&[1; 17], 5), [16, 1]);
+        assert_eq!(counts(&[200 << 10, 56 << 10, 1], 5), [2, 1]);
+        assert_eq!(counts(&[1, 1 << 20, 1], 5), [1, 1, 1]);
+        assert_eq!(counts(&[100 << 10, 100 << 10], 5), [2]);
+        assert_eq!(counts(&[100 << 10, 100 << 10], 50), [1, 1]);
+    }
+
+    #[test]
+    fn candidates_of_a_text_are_limited() {
+        let note = |bytes: usize, given: usize, only_given: bool| Note {
+            id: String::new(),
+            text: "a".repeat(bytes),
+            given: vec![Detected::new(Span::new(0, 1), Origin::Given); given],
+            only_given,
+        };
+        for (bytes, given, only_given, k, expected) in [
+            (1000, 0, false, 1, true),
+            (1000, 0, false, 5, true),
+            (1000, 0, false, 6, false),
+            (100, 0, false, 50, true),
+            (100, 100, false, 5, true),
+            (100, 101, false, 5, false),
+            (1000, 1, true, 500, true),
+            (1000, 1, true, 501, false),
+        ] {
+            let found = note(bytes, given, only_given).checked(k, 1000).is_ok();
+            assert_eq!(found, expected, "{bytes} {given} {only_given} {k}");
+        }
     }
 }

@@ -80,7 +80,9 @@ impl Problem {
     pub fn late(seconds: u64) -> Self {
         Self::new(
             StatusCode::GATEWAY_TIMEOUT,
-            format!("expected an answer within {seconds} s, found that linking takes longer"),
+            format!(
+                "expected an answer within {seconds} s, found that reading and linking take longer"
+            ),
         )
     }
 

@@ -12,7 +12,7 @@ use std::fmt;
 use utoipa::ToSchema;
 
 /// The number of candidates per mention, if none is given.
-const K: u16 = 5;
+pub const K: u16 = 5;
 
 /// The largest number of candidates per mention.
 const MOST_K: u16 = 1000;
@@ -22,6 +22,9 @@ const THRESHOLD: f64 = 1e6;
 
 /// How the message of a member that stands twice begins.
 const DOUBLED: &str = ": duplicate field `";
+
+/// The most pieces of a mention.
+const MOST_FRAGMENTS: usize = 100;
 
 /// The longest identifier of a text, in code points.
 const ID: usize = 1024;
@@ -230,6 +233,18 @@ impl<'de> Deserialize<'de> for AnyBody {
     }
 }
 
+/// The message of the JSON reader without a string that it quotes. It could be a text, and clients
+/// log messages.
+fn without_text(message: &str) -> String {
+    let quotes = ["invalid type: string ", "invalid value: string "];
+    match message.rsplit_once(", expected ") {
+        Some((found, expected)) if quotes.iter().any(|start| found.starts_with(start)) => {
+            format!("found a string, expected {expected}")
+        }
+        _ => message.to_owned(),
+    }
+}
+
 /// Reads JSON. A mistake in its form is status 400, a value that does not fit 422.
 ///
 /// # Errors
@@ -239,7 +254,10 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();
         let cause = error.into_inner();
-        let detail = format!("expected JSON of this form: {cause}");
+        let detail = format!(
+            "expected JSON of this form: {}",
+            without_text(&cause.to_string())
+        );
         let path = if path == "." { "" } else { &path };
         match cause.classify() {
             // The reader does not say where: it finds the member before its value.
@@ -496,17 +514,26 @@ impl TextObject {
 
 impl GivenSpan {
     fn fragments(self) -> Result<(Vec<(usize, usize)>, Unit), Problem> {
+        let wrong = |detail: String| Problem::new(hyper::StatusCode::UNPROCESSABLE_ENTITY, detail);
         let fragments = match (self.start, self.end, self.fragments) {
             (Some(start), Some(end), None) => vec![(start, end)],
             (None, None, Some(fragments)) if !fragments.is_empty() => fragments,
             _ => {
                 let detail = "expected start and end, or fragments, found another combination";
-                return Err(Problem::new(
-                    hyper::StatusCode::UNPROCESSABLE_ENTITY,
-                    detail,
-                ));
+                return Err(wrong(detail.to_owned()));
             }
         };
+        if fragments.len() > MOST_FRAGMENTS {
+            return Err(wrong(format!(
+                "expected at most {MOST_FRAGMENTS} fragments, found {}",
+                fragments.len()
+            )));
+        }
+        if let Some((start, end)) = fragments.iter().find(|(start, end)| start >= end) {
+            return Err(wrong(format!(
+                "expected a start before the end, found {start} and {end}"
+            )));
+        }
         let wide = |(start, end): (u32, u32)| (start as usize, end as usize);
         Ok((fragments.into_iter().map(wide).collect(), self.unit))
     }
@@ -585,6 +612,21 @@ mod tests {
     }
 
     #[test]
+    fn messages_have_no_text() {
+        for body in [
+            r#"{"texts": "zyx has fever, expected by \"all\""}"#,
+            r#"{"text": "a", "spans": "zyx"}"#,
+            r#"{"text": "a", "options": {"k": "zyx"}}"#,
+            r#"["a", {"text": "b", "spans": ["zyx"]}]"#,
+        ] {
+            let found = problem(body);
+            let detail = found["detail"].as_str().expect("a detail");
+            assert!(detail.contains("found a string, expected "), "{detail}");
+            assert!(!detail.contains("zyx"), "{detail}");
+        }
+    }
+
+    #[test]
     fn options_of_the_address_are_read() {
         let found = Options::of_query("k=3&threshold=0.5&asserted=true&xrefs=ICD10CM,MESH");
         let expected = Options {
@@ -626,6 +668,9 @@ mod tests {
             r#"[{"start": 6}]"#,
             r#"[{"start": 1, "end": 9, "unit": "bytes"}]"#,
             r#"[{"fragments": []}]"#,
+            r#"[{"start": 7, "end": 6}]"#,
+            r#"[{"fragments": [[0, 1], [6, 6]]}]"#,
+            &format!(r#"[{{"fragments": [[0, 1]{}]}}]"#, ", [2, 3]".repeat(100)),
             "[{}]",
         ] {
             let problem = serde_json::to_value(note(spans).expect_err(spans)).expect("JSON");

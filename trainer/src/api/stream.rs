@@ -10,6 +10,7 @@ use crate::api::link::response;
 use crate::api::pool::{Note, Render, Settings, jobs};
 use crate::api::problem::Problem;
 use crate::api::request::{self, Options, TextObject};
+use crate::serve::connections::Activity;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use hyper::Response;
@@ -33,7 +34,12 @@ struct Failure<'a> {
 ///
 /// # Errors
 /// Status 429 if there are too many streams, or a problem of the options.
-pub fn answer(api: Arc<Api>, reader: Reader, options: &Options) -> Result<Response<Body>, Problem> {
+pub fn answer(
+    api: Arc<Api>,
+    reader: Reader,
+    options: &Options,
+    activity: Option<Activity>,
+) -> Result<Response<Body>, Problem> {
     let settings = options.settings(api.linker.linker.bundle())?;
     let Ok(place) = Arc::clone(&api.streams).try_acquire_owned() else {
         return Err(Problem::busy(
@@ -47,6 +53,7 @@ pub fn answer(api: Arc<Api>, reader: Reader, options: &Options) -> Result<Respon
         only_given: options.spans_only == Some(true),
         pieces,
         line: 0,
+        activity,
         api,
     };
     tokio::spawn(async move {
@@ -66,6 +73,7 @@ struct Linking {
     pieces: mpsc::Sender<Bytes>,
     /// Lines that were read.
     line: u64,
+    activity: Option<Activity>,
 }
 
 impl Linking {
@@ -119,15 +127,18 @@ impl Linking {
     /// Links whole lines.
     async fn lines(&mut self, lines: &[u8]) -> Result<(), Left> {
         let mut notes = Vec::new();
+        // The last line ends with a line end, behind which there is none.
+        let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
+        let (k, most) = (self.settings.k, self.api.limits.text);
         for line in lines.split(|byte| *byte == b'\n') {
+            self.line += 1;
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.iter().all(u8::is_ascii_whitespace) {
-                // The last line ends with a line end, behind which there is none.
                 continue;
             }
-            self.line += 1;
             let note = request::json::<TextObject>(line)
-                .and_then(|text| text.note(self.line, self.api.limits.text, self.only_given));
+                .and_then(|text| text.note(self.line, most, self.only_given))
+                .and_then(|note| note.checked(k, most));
             match note {
                 Ok(note) => notes.push((self.line, note)),
                 Err(problem) => {
@@ -144,14 +155,16 @@ impl Linking {
     async fn link(&self, notes: Vec<(u64, Note)>) -> Result<(), Left> {
         let (numbers, notes): (Vec<u64>, Vec<Note>) = notes.into_iter().unzip();
         let mut numbers = numbers.into_iter();
-        for job in jobs(notes) {
+        for job in jobs(notes, self.settings.k) {
             let of_job: Vec<u64> = numbers.by_ref().take(job.len()).collect();
             let linking = self.api.pool.link(job, &self.settings, Render::Line, true);
             let limit = self.api.limits.time;
+            let busy = self.activity.as_ref().map(Activity::busy);
             let linked = match timeout(limit, linking).await {
                 Ok(linked) => linked,
                 Err(_) => Err(Problem::late(limit.as_secs())),
             };
+            drop(busy);
             match linked {
                 Ok(lines) => self.send(lines.concat()).await?,
                 Err(problem) => {

@@ -24,7 +24,8 @@ pub struct ApiArgs {
     /// Link texts over HTTP with the bundle, at /v1/link; /openapi.json describes the interface
     #[arg(long, requires = "bundle")]
     pub api: bool,
-    /// Ask the server at this port of this machine whether it is ready, and end (for containers)
+    /// Ask the server at this port of this machine whether it is ready, over plain HTTP, and end
+    /// (for containers)
     #[arg(long, value_name = "PORT", conflicts_with_all = ["api", "page", "bundle"])]
     pub probe: Option<u16>,
     /// File with a token of at least 16 characters, which requests then need (Authorization: Bearer)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -56,6 +56,8 @@ struct Pulse {
     begun: Instant,
     /// Milliseconds after `begun`.
     last: AtomicU64,
+    /// Requests whose answer the server computes.
+    busy: AtomicUsize,
 }
 
 impl Pulse {
@@ -63,6 +65,7 @@ impl Pulse {
         Self {
             begun: Instant::now(),
             last: AtomicU64::new(0),
+            busy: AtomicUsize::new(0),
         }
     }
 
@@ -71,10 +74,38 @@ impl Pulse {
             .store(self.begun.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
+    /// Zero while the client waits for the server.
     fn idle_time(&self) -> Duration {
+        if self.busy.load(Ordering::Relaxed) > 0 {
+            return Duration::ZERO;
+        }
         self.begun
             .elapsed()
             .saturating_sub(Duration::from_millis(self.last.load(Ordering::Relaxed)))
+    }
+}
+
+/// What a connection is doing. Requests have it as an extension.
+#[derive(Clone)]
+pub struct Activity(Arc<Pulse>);
+
+impl Activity {
+    /// The connection does not count as idle until the guard is dropped.
+    #[must_use]
+    pub fn busy(&self) -> Busy {
+        self.0.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(&self.0))
+    }
+}
+
+/// See [`Activity::busy`].
+pub struct Busy(Arc<Pulse>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        // The client's turn begins.
+        self.0.beat();
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -180,6 +211,11 @@ impl Place {
     /// The number of the connection.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// What the connection is doing.
+    pub fn activity(&self) -> Activity {
+        Activity(Arc::clone(&self.pulse))
     }
 }
 
@@ -331,6 +367,7 @@ mod tests {
             let pulse = Pulse {
                 begun,
                 last: AtomicU64::new(0),
+                busy: AtomicUsize::new(0),
             };
             state.open.get_mut(&number).expect("it is open").pulse = Arc::new(pulse);
             drop(state);
@@ -368,6 +405,26 @@ mod tests {
         clients.places.remove(3);
         assert_eq!(clients.open(), [2, 4]);
         assert_eq!(clients.admit(6, 0), Some(5));
+    }
+
+    #[test]
+    fn connections_that_wait_for_an_answer_stay_open() {
+        let mut clients = TestClients::new(2, 2);
+        clients.admit(1, 9).expect("a free place");
+        clients.admit(2, 5).expect("a free place");
+        let activity = {
+            let state = clients.connections.state.lock().expect("whole");
+            Activity(Arc::clone(&state.open[&0].pulse))
+        };
+        let busy = activity.busy();
+        // The one that is idle is closed, though for a shorter time.
+        assert_eq!(clients.admit(3, 0), Some(2));
+        assert_eq!(clients.open(), [0, 2]);
+        assert_eq!(clients.admit(4, 0), None);
+        // Its client has just got the answer.
+        drop(busy);
+        assert_eq!(clients.admit(4, 0), None);
+        assert_eq!(clients.open(), [0, 2]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::io::interrupt;
 use crate::serve::answer::answer;
-use crate::serve::connections::{Connections, Limits, TimedStream};
+use crate::serve::connections::{Activity, Connections, Limits, TimedStream};
 use crate::serve::site::Site;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -127,6 +127,10 @@ where
         .header_read_timeout(settings.read_timeout)
         .max_buf_size(HEAD.0)
         .max_headers(HEAD.1);
+    #[cfg(feature = "api")]
+    let plain = settings.tls.is_none();
+    #[cfg(not(feature = "api"))]
+    let plain = true;
     let graceful = GracefulShutdown::new();
     let connections = Connections::new(settings.limits);
     while !interrupt::is_signalled() {
@@ -145,15 +149,20 @@ where
             Err(_) => continue,
         };
         let Some(place) = connections.admit(address.ip()) else {
-            refuse_busy(stream);
+            // A client of TLS cannot read it.
+            if plain {
+                refuse_busy(stream);
+            }
             continue;
         };
         let number = place.number();
+        let activity = place.activity();
         let stream = connections.with_timeout(stream, place);
         let connection = Connection {
             http: http.clone(),
             watcher: graceful.watcher(),
             settings: settings.clone(),
+            activity,
             handler: handler.clone(),
         };
         let task = tokio::spawn(connection.serve(stream));
@@ -171,6 +180,7 @@ struct Connection<H> {
     http: http1::Builder,
     watcher: Watcher,
     settings: Settings,
+    activity: Activity,
     handler: H,
 }
 
@@ -187,16 +197,28 @@ impl<H> Connection<H> {
             http,
             watcher,
             settings,
+            activity,
             handler,
         } = self;
-        let service = service_fn(move |request| {
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(activity.clone());
             let answer = handler(request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
         #[cfg(feature = "api")]
         if let Some(tls) = &settings.tls {
-            let handshake = timeout(settings.read_timeout, tls.accept(stream));
-            if let Ok(Ok(stream)) = handshake.await {
+            let begun = std::time::Instant::now();
+            let mut handshake = std::pin::pin!(tls.accept(stream));
+            let accepted = loop {
+                if let Ok(accepted) = timeout(LOOK, handshake.as_mut()).await {
+                    break accepted;
+                }
+                // The server must not wait for it after a signal.
+                if begun.elapsed() > settings.read_timeout || interrupt::is_signalled() {
+                    return;
+                }
+            };
+            if let Ok(stream) = accepted {
                 let connection = http.serve_connection(TokioIo::new(stream), service);
                 watcher.watch(connection).await.unwrap_or_default();
             }

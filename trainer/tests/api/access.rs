@@ -2,6 +2,7 @@
 
 use crate::client::{JSON, Server, answer, send};
 use crate::common::{bundle, output_of, pel};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 fn token_file(text: &str) -> tempfile::NamedTempFile {
@@ -209,6 +210,44 @@ fn other_origins_need_permission() {
         allowed(&server, "OPTIONS /v1/link", &other),
         (405, String::new())
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn handshakes_do_not_delay_the_stop() {
+    let name = |file: &str| fixture(file).display().to_string();
+    let (cert, key) = (name("localhost.pem"), name("localhost.key"));
+    let more = [
+        "--tls-cert",
+        &cert,
+        "--tls-key",
+        &key,
+        "--stop-timeout",
+        "60",
+    ];
+    let mut server = Server::new(&more);
+    let _silent = server.connect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let begun = std::time::Instant::now();
+    let (code, err) = server.stop("-TERM");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+}
+
+#[test]
+fn refused_bodies_are_read_to_their_end() {
+    let file = token_file("0123456789abcdef");
+    let server = Server::new(&["--token-file", &file.path().display().to_string()]);
+    let body = vec![b' '; 16 << 20];
+    let mut stream = server.connect();
+    write!(
+        stream,
+        "POST /v1/link HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .expect("sent");
+    stream.write_all(&body).expect("the server reads it");
+    answer(&mut stream).is_problem(401, Some("Authorization"), "no token");
 }
 
 #[test]

@@ -92,6 +92,33 @@ fn full_queue_is_told() {
 }
 
 #[test]
+fn clients_that_wait_for_an_answer_stay_connected() {
+    let server = Server::new(&["--max-per-address", "2"]);
+    let mut first = server.connect();
+    send(&mut first, "POST /v1/link", &[JSON], long().as_bytes());
+    // Requests for metrics count themselves.
+    server.wait_for("pel_http_requests_in_flight", 2.0);
+    let _idle = server.connect();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    assert_eq!(server.get("/health").status, 200);
+    assert_eq!(answer(&mut first).status, 200);
+}
+
+#[test]
+fn candidates_are_limited() {
+    let server = Server::new(&["--max-text", "1KiB"]);
+    let ask = |bytes: usize, k: usize| {
+        server.link(&json!({"text": "a".repeat(bytes), "options": {"k": k}}).to_string())
+    };
+    assert_eq!(ask(1000, 5).status, 200);
+    assert_eq!(ask(20, 200).status, 200);
+    ask(1000, 6).is_problem(422, None, "many candidates");
+    let texts = json!({"texts": ["", "a".repeat(500)]}).to_string();
+    let answer = server.post("/v1/link?k=20", &texts);
+    answer.is_problem(422, Some("texts[1]"), "many candidates of a text");
+}
+
+#[test]
 fn time_is_limited() {
     let server = Server::new(&["--request-timeout", "1"]);
     let body = json!({"texts": vec![long(); 2]}).to_string();

@@ -38,7 +38,7 @@ fn lines_are_answered_while_the_stream_is_open() {
         first["mentions"][0]["candidates"].as_array().map(Vec::len),
         Some(1)
     );
-    // The second line is finished, the third is wrong.
+    // The second line is finished, the third is empty, the fourth is wrong.
     put(&mut stream, "xt\": \"no chest pain\"}\r\n\n{\"text\": 3}\n");
     let second = line();
     assert_eq!(
@@ -48,7 +48,7 @@ fn lines_are_answered_while_the_stream_is_open() {
     let third = line();
     assert_eq!(
         (&third["line"], &third["error"]["status"]),
-        (&json!(3), &json!(422))
+        (&json!(4), &json!(422))
     );
     assert_eq!(third["error"]["field"], "text");
     put(&mut stream, "{\"text\": \"diabetes\"}");
