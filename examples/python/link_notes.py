@@ -35,5 +35,5 @@ def main(paths: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except (Error, OSError) as error:
+    except (Error, OSError, UnicodeDecodeError) as error:
         sys.exit(f"{type(error).__name__}: {error}")

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import spacy
+from pel_linker import Error
 from spacy.tokens import Doc, DocBin
 
 NOTES = Path(__file__).resolve().parent.parent
@@ -53,6 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, help="file for the documents")
     chosen = parser.parse_args(arguments)
+    for name in ("notes", "processes"):
+        value = getattr(chosen, name)
+        if value is not None and value < 1:
+            parser.error(f"expected --{name} of 1 or more, found {value}")
+    if chosen.out is not None:
+        chosen.out.parent.mkdir(parents=True, exist_ok=True)
 
     files = (chosen.files or sorted(NOTES.glob("*.txt")))[: chosen.notes]
     nlp = pipeline(chosen.bundle, None if chosen.processes == 1 else 1)
@@ -77,4 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (Error, OSError, UnicodeDecodeError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")

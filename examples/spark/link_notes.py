@@ -199,7 +199,9 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tu
             continue
         notes = read(spark, group)
         schema = link.schema(notes)
-        notes = notes.select(chosen.id_column, chosen.text_column).repartition(partitions)
+        # Quoted: in the name of a column a point would mean a field of a structure.
+        columns = [f"`{column}`" for column in (chosen.id_column, chosen.text_column)]
+        notes = notes.select(columns).repartition(partitions)
         linked = notes.mapInArrow(link, schema)
         # What a run that was stopped left of this group goes away.
         linked.write.mode("overwrite").parquet(f"{chosen.output}/{name}")

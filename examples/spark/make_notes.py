@@ -74,6 +74,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.notes < 1 or not 1 <= chosen.files <= chosen.notes:
         parser.error("expected 1 or more notes, and no more files than notes")
+    if chosen.out.exists():
+        parser.error(f"expected a new folder, found {chosen.out}")
     chosen.out.mkdir(parents=True)
     made = list(notes(chosen.notes, chosen.seed, chosen.texts))
     for at in range(chosen.files):

@@ -195,9 +195,9 @@ def train(
 
 
 def _flat(config: Mapping[str, Any], within: str = "") -> Iterable[tuple[str, Any]]:
-    """The settings of a nested mapping, with dotted keys."""
+    """The settings of a nested mapping, with dotted keys. None leaves a setting out."""
     for key, value in config.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{within}{key}.")
-        else:
-            yield within + key, os.fspath(value) if isinstance(value, os.PathLike) else value
+        elif value is not None:
+            yield f"{within}{key}", os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, overload
 
@@ -78,7 +78,7 @@ class Linker:
 
         :param path: a bundle of ``pel index``, a folder or a ``.pel`` file; without a path that of
             :func:`default_bundle`.
-        :param threads: threads of this linker; None uses ``RAYON_NUM_THREADS`` or all cores.
+        :param threads: threads of this linker, 1 to 1024; None uses ``RAYON_NUM_THREADS`` or all cores.
         :param device: where the encoder runs. The published wheels compute on the CPU alone.
         :param gpu: the number of the GPU in ``pel devices``.
         :param context_rules: the rules for negation, certainty, time, person, side and severity:
@@ -132,7 +132,7 @@ class Linker:
     @overload
     def link(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         /,
         *,
         spans: Sequence[Sequence[Span]] | None = ...,
@@ -142,7 +142,7 @@ class Linker:
 
     def link(
         self,
-        text: str | Sequence[str],
+        text: str | Iterable[str],
         /,
         *,
         spans: Sequence[Any] | None = None,
@@ -153,7 +153,7 @@ class Linker:
 
         The links of a text are in its order. :class:`LinkOptions` describes the options.
 
-        :param text: a text, or a sequence of texts.
+        :param text: a text, or several: a list, a generator, a column of a table.
         :param spans: given mentions, in code points: ``(start, end)``, or a list of such pairs for
             a discontinuous mention. For several texts one sequence for each. Mentions that are
             found besides do not overlap them.
@@ -168,9 +168,9 @@ class Linker:
 
     def link_arrow(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         /,
-        ids: Sequence[str] | None = None,
+        ids: Iterable[str] | None = None,
         *,
         spans: Sequence[Sequence[Span]] | None = None,
         spans_only: bool = False,
@@ -208,7 +208,7 @@ class Linker:
         given = None if spans is None else [spans]
         return self._engine.write(text, format, name, date, given, spans_only, **options)
 
-    def encode(self, texts: Sequence[str], /) -> numpy.typing.NDArray[numpy.float32]:
+    def encode(self, texts: Iterable[str], /) -> numpy.typing.NDArray[numpy.float32]:
         """The vectors of mentions, each the whole of a text.
 
         :returns: an array of shape ``[len(texts), dim]``. With cosine similarity rows have length 1.

@@ -1,7 +1,7 @@
 """The compiled part of the package."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, final
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, final
 
 import numpy
 import numpy.typing
@@ -18,6 +18,8 @@ def main(args: Sequence[str]) -> int:
 class Candidate:
     """A concept with its similarity to a mention."""
 
+    # Comparable, not hashable.
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     @property
     def id(self) -> str:
         """The identifier."""
@@ -46,6 +48,8 @@ class Candidate:
 class Concept:
     """A concept of the knowledge base."""
 
+    # Comparable, not hashable.
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     @property
     def id(self) -> str:
         """The identifier."""
@@ -77,6 +81,8 @@ class Concept:
 class Link:
     """A mention with its decision. Offsets count code points unless the name says otherwise."""
 
+    # Comparable, not hashable.
+    __hash__: ClassVar[None]  # type: ignore[assignment]
     @property
     def start(self) -> int:
         """The first code point of the mention."""
@@ -150,7 +156,10 @@ class Link:
     def severity(self) -> str | None:
         """How severe the problem is."""
     def as_dict(self, doc: str | None = None) -> dict[str, Any]:
-        """As a line of ``pel link --format jsonl``, with the field ``doc`` only if it is given here."""
+        """As a line of ``pel link --format jsonl``, with the field ``doc`` only if it is given here.
+
+        There ``start`` and ``end`` count bytes, and ``start_code_point`` and ``end_code_point`` code points.
+        """
     def as_json(self, doc: str | None = None) -> str:
         """:meth:`as_dict` as JSON in one line."""
 
@@ -188,12 +197,12 @@ class Engine:
     @property
     def dim(self) -> int: ...
     def link(
-        self, texts: Sequence[str], spans: Sequence[Any] | None = None, spans_only: bool = False, **options: Any
+        self, texts: Iterable[str], spans: Sequence[Any] | None = None, spans_only: bool = False, **options: Any
     ) -> list[list[Link]]: ...
     def link_arrow(
         self,
-        texts: Sequence[str],
-        ids: Sequence[str] | None = None,
+        texts: Iterable[str],
+        ids: Iterable[str] | None = None,
         spans: Sequence[Any] | None = None,
         spans_only: bool = False,
         **options: Any,
@@ -208,7 +217,7 @@ class Engine:
         spans_only: bool = False,
         **options: Any,
     ) -> str: ...
-    def encode(self, texts: Sequence[str]) -> numpy.typing.NDArray[numpy.float32]: ...
-    def search(self, name: str, k: int = 5) -> list[Candidate]: ...
+    def encode(self, texts: Iterable[str]) -> numpy.typing.NDArray[numpy.float32]: ...
+    def search(self, name: str, k: int) -> list[Candidate]: ...
     def concept(self, id: str) -> Concept: ...
     def info(self) -> dict[str, Any]: ...

@@ -28,6 +28,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.util import minibatch, raise_error
 
 from pel_linker import Link, Linker, default_bundle
+from pel_linker._linker import LinkOptions
 
 __all__ = ["CONTEXT", "NIL", "PelComponent", "Settings", "create_pel"]
 
@@ -84,6 +85,8 @@ class Settings:
             raise ValueError(f"pel: expected 1 or more threads, found {self.threads}")
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"pel: expected a finite threshold, found {self.threshold}")
+        if self.xrefs is not None and not all(self.xrefs):
+            raise ValueError("pel: expected prefixes in xrefs, found an empty one")
         if not self.span_key:
             raise ValueError("pel: expected a name for span_key, found none")
         if self.label not in ("group", "type"):
@@ -153,10 +156,24 @@ class PelComponent:
         """The open linker."""
         if self._linker is None:
             settings = self.settings
-            self._linker = Linker.open(
+            linker = Linker.open(
                 settings.bundle, threads=settings.threads, context_rules=settings.context_rules
             )
+            # Options that do not suit the bundle are an error here, instead of one of each document.
+            linker.link("", **self._options())
+            self._linker = linker
         return self._linker
+
+    def _options(self) -> LinkOptions:
+        settings = self.settings
+        return {
+            "k": settings.k,
+            "threshold": settings.threshold,
+            "asserted": settings.asserted,
+            "xrefs": settings.xrefs,
+            "names_only": settings.names_only,
+            "overlapping": settings.overlapping,
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process opens the bundle itself.
@@ -170,11 +187,13 @@ class PelComponent:
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 64) -> Iterator[Doc]:
         """Links documents, `batch_size` at once. If a batch fails, its documents are linked one by
-        one, and those that fail go to the error handler, which raises by default."""
+        one, and those that fail go to the error handler, which raises by default. A bundle that
+        cannot be opened is always raised: a handler that skips documents would skip all."""
         docs: list[Doc]
         for docs in minibatch(stream, size=batch_size):  # type: ignore[no-untyped-call]
+            linker = self.linker
             try:
-                self._link(docs)
+                self._link(linker, docs)
             except Exception as error:
                 if len(docs) == 1:
                     self._error_handler(self.name, self, docs, error)
@@ -208,28 +227,23 @@ class PelComponent:
         """Reads nothing, as :meth:`to_bytes` writes nothing."""
         return self
 
-    def _link(self, docs: Sequence[Doc]) -> None:
+    def _link(self, linker: Linker, docs: Sequence[Doc]) -> None:
         """Links all documents in one call, and writes what was found into them."""
-        settings = self.settings
         given = None
-        if settings.keep_ents:
+        if self.settings.keep_ents:
             given = [[(ent.start_char, ent.end_char) for ent in doc.ents] for doc in docs]
-        linked = self.linker.link(
+        linked = linker.link(
             [doc.text for doc in docs],
-            k=settings.k,
-            threshold=settings.threshold,
-            asserted=settings.asserted,
-            xrefs=settings.xrefs,
-            names_only=settings.names_only,
-            overlapping=settings.overlapping,
             spans=given,
-            spans_only=not settings.detect,
+            spans_only=not self.settings.detect,
+            **self._options(),
         )
         for doc, links in zip(docs, linked, strict=True):
             self._write(doc, [_kept(link) for link in links])
 
     def _write(self, doc: Doc, records: list[Record]) -> None:
         """Writes the spans and entities of one document."""
+        key = self.settings.span_key
         old = {(ent.start_char, ent.end_char): ent for ent in doc.ents} if self.settings.keep_ents else {}
         found: list[Span] = []
         kept: dict[tuple[int, int], Span] = {}
@@ -252,14 +266,17 @@ class PelComponent:
                 span_id=ent.id_ if ent is not None else "",
             )
             record["label"] = span.label_
+            record["span_key"] = key
             at.setdefault((span.start_char, span.end_char), []).append(record)
             found.append(span)
             if ent is not None:
                 kept[place] = span
-        doc.spans[self.settings.span_key] = SpanGroup(doc, name=self.settings.span_key, spans=found)
+        doc.spans[key] = SpanGroup(doc, name=key, spans=found)
         # As JSON: medspaCy, once imported, takes each mapping with a "section" in a DocBin for its own.
         for span in found:
-            span._.pel_mentions = json.dumps(at[span.start_char, span.end_char])
+            # Another component of the pipeline may have found mentions at the same tokens.
+            others = [record for record in _records(span) if record.get("span_key") != key]
+            span._.pel_mentions = json.dumps(at[span.start_char, span.end_char] + others)
         doc._.pel_widened = widened
         if self.settings.set_ents:
             # An entity that was left out, as with `asserted`, stays as it is.
@@ -299,13 +316,19 @@ def _longest(spans: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
 # --- extensions ---
 
 
+def _records(span: Span) -> list[Record]:
+    """The mentions at the tokens of a span, those of the last component first."""
+    records: list[Record] = json.loads(span._.pel_mentions or "[]")
+    return records
+
+
 def _record(span: Span) -> Record:
     """The mention that a span stands for; an empty one for a span that PEL did not make.
 
     Two mentions can have the same tokens ("HTN/DM" can be one token): the label and the concept say
     which one it is.
     """
-    records: list[Record] = json.loads(span._.pel_mentions or "[]")
+    records = _records(span)
     for record in records:
         concept = record["concept"]["id"] if record["concept"] else NIL
         if record["label"] == span.label_ and concept == span.kb_id_:

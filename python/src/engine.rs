@@ -22,9 +22,13 @@ use pel_trainer::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_trainer::link::{context_rules, link};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The most threads that a linker can be told to start. Systems take minutes for many more, in which
+/// no signal is heard.
+const THREADS: usize = 1024;
 
 /// What `pel_linker.Linker` wraps.
 #[pyclass(frozen, module = "pel_linker._pel")]
@@ -65,16 +69,16 @@ impl Engine {
     fn new(
         py: Python<'_>,
         path: PathBuf,
-        threads: Option<usize>,
+        threads: Option<&Bound<'_, PyAny>>,
         device: &str,
         gpu: Option<usize>,
         context_rules: &str,
         ranker: Option<PathBuf>,
         rerank: Option<usize>,
     ) -> PyResult<Self> {
-        if threads == Some(0) {
-            return Err(errors::input(py, "threads: expected 1 or more, found 0"));
-        }
+        let threads = threads
+            .map(|threads| options::whole("threads", threads, 1..=THREADS))
+            .transpose()?;
         let device = DeviceChoice::from_str(device, false).map_err(|_| {
             errors::input(
                 py,
@@ -208,20 +212,14 @@ impl Engine {
         PyArray1::from_vec(py, vectors).reshape(shape)
     }
 
-    #[pyo3(signature = (name, k=5))]
     fn search(
         &self,
         py: Python<'_>,
         name: &Bound<'_, PyString>,
-        k: usize,
+        k: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<Candidate>> {
         let (name, linker) = (text_of(name, "name", 0)?, self.linker.clone());
-        if !(1..=1000).contains(&k) {
-            return Err(errors::input(
-                py,
-                format!("k: expected 1 to 1000, found {k}"),
-            ));
-        }
+        let k = options::whole("k", k, 1..=options::CANDIDATES)?;
         self.threads.run(py, move || {
             let whole = Detected::new(Span::new(0, name.len()), Origin::Given);
             let linker = &linker.linker;
@@ -326,14 +324,20 @@ impl Job {
     }
 }
 
-/// Reads strings, of a sequence or another iterable.
+/// Reads strings, of a sequence or another iterable. A dictionary and a data frame are refused:
+/// their iterators yield keys and names of columns.
 fn strings(what: &str, values: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    if values.is_instance_of::<PyString>() {
+    let refused = values.is_instance_of::<PyString>()
+        || values.is_instance_of::<PyBytes>()
+        || values.is_instance_of::<PyDict>()
+        || values.hasattr("columns")?;
+    let (false, Ok(values)) = (refused, values.try_iter()) else {
+        let found = values.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "{what}: expected a sequence of strings, found one string"
+            "{what}: expected a sequence of strings, found {found}"
         )));
-    }
-    let strings = values.try_iter()?.enumerate().map(|(at, value)| {
+    };
+    let strings = values.enumerate().map(|(at, value)| {
         let value = value?;
         let Ok(value) = value.cast::<PyString>() else {
             let found = value.get_type().name()?;

@@ -5,12 +5,13 @@ use pel_shared::linker::LinkOptions;
 use pel_shared::text::detect::DetectOptions;
 use pel_trainer::link::label_scheme;
 use pel_trainer::link::text_linker::{TextLinker, TextOptions};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use std::ops::RangeInclusive;
 
 /// The most candidates of a mention, as in `pel link`.
-const CANDIDATES: usize = 1000;
+pub const CANDIDATES: usize = 1000;
 
 /// Reads the options that hold for all texts, and checks them against the bundle.
 pub fn read(
@@ -23,8 +24,11 @@ pub fn read(
     let (mut overlapping, mut names_only) = (false, false);
     for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
         let name: String = name.extract()?;
+        if name == "k" {
+            options.k = whole("k", &value, 1..=CANDIDATES)?;
+            continue;
+        }
         let read = match name.as_str() {
-            "k" => take(&value, &mut options.k),
             "threshold" => take(&value, &mut threshold),
             "asserted" => take(&value, &mut options.asserted),
             "sets" => take(&value, &mut options.sets),
@@ -42,12 +46,6 @@ pub fn read(
             }
         };
         read.map_err(|error| errors::input(py, format!("{name}: {}", error.value(py))))?;
-    }
-    if !(1..=CANDIDATES).contains(&options.k) {
-        return Err(errors::input(
-            py,
-            format!("k: expected 1 to {CANDIDATES}, found {}", options.k),
-        ));
     }
     if let Some(value) = threshold.filter(|value| !value.is_finite()) {
         return Err(errors::input(
@@ -90,6 +88,27 @@ pub fn read(
         });
     linker.check(&options).map_err(raised)?;
     Ok(options)
+}
+
+/// Reads an option that is a whole number within limits.
+pub fn whole(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    limits: RangeInclusive<usize>,
+) -> PyResult<usize> {
+    let py = value.py();
+    let message = match value.extract::<usize>() {
+        Ok(number) if limits.contains(&number) => return Ok(number),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(py) => {
+            format!("{name}: {}", error.value(py))
+        }
+        _ => format!(
+            "{name}: expected {} to {}, found {value}",
+            limits.start(),
+            limits.end()
+        ),
+    };
+    Err(errors::input(py, message))
 }
 
 /// Converts a value from Python.

@@ -147,6 +147,7 @@ def test_settings_have_effect():
         ({"span_key": ""}, "span_key"),
         ({"threads": 0}, "threads"),
         ({"threshold": float("nan")}, "threshold"),
+        ({"xrefs": [""]}, "xrefs"),
         ({"bundle": "/nowhere/at/all"}, "/nowhere/at/all"),
         ({"unknown": 1}, "unknown"),
     ],
@@ -162,6 +163,27 @@ def test_what_is_no_bundle_is_an_error_of_pel(tmp_path):
     nlp.add_pipe("pel", config={"bundle": str(tmp_path)})
     with pytest.raises(Error):
         nlp("COPD")
+
+
+@pytest.mark.parametrize("config", [{"bundle": ""}, {"threshold": 2.0}, {"context_rules": "klingon"}])
+def test_settings_that_suit_no_document_are_raised_and_skip_none(config, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("pel", config={"threads": 1, **{name: value or str(tmp_path) for name, value in config.items()}})
+    nlp.set_error_handler(spacy.util.ignore_error)
+    with pytest.raises(Error):
+        list(nlp.pipe(["COPD"]))
+
+
+def test_two_components_keep_their_mentions_apart():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("pel", config={"threads": 1})
+    nlp.add_pipe("pel", name="strict", config={"threads": 1, "threshold": 1.0, "span_key": "strict", "set_ents": False})
+    doc = nlp("Known COPD.")
+    for key, decision, concept in [("pel", "linked", "C0024117"), ("strict", "nil", "NIL")]:
+        (span,) = doc.spans[key]
+        assert (span._.pel_decision, span.kb_id_) == (decision, concept)
+        assert (span._.pel_concept or {"id": "NIL"})["id"] == concept
+    assert doc.ents[0]._.pel_decision == "linked"
 
 
 def test_documents_that_fail_go_to_the_error_handler(nlp):

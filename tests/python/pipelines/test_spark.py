@@ -178,11 +178,11 @@ def test_each_note_is_written_once(spark, tmp_path, capsys):
 
 
 def test_parquet_and_columns(spark, tmp_path):
-    table = pa.table({"nr": pa.array([7, 8, 9], pa.int64()), "body": ["COPD", None, "Fever"], "more": [1, 2, 3]})
+    table = pa.table({"nr": pa.array([7, 8, 9], pa.int64()), "note.body": ["COPD", None, "Fever"], "more": [1, 2, 3]})
     parquet.write_table(table, tmp_path / "notes.parquet")
     told = ("--input", tmp_path / "notes.parquet", "--id-column", "nr", "--partitions", 2)
     out = tmp_path / "out"
-    assert run(spark, *told, "--output", out, "--text-column", "body", "--asserted", "--xrefs", "ICD10CM") == (3, 1)
+    assert run(spark, *told, "--output", out, "--text-column", "note.body", "--asserted", "--xrefs", "ICD10CM") == (3, 1)
     rows = linked(out)
     assert [row["nr"] for row in rows] == [7, 8, 9]
     assert (rows[1]["mentions"], rows[1]["error"]) == (None, "the note has no text")

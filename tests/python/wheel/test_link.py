@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pandas
 import pytest
 
 import pel_linker
@@ -57,7 +58,7 @@ def test_several_texts_are_as_one_by_one(linker, text):
     assert linker.link(texts) == [linker.link(each) for each in texts]
     assert linker.link([]) == []
     assert linker.link("") == []
-    assert linker.link(iter(texts)) == linker.link(tuple(texts))
+    assert linker.link(iter(texts)) == linker.link(tuple(texts)) == linker.link(pandas.Series(texts))
 
 
 def test_options_change_links(linker, text):
@@ -97,6 +98,8 @@ def test_given_spans(linker, text):
         {"spans_only": True},
         {"k": 0},
         {"k": 1001},
+        {"k": -1},
+        {"k": 10**30},
         {"k": "5"},
         {"threshold": float("nan")},
         {"threshold": 1.01},
@@ -119,8 +122,12 @@ def test_wrong_types_are_refused(linker):
         linker.link("a", nosuch=1)
     with pytest.raises(TypeError, match="item 1: expected a string, found int"):
         linker.link(["a", 5])
-    with pytest.raises(TypeError):
-        linker.link(None)
+    one = [None, 5, b"COPD", {"COPD": 1}, pandas.DataFrame({"text": ["COPD"]})]
+    for wrong in one:
+        with pytest.raises(TypeError, match=f"expected a sequence of strings, found {type(wrong).__name__}"):
+            linker.link(wrong)
+    with pytest.raises(TypeError, match="found str"):
+        linker.link_arrow("COPD")
     with pytest.raises(InputError, match="lone surrogate"):
         linker.link("a \ud800 b")
     with pytest.raises(TypeError):
@@ -157,6 +164,9 @@ def test_concepts(linker):
     assert len(found) == 3
     assert "myocardial infarction" in found[0].name.lower()
     assert linker.search("") == []
+    for k in (-1, 0, 1001):
+        with pytest.raises(InputError, match="k: expected 1 to 1000"):
+            linker.search("fever", k)
     assert linker.info()["kb"]["concepts"] > 40_000
 
 

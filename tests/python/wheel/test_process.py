@@ -13,7 +13,7 @@ import time
 import pytest
 
 import pel_linker
-from pel_linker import ArtifactError, FileError, InputError, Linker, UsageError
+from pel_linker import ArtifactError, FileError, InputError, Linker, UsageError, _commands
 from conftest import ROOT, TEXT
 
 
@@ -35,8 +35,9 @@ def test_bad_bundles_are_artifact_errors(tmp_path):
 
 
 def test_options_of_open_are_checked():
-    with pytest.raises(InputError, match="threads"):
-        Linker.open(threads=0)
+    for threads in (-1, 0, 1025, 10**30):
+        with pytest.raises(InputError, match=f"threads: expected 1 to 1024, found {threads}"):
+            Linker.open(threads=threads)
     with pytest.raises(InputError, match="device"):
         Linker.open(device="tpu")
     with pytest.raises(InputError, match="rerank"):
@@ -159,10 +160,12 @@ def test_train_takes_a_mapping():
     assert "epochs = 7" in pel_linker.run("train", "--set=optimiser.epochs=7", print=True)
     with pytest.raises(InputError, match="nosuch"):
         pel_linker.train({"nosuch": {"key": 1}}, "out")
+    # None leaves a setting out, as it does an option.
+    assert dict(_commands._flat({"seed": None, "optimiser": {"epochs": 7, "steps": None}})) == {"optimiser.epochs": 7}
 
 
 def test_train_index_calibrate_and_link(tmp_path):
-    """The road of docs/train.md, from a table and a corpus to links, on a random encoder of 32 dimensions."""
+    """The commands of docs/train.md, from a table and a corpus to links, on a random encoder of 32 dimensions."""
     examples = ROOT / "examples"
     pel_linker.run("import", "csv", examples / "concepts.csv", out=tmp_path / "kb")
     splits = {split: examples / f"corpus/{split}.txt" for split in ("train", "dev", "test")}

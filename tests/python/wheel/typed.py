@@ -12,6 +12,7 @@ def use(linker: Linker) -> None:
     links: list[Link] = linker.link("text", k=3, asserted=True, xrefs=["ICD10CM"], spans=[(0, 4)])
     several: list[list[Link]] = linker.link(["a", "b"], threshold=0.5)
     batch: RecordBatch = linker.link_arrow(["a"], ids=["1"], sets=False)
+    streamed: list[list[Link]] = linker.link(text for text in ("a", "b"))
     vectors: numpy.typing.NDArray[numpy.float32] = linker.encode(["a"])
     concept: Concept = linker.concept("C0024117")
     near: list[Candidate] = linker.search("fever", 3)
@@ -21,4 +22,4 @@ def use(linker: Linker) -> None:
     written: str = linker.write("text", "brat")
     measures = evaluate(corpus="corpus")["mentions"]
     index("kb.jsonl", "out", encoder="encoder", hnsw=True)
-    print(batch.num_rows, vectors.shape, concept.name, near, start, name, probability, written, measures)
+    print(batch.num_rows, vectors.shape, concept.name, near, start, name, probability, written, measures, streamed)
