@@ -323,6 +323,25 @@ mod tests {
     }
 
     #[test]
+    fn bundles_in_lists_and_in_bundles_are_read() {
+        // "fever"
+        let bundle = r#"{"resourceType": "Bundle", "entry": [{"resource": {"resourceType": "DocumentReference", "id": "a",
+            "content": [{"attachment": {"contentType": "text/plain", "data": "ZmV2ZXI="}}]}}]}"#;
+        for text in [
+            format!("[{bundle}]"),
+            format!(r#"{{"resourceType": "Bundle", "entry": [{{"resource": {bundle}}}]}}"#),
+        ] {
+            let found = read(&text);
+            assert_eq!(
+                found.notes,
+                [("a".to_owned(), "fever".to_owned())],
+                "{text}"
+            );
+            assert_eq!(found.places, ["in.json: entry 1: entry 1"]);
+        }
+    }
+
+    #[test]
     fn collections_documents_and_answers_of_pubtator_are_read() {
         let document = r#"{"id": "d", "passages": [{"offset": 0, "text": "fever"}]}"#;
         for text in [
