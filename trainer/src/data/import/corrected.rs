@@ -107,8 +107,8 @@ fn add_each(own: &mut Vec<String>, others: Vec<String>) {
     }
 }
 
-/// Checks the concepts of mentions against a bundle, a folder or a packed file. A retired identifier
-/// becomes its successor. Of several concepts of a mention the bundle must have one.
+/// Checks the concepts of mentions against a bundle, a folder or a packed file. A retired
+/// identifier becomes its successor. Of several concepts of a mention the bundle must have one.
 ///
 /// # Errors
 /// If the bundle cannot be read, or does not have the concepts of a mention.
