@@ -127,8 +127,8 @@ fn json_of_the_page_gives_the_same_corpus_as_brat() {
             "link --device cpu --bundle @bundle @notes --names-only --format {format} --out @{out}"
         ));
     }
-    place.done("import brat @brat --texts @notes --out @one");
-    place.done("import links @json --out @two");
+    place.done("import brat @brat --texts @notes --bundle @bundle --out @one");
+    place.done("import links @json --bundle @bundle --out @two");
     place.done("import links @lines --texts @notes --out @three");
     for file in ["documents.jsonl", "mentions.all.jsonl", "notes.all.jsonl"] {
         let read = |folder: &str| {
@@ -137,6 +137,13 @@ fn json_of_the_page_gives_the_same_corpus_as_brat() {
         assert_eq!(read("one"), read("two"), "{file}");
         assert_eq!(read("two"), read("three"), "{file}");
     }
+    edit(&place.path("brat/b.ann"), &[("KB:D1", "KB:NONE")]);
+    place.refuses(&[(
+        "import brat @brat --texts @notes --bundle @bundle --out @four",
+        3,
+        "found others in",
+    )]);
+    assert!(!place.path("four").exists());
 }
 
 #[test]

@@ -411,6 +411,59 @@ fn parts_share_the_tables_and_a_whole_run_completes_them() {
 }
 
 #[test]
+fn a_folder_holds_the_links_of_several_formats() {
+    let place = Place::new();
+    shards(&place, 2);
+    place.put(
+        "shards/manifest.2026.jsonl",
+        "{\"id\": \"m\", \"text\": \"fever\"}\n",
+    );
+    let csv = ["shards", "--format", "csv", "--out", "linked"];
+    for args in [TO_FOLDER, csv] {
+        good(&place.link(&args));
+    }
+    for args in [TO_FOLDER, csv] {
+        let again = place.link(&args);
+        good(&again);
+        assert!(
+            again.err.contains("3 of 3 tables are linked already"),
+            "{}",
+            again.err
+        );
+    }
+    assert_eq!(place.rows("linked/manifest.jsonl").len(), 6);
+    assert_eq!(
+        found(&place.rows("linked/manifest.2026.jsonl")),
+        [("m", "D1", 0, 5)]
+    );
+}
+
+#[test]
+fn links_do_not_take_the_place_of_others() {
+    let place = Place::new();
+    place.put("manifest.csv", CSV);
+    place.put("notes.csv", CSV);
+    place.put("notes.tsv", CSV.replace(',', "\t"));
+    let to = ["--format", "jsonl", "--out", "linked/"];
+    let manifest = place.link(&[&["manifest.csv"][..], &to].concat());
+    assert_eq!(manifest.code, Some(3), "{}", manifest.err);
+    assert!(
+        manifest.err.contains("expected a table of another name"),
+        "{}",
+        manifest.err
+    );
+    good(&place.link(&[&["notes.csv"][..], &to].concat()));
+    let other = place.link(&[&["notes.tsv"][..], &to].concat());
+    assert_eq!(other.code, Some(2), "{}", other.err);
+    assert!(
+        other.err.contains("notes.tsv with the table with which"),
+        "{}",
+        other.err
+    );
+    good(&place.link(&[&["notes.tsv", "--overwrite"][..], &to].concat()));
+}
+
+#[test]
 fn table_that_cannot_be_read_does_not_stop_the_others() {
     let place = Place::new();
     shards(&place, 2);

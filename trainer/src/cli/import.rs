@@ -174,7 +174,8 @@ enum Format {
     /// Notes with links corrected in the page: its JSON
     ///
     /// Reads the JSON of a note as the page exports it and `pel link --format json` writes it, or
-    /// JSONL with the texts in --texts. Output and splits are as in `pel import brat`.
+    /// JSONL with the texts in --texts; JSONL lacks notes without mentions. Output and splits are
+    /// as in `pel import brat`.
     Links(LinksArgs),
     /// ZESHEL as released: documents and mentions by world
     ///

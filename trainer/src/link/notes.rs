@@ -5,6 +5,7 @@ use crate::link::format::Format;
 use crate::link::inputs::{InputFormat, Kind, NoteRow, kind_of};
 use crate::link::inputs::{fits, kind_of_name, stem};
 use crate::link::output_format::OutputFormat;
+use crate::link::shards::manifest::is_manifest;
 use pel_shared::error::{Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -198,7 +199,7 @@ fn add_folder(input: &Path, format: Option<InputFormat>, found: &mut Found) -> R
 
 /// Whether a file in a folder is a manifest or an unfinished file of PEL.
 fn is_own(name: &str) -> bool {
-    is_partial(name) || (name.starts_with("manifest.") && name.ends_with("jsonl"))
+    is_partial(name) || is_manifest(name)
 }
 
 /// Whether a file in a folder is a note: a text file that is no output of PEL.
@@ -322,7 +323,7 @@ pub(crate) fn windows(notes: &[Note]) -> Vec<&[Note]> {
 /// The output of each table in a folder.
 ///
 /// # Errors
-/// If two tables have the same output.
+/// If two tables have the same output, or one has that of the manifest.
 pub(crate) fn shard_outputs(
     shards: &[Shard],
     out: &Path,
@@ -334,7 +335,15 @@ pub(crate) fn shard_outputs(
         let below = Path::new(&shard.name);
         let name = below.file_name().unwrap_or_default().to_string_lossy();
         let file = format!("{}.{}", stem(&name), format.extension());
-        let place = out.join(below.with_file_name(file));
+        let file = below.with_file_name(file);
+        let place = out.join(&file);
+        if is_manifest(&file.to_string_lossy()) {
+            return Err(Error::input(format!(
+                "{}: expected a table of another name, since {} is the manifest of the folder, found this one; rename it",
+                shard.path.display(),
+                place.display()
+            )));
+        }
         if let Some(other) = taken.insert(place.clone(), shard) {
             return Err(Error::input(format!(
                 "expected one output per table, found {} for {} and {}; give a folder around both, or link them separately",

@@ -260,7 +260,7 @@ fn first_line(text: &[u8]) -> &[u8] {
 }
 
 /// The delimiter of a line `sep=;`, which Excel writes before the header.
-fn declared_delimiter(line: &[u8]) -> Option<u8> {
+pub(crate) fn declared_delimiter(line: &[u8]) -> Option<u8> {
     let line = line
         .strip_prefix(b"\"")
         .and_then(|line| line.strip_suffix(b"\""))

@@ -44,7 +44,7 @@ impl ShareArgs {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     pel link --bundle bundle notes/ --format brat --out linked    # then correct linked/*.ann in BRAT\n  \
-    pel import brat linked --texts notes --dev 0.2 --test 0.2 --out corpus\n  \
+    pel import brat linked --texts notes --bundle bundle --dev 0.2 --test 0.2 --out corpus\n  \
     pel calibrate bundle --corpus corpus\n  \
     pel evaluate --raw --notes corpus/notes.test.jsonl --bundle bundle")]
 pub struct BratArgs {
@@ -57,6 +57,10 @@ pub struct BratArgs {
     /// Prefix to remove from concept ids, besides KB:
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub prefix: String,
+    /// Bundle that must have the concepts: another concept is an error, a retired one becomes its
+    /// successor
+    #[arg(long, value_name = "BUNDLE")]
+    pub bundle: Option<PathBuf>,
     /// The splits.
     #[command(flatten)]
     pub shares: ShareArgs,
@@ -73,6 +77,7 @@ impl BratArgs {
             },
             encoding: texts.encoding,
             shares: self.shares.shares(),
+            bundle: self.bundle.clone(),
         }
     }
 }
@@ -89,6 +94,10 @@ pub struct LinksArgs {
     /// Folder of the texts, for JSONL
     #[arg(long, value_name = "DIR")]
     pub texts: Option<PathBuf>,
+    /// Bundle that must have the concepts: another concept is an error, a retired one becomes its
+    /// successor
+    #[arg(long, value_name = "BUNDLE")]
+    pub bundle: Option<PathBuf>,
     /// The splits.
     #[command(flatten)]
     pub shares: ShareArgs,
@@ -104,6 +113,7 @@ impl LinksArgs {
             },
             encoding: texts.encoding,
             shares: self.shares.shares(),
+            bundle: self.bundle.clone(),
         }
     }
 }

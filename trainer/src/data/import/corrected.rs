@@ -3,13 +3,16 @@
 use super::annotated::CorpusBuilder;
 use super::shares::{Shares, folder_split};
 use crate::data::corpus::{CorpusMention, Document};
+use crate::io::bundles;
 use crate::io::outputs::{OutputFolder, write_line};
-use pel_shared::error::{Error, Result};
+use pel_shared::bundle::{Bundle, Resolved};
+use pel_shared::error::{Context as _, Error, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::text::context::{Certainty, Context, Experiencer, Temporality};
 use pel_shared::text::{Offsets, Span};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Note on a mention of several fragments.
 pub const FRAGMENTS: &str = "mention of several fragments (its extent is taken)";
@@ -17,6 +20,14 @@ pub const FRAGMENTS: &str = "mention of several fragments (its extent is taken)"
 pub const SEVERAL: &str = "mention with several concepts (each of them is right)";
 /// Note on a second annotation of a span.
 pub const SAME_SPAN: &str = "annotation of a span that has one (joined with it)";
+/// Note on an identifier that the bundle replaces.
+pub const RETIRED: &str = "retired identifier (its successor is taken)";
+/// Note on an identifier that the bundle does not have.
+pub const OUTSIDE: &str = "concept outside of the bundle, beside one of it (kept)";
+
+/// Mentions that an error lists.
+const LISTED: usize = 5;
+
 /// Kind of mentions without a concept in a report.
 pub const NIL: &str = "mentions without a concept (NIL)";
 
@@ -93,6 +104,74 @@ fn add_each(own: &mut Vec<String>, others: Vec<String>) {
         if !own.contains(&other) {
             own.push(other);
         }
+    }
+}
+
+/// Checks the concepts of mentions against a bundle, a folder or a packed file. A retired
+/// identifier becomes its successor. Of several concepts of a mention the bundle must have one.
+///
+/// # Errors
+/// If the bundle cannot be read, or does not have the concepts of a mention.
+pub fn check_concepts(
+    notes: &mut [CorrectedNote],
+    bundle: &Path,
+    report: &mut Report,
+) -> Result<()> {
+    let place = || bundle.display().to_string();
+    let opened = bundles::open_to_link(bundle)?;
+    replace_retired(notes, &mut |id: &str| current(&opened, id), report).context(place)
+}
+
+/// The identifier of a concept, or of its successor; `None` if the bundle has neither.
+fn current(bundle: &Bundle, id: &str) -> Result<Option<String>> {
+    match bundle.resolve(id)? {
+        Resolved::Concept(_) => Ok(Some(id.to_owned())),
+        Resolved::Redirected { concept, .. } => Ok(Some(bundle.concepts.get(concept)?.id)),
+        Resolved::Retired(_) | Resolved::Unknown => Ok(None),
+    }
+}
+
+fn replace_retired(
+    notes: &mut [CorrectedNote],
+    current: &mut dyn FnMut(&str) -> Result<Option<String>>,
+    report: &mut Report,
+) -> Result<()> {
+    let (mut count, mut listed) = (0_usize, Vec::new());
+    for note in notes {
+        for mention in &mut note.mentions {
+            let (mut known, mut ids) = (0_usize, Vec::new());
+            for id in &mention.ids {
+                let now = current(id)?;
+                known += usize::from(now.is_some());
+                if now.as_ref().is_some_and(|now| now != id) {
+                    report.note(RETIRED, || format!("{} {id}", note.place));
+                }
+                add_each(&mut ids, vec![now.unwrap_or_else(|| id.clone())]);
+            }
+            if known == 0 && !ids.is_empty() {
+                count += 1;
+                if listed.len() < LISTED {
+                    let start = mention.pieces.first().map_or(0, |first| first.start);
+                    let start = Offsets::new(&note.text).code_point(start);
+                    listed.push(format!(
+                        "{} at code point {start} of {}",
+                        ids.join(", "),
+                        note.place
+                    ));
+                }
+            } else if known < mention.ids.len() {
+                report.note(OUTSIDE, || format!("{} {}", note.place, ids.join(", ")));
+            }
+            mention.ids = ids;
+        }
+    }
+    match count {
+        0 => Ok(()),
+        count => Err(Error::input(format!(
+            "expected concepts of the bundle, found others in {count} mentions: {}{}",
+            listed.join("; "),
+            if count > listed.len() { "; ..." } else { "" }
+        ))),
     }
 }
 
@@ -231,4 +310,64 @@ fn note_line(note: &CorrectedNote) -> Result<NoteLine<'_>> {
         text: &note.text,
         mentions: note.mentions.iter().map(line).collect::<Result<_>>()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A note with a mention of each list of identifiers.
+    fn note(ids: &[&[&str]]) -> CorrectedNote {
+        let mention = |ids: &&[&str]| CorrectedMention {
+            pieces: vec![Span::new(3, 8)],
+            ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+            types: Vec::new(),
+            context: Context::default(),
+        };
+        CorrectedNote {
+            doc_id: "a".to_owned(),
+            text: "é fever".to_owned(),
+            mentions: ids.iter().map(mention).collect(),
+            place: "a.ann".to_owned(),
+        }
+    }
+
+    /// A bundle with the concept NEW, which has replaced OLD.
+    fn current(id: &str) -> Result<Option<String>> {
+        Ok(["NEW", "OLD"].contains(&id).then(|| "NEW".to_owned()))
+    }
+
+    #[test]
+    fn retired_identifiers_become_their_successors() {
+        let mut report = Report::default();
+        let mut notes = [note(&[&["NEW"], &["OLD", "NEW"], &["X", "OLD"], &[]])];
+        replace_retired(&mut notes, &mut current, &mut report).expect("known");
+        let ids: Vec<String> = notes[0]
+            .mentions
+            .iter()
+            .map(|mention| mention.ids.join(" "))
+            .collect();
+        assert_eq!(ids, ["NEW", "NEW", "X NEW", ""]);
+        assert_eq!([report.noted[RETIRED], report.noted[OUTSIDE]], [2, 1]);
+    }
+
+    #[test]
+    fn mentions_of_unknown_concepts_are_listed() {
+        let mut notes = [note(&[&["NEW"], &["X", "Y"], &["Z"]])];
+        let error = replace_retired(&mut notes, &mut current, &mut Report::default())
+            .expect_err("unknown")
+            .to_string();
+        assert_eq!(
+            error,
+            "expected concepts of the bundle, found others in 2 mentions: X, Y at code point 2 of a.ann; Z at code point 2 of a.ann"
+        );
+        let mut many = vec![note(&[&["Z"]]); 7];
+        let error = replace_retired(&mut many, &mut current, &mut Report::default())
+            .expect_err("unknown")
+            .to_string();
+        assert!(
+            error.contains("in 7 mentions") && error.ends_with("; ..."),
+            "{error}"
+        );
+    }
 }

@@ -115,6 +115,8 @@ pub enum Source {
         encoding: TextEncoding,
         /// The shares of the splits.
         shares: Shares,
+        /// The bundle that must have the concepts; `None` checks none.
+        bundle: Option<PathBuf>,
     },
     /// Notes with links as JSON, corrected in the page or elsewhere.
     Links {
@@ -124,6 +126,8 @@ pub enum Source {
         encoding: TextEncoding,
         /// The shares of the splits.
         shares: Shares,
+        /// The bundle that must have the concepts; `None` checks none.
+        bundle: Option<PathBuf>,
     },
     /// ZESHEL as released.
     Zeshel {
@@ -149,6 +153,13 @@ pub enum Source {
 impl Source {
     /// The files and folders to read, without split lists.
     pub fn inputs(&self) -> Vec<PathBuf> {
+        let with = |paths: &[PathBuf], more: [&Option<PathBuf>; 2]| -> Vec<PathBuf> {
+            paths
+                .iter()
+                .chain(more.into_iter().flatten())
+                .cloned()
+                .collect()
+        };
         let paths = |files: &SplitFiles| {
             files
                 .given()
@@ -161,14 +172,10 @@ impl Source {
             | Self::Csv { texts, .. }
             | Self::Pubtator { texts, .. } => texts.paths.clone(),
             Self::Terminology { paths, .. } => paths.clone(),
-            Self::Brat { folders, .. } => [
-                folders.folders.clone(),
-                folders.texts.iter().cloned().collect(),
-            ]
-            .concat(),
-            Self::Links { files, .. } => {
-                [files.paths.clone(), files.texts.iter().cloned().collect()].concat()
-            }
+            Self::Brat {
+                folders, bundle, ..
+            } => with(&folders.folders, [&folders.texts, bundle]),
+            Self::Links { files, bundle, .. } => with(&files.paths, [&files.texts, bundle]),
             Self::Zeshel { folder } => vec![folder.clone()],
             Self::Blink { entities, mentions } => [entities.clone(), paths(mentions)].concat(),
             Self::Wikilinks { mentions } => paths(mentions),
@@ -325,8 +332,12 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
             folders,
             encoding,
             shares,
+            bundle,
         } => {
-            let notes = brat::read(folders, encoding, &mut report, &mut counter)?;
+            let mut notes = brat::read(folders, encoding, &mut report, &mut counter)?;
+            if let Some(bundle) = bundle {
+                corrected::check_concepts(&mut notes, bundle, &mut report)?;
+            }
             corrected::write(notes, shares, &mut output, &mut report)?;
             ("brat", pubtator::DOCUMENTS)
         }
@@ -334,8 +345,12 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
             files,
             encoding,
             shares,
+            bundle,
         } => {
-            let notes = links::read(files, encoding, &mut counter)?;
+            let mut notes = links::read(files, encoding, &mut counter)?;
+            if let Some(bundle) = bundle {
+                corrected::check_concepts(&mut notes, bundle, &mut report)?;
+            }
             corrected::write(notes, shares, &mut output, &mut report)?;
             ("links", pubtator::DOCUMENTS)
         }

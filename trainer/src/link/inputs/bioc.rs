@@ -1,7 +1,7 @@
 //! The texts of BioC documents. Their passages, or the sentences of these, stand at their offsets,
 //! so that offsets of links are those of the collection (in code points).
 
-use super::{NoteRow, note_name};
+use super::{NoteRow, note_name, number_id};
 use crate::io::limits::Bound;
 use pel_shared::error::{Context, Error, Result};
 use serde_json::Value;
@@ -73,7 +73,7 @@ pub(super) fn notes(value: Value, place: &str) -> Vec<Result<NoteRow>> {
 fn name(document: &Value) -> Result<String> {
     let id = match document.get("id") {
         Some(Value::String(id)) => id.clone(),
-        Some(Value::Number(id)) => id.to_string(),
+        Some(Value::Number(id)) => number_id(id)?,
         _ => String::new(),
     };
     note_name(&id).context(|| "id of the document".to_owned())
@@ -85,13 +85,16 @@ fn text(document: &Value) -> Result<String> {
     };
     let mut assembly = Assembly::default();
     for passage in passages {
-        if passage.get("text").and_then(Value::as_str).is_some() {
-            add(&mut assembly, passage)?;
-            continue;
-        }
+        let text = passage.get("text").and_then(Value::as_str);
         let sentences = passage.get("sentences").and_then(Value::as_array);
-        for sentence in sentences.into_iter().flatten() {
-            add(&mut assembly, sentence)?;
+        // Some writers give a passage of sentences an empty text.
+        match sentences.filter(|sentences| !sentences.is_empty()) {
+            Some(sentences) if text.is_none_or(str::is_empty) => {
+                for sentence in sentences {
+                    add(&mut assembly, sentence)?;
+                }
+            }
+            _ => add(&mut assembly, passage)?,
         }
     }
     Ok(assembly.finish())
@@ -140,6 +143,16 @@ mod tests {
         assert_eq!(text, "Fièvre 😷\n  Cough.\nPain.Rash.");
         let at = |word: &str| text[..text.find(word).expect(word)].chars().count();
         assert_eq!([at("Cough"), at("Pain"), at("Rash")], [11, 18, 23]);
+    }
+
+    #[test]
+    fn sentences_of_a_passage_with_an_empty_text_are_read() {
+        let text = one(json!({"id": "a", "passages": [
+            {"offset": 0, "text": "", "sentences": [{"offset": 0, "text": "Cough."}]},
+            {"offset": 7, "text": "Pain.", "sentences": []},
+            {"offset": 13, "text": "", "sentences": []}
+        ]}));
+        assert_eq!(text.as_deref(), Ok("Cough.\nPain.\n"));
     }
 
     #[test]

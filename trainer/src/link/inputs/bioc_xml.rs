@@ -115,7 +115,8 @@ fn passage(elements: &mut Elements, document: &mut Document) -> Result<()> {
             _ => elements.skip()?,
         }
     }
-    match text {
+    // Some writers give a passage of sentences an empty text.
+    match text.filter(|text| !text.is_empty() || sentences.is_empty()) {
         Some(text) => document.add(&offset, &text),
         None => {
             for (offset, text) in &sentences {
@@ -164,11 +165,12 @@ mod tests {
              <annotation id='T1'><location offset='0' length='5'/><text>Fever</text></annotation></passage>\n\
              <passage><offset>11</offset><sentence><offset>11</offset><text>Cough.</text></sentence></passage></document>\n\
              <document><id>2</id><passage><offset>x</offset><text>y</text></passage></document>\n\
-             <document><id>3</id></document></collection>",
+             <document><id>3</id></document>\
+             <document><id>4</id><passage><offset>0</offset><text/><sentence><offset>0</offset><text>Pain</text></sentence></passage></document></collection>",
         );
         assert_eq!(
             found.notes,
-            [("1", "Fever & 😷\n Cough."), ("3", "")]
+            [("1", "Fever & 😷\n Cough."), ("3", ""), ("4", "Pain")]
                 .map(|(name, text)| (name.into(), text.into()))
         );
         assert_eq!(found.errors.len(), 1, "{:?}", found.errors);

@@ -92,6 +92,7 @@ fn listed(names: &[&str]) -> String {
         .collect();
     let more = names.len().saturating_sub(LISTED);
     match more {
+        0 if some.is_empty() => "none".to_owned(),
         0 => some.join(", "),
         more => format!("{} and {more} more", some.join(", ")),
     }
@@ -123,5 +124,7 @@ mod tests {
             "expected the column body (--text-column), found ROW_ID, note_id, Text, comment"
         );
         assert!(Columns::find(&["a", "b"], &ColumnArgs::default()).is_err());
+        let empty = Columns::find(&[], &ColumnArgs::default()).expect_err("no column");
+        assert!(empty.to_string().ends_with("found none"), "{empty}");
     }
 }

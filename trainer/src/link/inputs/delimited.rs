@@ -6,6 +6,7 @@ use crate::io::files::{convert_read_error, record_limit};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::text_encoding::{open_text, read_error};
+use crate::map::sheet::declared_delimiter;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::Input;
 use pel_shared::kb::import::rows::{Quoting, for_each_exact_row};
@@ -29,7 +30,8 @@ pub(super) fn read(
     let name = path.display().to_string();
     let mut reader = open_text(path, &options.encoding, Bound::Stream)?;
     let head = reader.fill_buf().map_err(|cause| read_error(path, cause))?;
-    let delimiter = delimiter(head, usual, &options.columns);
+    let declared = declared_delimiter(first_line(head));
+    let delimiter = declared.unwrap_or_else(|| delimiter(head, usual, &options.columns));
     let longest = record_limit();
     let input = Input {
         name: &name,
@@ -37,6 +39,8 @@ pub(super) fn read(
         tick: &mut interrupt::check,
         longest,
     };
+    // The line `sep=;` is no row.
+    let mut skip = declared.is_some();
     let mut header: Option<(Columns, Vec<String>)> = None;
     let mut row = 0;
     let done = for_each_exact_row(
@@ -44,6 +48,9 @@ pub(super) fn read(
         (delimiter, Quoting::Csv),
         longest.bytes,
         |line, cells| {
+            if std::mem::take(&mut skip) {
+                return Ok(());
+            }
             let Some((columns, names)) = &header else {
                 let names = cells.map_err(Error::input)?;
                 let columns = Columns::find(&names, &options.columns)?;
@@ -98,14 +105,18 @@ fn note(
     })
 }
 
-/// The delimiter with which the first line has the columns; the usual one if there is none.
-fn delimiter(head: &[u8], usual: u8, args: &ColumnArgs) -> u8 {
-    let first = head
+/// The first line that is not empty, without a byte order mark.
+fn first_line(head: &[u8]) -> &[u8] {
+    head.strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(head)
         .split(|byte| matches!(byte, b'\n' | b'\r'))
         .find(|line| !line.is_empty())
-        .unwrap_or_default();
-    let first = String::from_utf8_lossy(first);
-    let first = first.trim_start_matches('\u{feff}');
+        .unwrap_or_default()
+}
+
+/// The delimiter with which the first line has the columns; the usual one if there is none.
+fn delimiter(head: &[u8], usual: u8, args: &ColumnArgs) -> u8 {
+    let first = String::from_utf8_lossy(first_line(head));
     let fits = |delimiter: &u8| {
         let names: Vec<&str> = first
             .split(char::from(*delimiter))
@@ -163,16 +174,32 @@ mod tests {
     }
 
     #[test]
+    fn delimiter_of_a_first_line_is_followed() {
+        for table in [
+            "sep=;\nid;text\n1;fever, cough\n",
+            "\u{feff}sep=;\r\nid;text\r\n1;fever, cough\r\n",
+        ] {
+            let found = read(table);
+            assert_eq!(
+                found.notes,
+                [("1".to_owned(), "fever, cough".to_owned())],
+                "{table}"
+            );
+        }
+    }
+
+    #[test]
     fn bad_rows_are_passed_on_and_others_read() {
-        let found = read("id,text\n1,fever\n2\n3,\"a\" b\n,cough\n5,pain\n");
+        let found = read("id,text\n1,fever\n2\n3,\"a\" b\n,cough\n5,pain\n\u{1},rash\n");
         let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["1", "5"]);
         let expected = [
             "notes.csv: line 3: expected 2 cells as in the first row, found 1",
             "notes.csv: line 4: expected the end of the cell after its closing quote",
             "notes.csv: line 5: column id: expected an identifier, found none",
+            "notes.csv: line 7: column id: expected an identifier, found none",
         ];
-        assert_eq!(found.errors.len(), 3, "{:?}", found.errors);
+        assert_eq!(found.errors.len(), expected.len(), "{:?}", found.errors);
         for (error, expected) in found.errors.iter().zip(expected) {
             assert!(error.contains(expected), "{error}");
         }

@@ -15,14 +15,17 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The notes of a resource: one for each attachment in plain text. Resources of other types have
-/// none. A second attachment is named `ID#2`.
+/// The notes of a resource: one for each attachment in plain text, of a Bundle those of its entries.
+/// Resources of other types have none. A second attachment is named `ID#2`.
 pub(super) fn notes(resource: &Value, place: &str) -> Vec<Result<NoteRow>> {
     match resource.get("resourceType").and_then(Value::as_str) {
         Some("DocumentReference") => {}
+        Some("Bundle") => return notes_of_entries(resource, place),
         Some(_) => return Vec::new(),
         None => {
-            let error = Error::input("expected a FHIR resource, found no resourceType");
+            let error = Error::input(
+                "expected a FHIR resource, found no resourceType; rows of a table are read from JSON Lines (.jsonl)",
+            );
             return vec![Err(error.context(place))];
         }
     }
@@ -45,6 +48,17 @@ pub(super) fn notes(resource: &Value, place: &str) -> Vec<Result<NoteRow>> {
         })
     };
     texts.into_iter().enumerate().map(note).collect()
+}
+
+/// The notes of a Bundle.
+fn notes_of_entries(bundle: &Value, place: &str) -> Vec<Result<NoteRow>> {
+    let entries = bundle.get("entry").and_then(Value::as_array);
+    let mut found = Vec::new();
+    for (at, entry) in entries.into_iter().flatten().enumerate() {
+        let resource = entry.get("resource").unwrap_or(entry);
+        found.extend(notes(resource, &format!("{place}: entry {}", at + 1)));
+    }
+    found
 }
 
 /// The identifier: the id, else the first value of a business identifier.
@@ -265,5 +279,6 @@ mod tests {
             );
         }
         assert!(all(&json!({"resourceType": "Patient"})).is_empty());
+        assert!(all(&json!({"resourceType": "Bundle"})).is_empty());
     }
 }

@@ -23,7 +23,7 @@ const ENTRY: &str = "entry";
 /// Members of an object that a message lists.
 const LISTED: usize = 8;
 
-/// Reads a JSON file; with [`Wanted::Bioc`] also XML.
+/// Reads a JSON file, which can have several values; with [`Wanted::Bioc`] also XML.
 ///
 /// # Errors
 /// If the file cannot be read or is neither FHIR nor BioC, it has no note, an element exceeds the
@@ -73,7 +73,18 @@ fn read_json(
         elements: 0,
     };
     let mut json = serde_json::Deserializer::from_reader(metered);
-    let done = whole.deserialize_from(&mut json).and_then(|()| json.end());
+    let done = loop {
+        whole.budget.reset();
+        if let Err(cause) = whole.deserialize_from(&mut json) {
+            break Err(cause);
+        }
+        // What follows is another value, as on the lines of NDJSON, or an error there.
+        match json.end() {
+            Ok(()) => break Ok(()),
+            Err(cause) if cause.is_io() => break Err(cause),
+            Err(_) => {}
+        }
+    };
     if let Some(error) = whole.ended.take() {
         return Err(error);
     }
@@ -320,6 +331,34 @@ mod tests {
             "{:?}",
             found.errors
         );
+    }
+
+    #[test]
+    fn values_are_read_one_after_the_other() {
+        let found = read("{\"id\": \"a\", \"passages\": []}\n{\"id\": \"b\", \"passages\": []} x");
+        let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        let error = found.stopped.expect("the rest is no JSON");
+        assert!(error.contains("in.json: expected JSON"), "{error}");
+    }
+
+    #[test]
+    fn bundles_in_lists_and_in_bundles_are_read() {
+        // "fever"
+        let bundle = r#"{"resourceType": "Bundle", "entry": [{"resource": {"resourceType": "DocumentReference", "id": "a",
+            "content": [{"attachment": {"contentType": "text/plain", "data": "ZmV2ZXI="}}]}}]}"#;
+        for text in [
+            format!("[{bundle}]"),
+            format!(r#"{{"resourceType": "Bundle", "entry": [{{"resource": {bundle}}}]}}"#),
+        ] {
+            let found = read(&text);
+            assert_eq!(
+                found.notes,
+                [("a".to_owned(), "fever".to_owned())],
+                "{text}"
+            );
+            assert_eq!(found.places, ["in.json: entry 1: entry 1"]);
+        }
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use super::columns::Columns;
 use super::recognise::Wanted;
-use super::{Each, NoteRow, ReadOptions, json, note_name, numbered};
+use super::{Each, NoteRow, ReadOptions, json, note_name, number_id, numbered};
 use crate::io::files::{convert_read_error, record_limit};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::text_encoding::open_text;
-use pel_shared::error::{Error, Result};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::import::{for_each_line_of_bytes, line_text};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
@@ -141,10 +141,17 @@ fn table_row(line: &str, text: &str, id: Option<&str>) -> Result<(String, Option
     let named = match (id, named) {
         (None, _) => None,
         (Some(_), Some(Value::String(named))) => Some(named),
-        (Some(_), Some(Value::Number(number))) => Some(number.to_string()),
-        (Some(id), _) => {
+        (Some(id), Some(Value::Number(number))) => {
+            Some(number_id(&number).context(|| format!("field {id}"))?)
+        }
+        (Some(id), Some(Value::Null) | None) => {
             return Err(Error::input(format!(
                 "field {id}: expected an identifier, found none"
+            )));
+        }
+        (Some(id), Some(_)) => {
+            return Err(Error::input(format!(
+                "field {id}: expected a text or a number as identifier, found another value"
             )));
         }
     };
@@ -217,6 +224,38 @@ mod tests {
             [("7", "fever 😷\r\n"), ("b ", "")].map(|(name, text)| (name.into(), text.into()))
         );
         assert_eq!(found.places[1], "notes.jsonl: line 3");
+    }
+
+    #[test]
+    fn numbers_that_json_would_round_are_no_identifiers() {
+        let found = read(concat!(
+            "{\"id\": 18446744073709551615, \"text\": \"fever\"}\n",
+            "{\"id\": 12345678901234567890123, \"text\": \"cough\"}\n",
+            "{\"id\": true, \"text\": \"pain\"}\n",
+            "{\"id\": 7.0, \"text\": \"rash\"}\n",
+        ));
+        let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["18446744073709551615", "7.0"]);
+        let expected = [
+            "line 2: field id: expected an identifier in quotes",
+            "line 3: field id: expected a text or a number",
+        ];
+        assert_eq!(found.errors.len(), expected.len(), "{:?}", found.errors);
+        for (error, expected) in found.errors.iter().zip(expected) {
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn bundles_on_lines_have_their_documents() {
+        // "fever"
+        let found = read(concat!(
+            r#"{"resourceType": "Bundle", "entry": [{"resource": {"resourceType": "Patient"}}, "#,
+            r#"{"resource": {"resourceType": "DocumentReference", "id": "a", "content": [{"attachment": "#,
+            r#"{"contentType": "text/plain", "data": "ZmV2ZXI="}}]}}]}"#,
+        ));
+        assert_eq!(found.notes, [("a".to_owned(), "fever".to_owned())]);
+        assert_eq!(found.places, ["notes.jsonl: line 1: entry 2"]);
     }
 
     #[test]

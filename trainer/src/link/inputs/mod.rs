@@ -22,10 +22,14 @@ use crate::io::interrupt;
 use crate::io::text_encoding::TextEncoding;
 use pel_shared::clean::field;
 use pel_shared::error::{Error, Result};
+use serde_json::Number;
 use std::path::Path;
 
 /// The largest identifier of a note in bytes.
 const LONGEST_ID: usize = 1 << 10;
+
+/// Up to here 64-bit floating-point numbers hold every whole number.
+const EXACT_INTEGER: f64 = (1_u64 << 53) as f64;
 
 /// A note that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +111,9 @@ pub fn read(
 /// # Errors
 /// If it is empty or too long. The error does not repeat it.
 fn note_name(id: &str) -> Result<String> {
-    if id.trim().is_empty() {
+    // Control characters alone are no identifier either.
+    let name = field(id);
+    if name.trim().is_empty() {
         return Err(Error::input("expected an identifier, found none"));
     }
     if id.len() > LONGEST_ID {
@@ -116,7 +122,25 @@ fn note_name(id: &str) -> Result<String> {
             id.len()
         )));
     }
-    Ok(field(id).into_owned())
+    Ok(name.into_owned())
+}
+
+/// The identifier that a JSON number states.
+///
+/// # Errors
+/// If it has more digits than are kept when JSON is read. The error does not repeat it.
+fn number_id(number: &Number) -> Result<String> {
+    let is_kept = number.is_i64()
+        || number.is_u64()
+        || number
+            .as_f64()
+            .is_some_and(|value| value.abs() <= EXACT_INTEGER);
+    match is_kept {
+        true => Ok(number.to_string()),
+        false => Err(Error::input(
+            "expected an identifier in quotes or a number of at most 64 bits, found a larger number",
+        )),
+    }
 }
 
 /// The name of a note without identifier: that of its file and a number.

@@ -6,7 +6,7 @@ use crate::io::files::io_error;
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use bytes::Bytes;
-use parquet::basic::{LogicalType, Type};
+use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
@@ -49,6 +49,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions, each: &mut Each<'_>) -> R
         path,
         text: name(&schema, columns.text),
         id: columns.id.map(|at| name(&schema, at)),
+        ids_are_unsigned: columns.id.is_some_and(|at| is_unsigned(&schema.column(at))),
         rows: 0,
     };
     for at in 0..reader.num_row_groups() {
@@ -105,6 +106,17 @@ fn is_decimal(column: &ColumnDescriptor) -> bool {
     matches!(column.logical_type_ref(), Some(LogicalType::Decimal { .. }))
 }
 
+/// Whether the numbers of a column have no sign. They are stored as signed ones of the same bits.
+fn is_unsigned(column: &ColumnDescriptor) -> bool {
+    matches!(
+        column.converted_type(),
+        ConvertedType::UINT_8
+            | ConvertedType::UINT_16
+            | ConvertedType::UINT_32
+            | ConvertedType::UINT_64
+    )
+}
+
 fn name(schema: &SchemaDescriptor, at: usize) -> String {
     schema.column(at).name().to_owned()
 }
@@ -114,6 +126,8 @@ struct Table<'a> {
     path: &'a Path,
     text: String,
     id: Option<String>,
+    /// Whether identifiers are numbers without a sign.
+    ids_are_unsigned: bool,
     /// The rows that were read.
     rows: u64,
 }
@@ -163,7 +177,13 @@ impl Table<'_> {
         let name = match id {
             None => numbered(self.path, self.rows),
             Some(id) => id
-                .map_or_else(|| Ok(String::new()), Value::text)
+                .map_or_else(
+                    || Ok(String::new()),
+                    |id| match self.ids_are_unsigned {
+                        true => id.unsigned(),
+                        false => id.text(),
+                    },
+                )
                 .and_then(|id| note_name(&id))
                 .map_err(|error| {
                     error.context(format!("column {}", self.id.as_deref().unwrap_or_default()))
@@ -184,13 +204,24 @@ impl Table<'_> {
 /// A value that is not null.
 enum Value {
     Bytes(ByteArray),
-    Number(i64),
+    Int32(i32),
+    Int64(i64),
 }
 
 impl Value {
+    /// The text of a value; a number is one without a sign.
+    fn unsigned(self) -> Result<String> {
+        match self {
+            Self::Int32(number) => Ok(number.cast_unsigned().to_string()),
+            Self::Int64(number) => Ok(number.cast_unsigned().to_string()),
+            bytes => bytes.text(),
+        }
+    }
+
     fn text(self) -> Result<String> {
         match self {
-            Self::Number(number) => Ok(number.to_string()),
+            Self::Int32(number) => Ok(number.to_string()),
+            Self::Int64(number) => Ok(number.to_string()),
             Self::Bytes(bytes) => match std::str::from_utf8(bytes.data()) {
                 Ok(text) => Ok(text.to_owned()),
                 Err(cause) => Err(Error::input(format!(
@@ -206,10 +237,8 @@ impl Value {
 fn values(reader: &mut ColumnReader, path: &Path) -> Result<Vec<Option<Value>>> {
     match reader {
         ColumnReader::ByteArrayColumnReader(reader) => typed(reader, Value::Bytes, path),
-        ColumnReader::Int64ColumnReader(reader) => typed(reader, Value::Number, path),
-        ColumnReader::Int32ColumnReader(reader) => {
-            typed(reader, |number| Value::Number(number.into()), path)
-        }
+        ColumnReader::Int64ColumnReader(reader) => typed(reader, Value::Int64, path),
+        ColumnReader::Int32ColumnReader(reader) => typed(reader, Value::Int32, path),
         // The schema has been checked.
         _ => Err(Error::input(format!(
             "{}: expected a column of texts or numbers, found another",
@@ -294,5 +323,55 @@ impl ChunkReader for CheckedFile {
         let mut bytes = vec![0; length];
         self.from(start)?.read_exact(&mut bytes)?;
         Ok(bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::read_as;
+    use super::super::{Kind, ReadOptions};
+    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+    use std::sync::Arc;
+
+    /// A table with the identifiers -1 and 7, which are stored in 32 bits.
+    fn table(kind: &str) -> Vec<u8> {
+        let schema = format!(
+            "message notes {{ REQUIRED INT32 id {kind}; REQUIRED BYTE_ARRAY text (STRING); }}"
+        );
+        let schema = Arc::new(parse_message_type(&schema).expect("a schema"));
+        let properties = Arc::new(WriterProperties::default());
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema, properties).expect("begun");
+        let mut group = writer.next_row_group().expect("begun");
+        let mut ids = group.next_column().expect("begun").expect("the first");
+        ids.typed::<Int32Type>()
+            .write_batch(&[-1, 7], None, None)
+            .expect("written");
+        ids.close().expect("written");
+        let mut texts = group.next_column().expect("begun").expect("the second");
+        texts
+            .typed::<ByteArrayType>()
+            .write_batch(&["fever", "cough"].map(ByteArray::from), None, None)
+            .expect("written");
+        texts.close().expect("written");
+        group.close().expect("written");
+        writer.into_inner().expect("written")
+    }
+
+    #[test]
+    fn identifiers_have_the_sign_of_their_type() {
+        for (kind, first) in [("", "-1"), ("(UINT_32)", "4294967295"), ("(INT_32)", "-1")] {
+            let found = read_as(
+                "notes.parquet",
+                &table(kind),
+                Kind::Parquet,
+                &ReadOptions::default(),
+            );
+            assert_eq!(found.stopped, None);
+            let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, [first, "7"], "{kind}");
+        }
     }
 }

@@ -112,7 +112,7 @@ pub(crate) struct Entry {
 /// The manifest that this process writes, and what others have written.
 pub(crate) struct Manifest {
     path: PathBuf,
-    /// The entries of the file, by table.
+    /// The entries of the file, by output: a folder can have links in several formats.
     own: BTreeMap<String, Entry>,
     /// The entries of other files in the folder.
     others: Vec<Entry>,
@@ -146,12 +146,12 @@ impl Manifest {
         let lock = lock(folder, &name)?;
         let (mut own, mut others) = (BTreeMap::new(), Vec::new());
         for found in entries(folder)? {
-            if !(found.starts_with("manifest.") && found.ends_with("jsonl")) {
+            if !is_manifest(&found) {
                 continue;
             }
             let is_own = found == name;
             read(&folder.join(&found), |entry| match is_own {
-                true => drop(own.insert(entry.shard.clone(), entry)),
+                true => drop(own.insert(entry.output.clone(), entry)),
                 false => others.push(entry),
             })?;
         }
@@ -173,14 +173,16 @@ impl Manifest {
     /// # Errors
     /// If the table or its links cannot be read.
     pub fn state(&self, shard: &str, input: &Path, output: &Path, key: &RunKey) -> Result<State> {
-        let entries = self.own.get(shard).into_iter().chain(&self.others);
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let place = super::below(folder, output);
+        let entries = self.own.get(&place).into_iter().chain(&self.others);
         let mut state = State::New;
-        for entry in entries.filter(|entry| entry.shard == shard) {
+        for entry in entries.filter(|entry| entry.output == place) {
             if !entry.written.is_still(output)? {
                 continue;
             }
             let differs = match () {
-                () if !entry.input.is_still(input)? => "table",
+                () if entry.shard != shard || !entry.input.is_still(input)? => "table",
                 () if entry.key.bundle != key.bundle => "bundle",
                 () if entry.key.options != key.options => "options",
                 () if entry.key.pel != key.pel => "version of pel",
@@ -200,8 +202,25 @@ impl Manifest {
     /// # Errors
     /// If it cannot be written.
     pub fn add(&mut self, entry: Entry) -> Result<()> {
-        self.own.insert(entry.shard.clone(), entry);
+        self.own.insert(entry.output.clone(), entry);
         write_jsonl(&self.path, self.own.values())
+    }
+}
+
+/// Whether a file name is that of a manifest: `manifest.jsonl`, or of a part
+/// `manifest.3-of-16.jsonl`.
+pub(crate) fn is_manifest(name: &str) -> bool {
+    let part = name
+        .strip_prefix("manifest.")
+        .and_then(|rest| rest.strip_suffix("jsonl"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match part {
+        None => false,
+        Some("") => true,
+        Some(part) => part
+            .strip_suffix('.')
+            .and_then(|word| word.split_once("-of-"))
+            .is_some_and(|(number, of)| is_number(number) && is_number(of)),
     }
 }
 
@@ -296,6 +315,50 @@ mod tests {
         assert_eq!(word(&all, "o"), "table");
         std::fs::remove_file(&output).expect("there");
         assert_eq!(word(&all, "o"), "new");
+    }
+
+    #[test]
+    fn outputs_are_kept_apart_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [input, output, other] =
+            ["a.csv", "a.jsonl", "a.parquet"].map(|name| folder.path().join(name));
+        for path in [&input, &output, &other] {
+            std::fs::write(path, "x\n").expect("written");
+        }
+        let mut manifest = Manifest::open(folder.path(), None).expect("made");
+        manifest.add(entry(&input, &output)).expect("written");
+        let second = Entry {
+            output: "a.parquet".to_owned(),
+            ..entry(&input, &other)
+        };
+        manifest.add(second).expect("written");
+        for path in [&output, &other] {
+            let state = manifest.state("a.csv", &input, path, &key("o"));
+            assert!(matches!(
+                state.expect("readable"),
+                State::Done { unread: 1 }
+            ));
+        }
+        // Another table would have its links in the same file.
+        let state = manifest.state("a.tsv", &input, &output, &key("o"));
+        assert!(matches!(state.expect("readable"), State::Changed("table")));
+    }
+
+    #[test]
+    fn manifests_are_told_from_tables() {
+        for name in ["manifest.jsonl", "manifest.3-of-16.jsonl"] {
+            assert!(is_manifest(name), "{name}");
+        }
+        for name in [
+            "manifest.2024.jsonl",
+            "manifest.a-of-b.jsonl",
+            "manifest.json",
+            "manifest.xjsonl",
+            "manifest..jsonl",
+            "notes.jsonl",
+        ] {
+            assert!(!is_manifest(name), "{name}");
+        }
     }
 
     #[test]
