@@ -232,18 +232,29 @@ impl Layer {
 ///
 /// # Shapes
 /// `[batch, seq, in]` -> `[batch, seq, out]`
-fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
-    let Some(dtype) = dtype(precision) else {
-        return linear.forward(x);
+pub(super) fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
+    let weight = linear.weight.val();
+    let product = match dtype(precision) {
+        None => rows_by(x, weight),
+        Some(dtype) => rows_by(x.cast(dtype), weight.cast(dtype)).cast(FloatDType::F32),
     };
-    let product = x
-        .cast(dtype)
-        .matmul(linear.weight.val().cast(dtype).unsqueeze())
-        .cast(FloatDType::F32);
     match &linear.bias {
         Some(bias) => product + bias.val().unsqueeze(),
         None => product,
     }
+}
+
+/// One product of all rows with a matrix. A product for each sequence would be too small for a GPU,
+/// and its backward pass would keep a gradient of the matrix for each sequence.
+///
+/// # Shapes
+/// `[batch, seq, in]`, `[in, out]` -> `[batch, seq, out]`
+pub(super) fn rows_by(x: Tensor<3>, matrix: Tensor<2>) -> Tensor<3> {
+    let [batch, seq, inputs] = x.dims();
+    let [_, outputs] = matrix.dims();
+    x.reshape([batch * seq, inputs])
+        .matmul(matrix)
+        .reshape([batch, seq, outputs])
 }
 
 /// A linear layer. PyTorch stores weights as `[out, in]`, Burn as `[in, out]`.

@@ -3,9 +3,11 @@
 use crate::error::Result;
 use crate::model::burn::bert::{Bert, BertInput, Pass};
 use crate::model::burn::export::Exported;
+use crate::model::burn::layer::{rows_by, through};
 use crate::model::config::BertConfig;
 use crate::model::detector::features::{MARKS, MATCHES, SHAPES};
 use crate::model::detector::{DetectorInfo, names};
+use crate::model::layer::Precision;
 use crate::model::weights::Weights;
 use burn::module::{Module, Param};
 use burn::nn::{Embedding, Linear};
@@ -229,28 +231,29 @@ impl SpanHead {
         let [first, last] = &input.ends;
         let means = (rows.clone().select(0, first.clone()) + rows.select(0, last.clone())) / 2.0;
         let means = means.reshape([batch, words, size]);
+        let through = |linear: &Linear, x: Tensor<3>| through(linear, x, Precision::F32);
         let vectors = relu(
-            self.input.forward(means)
+            through(&self.input, means)
                 + self.marks.forward(input.marks.clone())
                 + self.shapes.forward(input.shapes.clone()),
         );
         let (start, end) = (
-            self.start.forward(vectors.clone()),
-            self.end.forward(vectors.clone()),
+            through(&self.start, vectors.clone()),
+            through(&self.end, vectors.clone()),
         );
         let (first, last, inside) = (
-            self.first.forward(vectors.clone()),
-            self.last.forward(vectors.clone()),
-            self.inside.forward(vectors),
+            through(&self.first, vectors.clone()),
+            through(&self.last, vectors.clone()),
+            through(&self.inside, vectors),
         );
         let [lengths, labels] = self.lengths.weight.dims();
-        let pair = self.pair.weight.val().transpose().unsqueeze::<3>();
+        let pair = self.pair.weight.val().transpose();
         let mut sum = Tensor::zeros_like(&inside);
         let mut all = Vec::with_capacity(lengths);
         for length in 0..lengths {
             sum = sum + shifted(&inside, length);
             let products = start.clone() * shifted(&end, length);
-            let logits = products.matmul(pair.clone())
+            let logits = rows_by(products, pair.clone())
                 + first.clone()
                 + shifted(&last, length)
                 + sum.clone() / (length + 1) as f32;
