@@ -166,6 +166,60 @@ fn a_detector_is_trained_packed_and_used() {
     );
 }
 
+/// The floats of a tensor in a safetensors file.
+fn tensor(path: &Path, name: &str) -> Vec<f32> {
+    let bytes = std::fs::read(path).expect("written");
+    let file = safetensors::SafeTensors::deserialize(&bytes).expect("whole");
+    let tensor = file.tensor(name).expect(name);
+    let values = tensor.data().chunks_exact(4);
+    values
+        .map(|value| f32::from_le_bytes(value.try_into().expect("four bytes")))
+        .collect()
+}
+
+#[test]
+fn several_detectors_are_packed_as_their_mean() {
+    let workspace = Workspace::new();
+    for (out, steps) in [("short", "5"), ("long", "60")] {
+        let trained = workspace.train(out, steps);
+        assert_eq!(trained.code, Some(0), "{}", trained.err);
+    }
+    let [bundle, short, long, out] =
+        ["bundle", "short/model", "long/model", "mean"].map(|name| workspace.text(name));
+    let pack = |second: &str| {
+        output_of(pel(&[
+            "pack",
+            &bundle,
+            &out,
+            "--detector",
+            &short,
+            "--detector",
+            second,
+        ]))
+    };
+    let packed = pack(&long);
+    assert_eq!(packed.code, Some(0), "{}", packed.err);
+    // The bundle of the tiny encoder has floats.
+    let weights = |name: &str| {
+        tensor(
+            &workspace.at(name).join("detector.safetensors"),
+            "head.first.weight",
+        )
+    };
+    let (one, other) = (weights("short/model"), weights("long/model"));
+    let expected: Vec<f32> = one.iter().zip(&other).map(|(a, b)| (a + b) / 2.0).collect();
+    assert!(one != other);
+    assert_eq!(weights("mean"), expected);
+    // One with other labels is refused.
+    let info = workspace.at("long/model/detector.json");
+    let text = std::fs::read_to_string(&info).expect("written");
+    std::fs::write(&info, text.replace("problem", "finding")).expect("written");
+    std::fs::remove_dir_all(workspace.at("mean")).expect("removed");
+    let refused = pack(&long);
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains("with the labels"), "{}", refused.err);
+}
+
 #[test]
 fn probabilities_are_fitted_on_detected_mentions() {
     let workspace = Workspace::new();

@@ -3,7 +3,8 @@
 use crate::io::bundles;
 use crate::io::files::read_text;
 use crate::io::outputs::Inputs;
-use crate::train::detect::read_files;
+use crate::train::detect::read_mean;
+use bytes::Bytes;
 use clap::Args;
 use pel_shared::bundle::{Bundle, Manifest, Parts, names};
 use pel_shared::error::{Context, Error, Result};
@@ -27,9 +28,10 @@ pub struct PackArgs {
     #[arg(long)]
     edited: bool,
     /// Put a detector of mentions into the bundle: the model of `pel train --stage detect`, trained
-    /// from the encoder of this bundle
+    /// from the encoder of this bundle. Several, each with --detector, give the mean of their
+    /// weights, with the thresholds of the first
     #[arg(long, value_name = "FOLDER")]
-    detector: Option<PathBuf>,
+    detector: Vec<PathBuf>,
     /// Put a model card into the bundle: a Markdown file that says what the bundle is for, what it
     /// was trained on and how it errs. `pel inspect --card` prints it
     #[arg(long, value_name = "FILE")]
@@ -41,9 +43,9 @@ pub struct PackArgs {
 /// # Errors
 /// If the bundle cannot be read or written.
 pub fn run(args: &PackArgs, json: bool) -> Result<()> {
-    let artifacts = [Some(args.bundle.as_path()), args.detector.as_deref()];
+    let detectors = args.detector.iter().map(PathBuf::as_path);
     Inputs::new()
-        .artifacts(artifacts.into_iter().flatten())
+        .artifacts(std::iter::once(args.bundle.as_path()).chain(detectors))
         .files(args.card.as_deref())
         .check([bundles::writes(&args.out)])?;
     bundles::check_output(&args.out)?;
@@ -53,19 +55,19 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
     };
     let mut parts = bundle.parts().clone();
     let mut manifest = bundle.manifest;
-    if let Some(folder) = &args.detector {
-        manifest.detector = Some(add_detector(&mut parts, &manifest, folder)?);
+    if !args.detector.is_empty() {
+        manifest.detector = Some(add_detector(&mut parts, &manifest, &args.detector)?);
     }
     if let Some(path) = &args.card {
         let card = model_card(path)?.into_bytes().into();
         parts.0.insert(names::MODEL_CARD.into(), card);
     }
-    if args.detector.is_some() || args.card.is_some() {
+    if !args.detector.is_empty() || args.card.is_some() {
         manifest.files = parts.file_infos();
     }
     let (_, manifest) = manifest.sealed()?;
     parts.0.insert(names::MANIFEST.into(), manifest.into());
-    if args.detector.is_some() {
+    if !args.detector.is_empty() {
         // Everything must fit together.
         Bundle::read(parts.clone())?;
     }
@@ -90,27 +92,42 @@ fn model_card(path: &Path) -> Result<String> {
     Ok(card.to_owned())
 }
 
-/// Adds the files of a trained detector, its layers in the precision of the bundle's encoder.
-fn add_detector(parts: &mut Parts, manifest: &Manifest, folder: &Path) -> Result<DetectorInfo> {
-    let (info, weights) = read_files(folder)?;
-    let map = |name: &str| bundles::map(&folder.join(name));
-    if map(names::TOKENIZER)? != *parts.get(names::TOKENIZER)? {
-        let folder = folder.display();
-        return Err(Error::input(format!(
-            "{folder}: expected a detector that was trained from the encoder of the bundle ({}), found one with another tokenizer",
-            manifest.encoder.name
-        )));
+/// Adds the files of trained detectors, their layers in the precision of the bundle's encoder.
+fn add_detector(
+    parts: &mut Parts,
+    manifest: &Manifest,
+    folders: &[PathBuf],
+) -> Result<DetectorInfo> {
+    let (info, weights) = read_mean(folders)?;
+    let mut config = Bytes::new();
+    for folder in folders {
+        if bundles::map(&folder.join(names::TOKENIZER))? != *parts.get(names::TOKENIZER)? {
+            let folder = folder.display();
+            return Err(Error::input(format!(
+                "{folder}: expected a detector that was trained from the encoder of the bundle ({}), found one with another tokenizer",
+                manifest.encoder.name
+            )));
+        }
+        config = bundles::map(&folder.join(names::DETECTOR_CONFIG))?;
     }
-    let config = map(names::DETECTOR_CONFIG)?;
     let weights = match manifest.encoder.precision {
         Precision::Int8 => quantise_layers(&BertConfig::from_bytes(&config)?, &weights)
-            .context(|| folder.join(names::DETECTOR_WEIGHTS).display().to_string())?
+            .context(|| format!("the weights of {}", displayed(folders)))?
             .into(),
         _ => weights,
     };
     parts.0.insert(names::DETECTOR_CONFIG.into(), config);
     parts.0.insert(names::DETECTOR_WEIGHTS.into(), weights);
     Ok(info)
+}
+
+/// The folders, for a message.
+fn displayed(folders: &[PathBuf]) -> String {
+    let names: Vec<_> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    names.join(", ")
 }
 
 /// A bundle with an edited manifest and a new digest. All other files are checked.

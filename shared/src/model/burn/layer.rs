@@ -235,6 +235,7 @@ impl Layer {
 pub(super) fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
     let weight = linear.weight.val();
     let product = match dtype(precision) {
+        None if fused::runs_on(&x.device()) => return linear.forward(x),
         None => rows_by(x, weight),
         Some(dtype) => rows_by(x.cast(dtype), weight.cast(dtype)).cast(FloatDType::F32),
     };
@@ -244,12 +245,17 @@ pub(super) fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Te
     }
 }
 
-/// One product of all rows with a matrix. A product for each sequence would be too small for a GPU,
-/// and its backward pass would keep a gradient of the matrix for each sequence.
+/// The product of all rows with a matrix. On a GPU it is one product: a product for each sequence
+/// would be too small, and its backward pass would keep a gradient of the matrix for each sequence.
+/// On the CPU a product for each sequence has sums in an order that does not depend on how the
+/// matrix lies in memory, so that a resumed training ends with the same weights.
 ///
 /// # Shapes
 /// `[batch, seq, in]`, `[in, out]` -> `[batch, seq, out]`
 pub(super) fn rows_by(x: Tensor<3>, matrix: Tensor<2>) -> Tensor<3> {
+    if fused::runs_on(&x.device()) {
+        return x.matmul(matrix.unsqueeze());
+    }
     let [batch, seq, inputs] = x.dims();
     let [_, outputs] = matrix.dims();
     x.reshape([batch * seq, inputs])

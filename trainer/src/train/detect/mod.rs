@@ -10,10 +10,12 @@
 
 mod batch;
 mod corpora;
+mod mean;
 mod model;
 mod validation;
 
-pub use model::{DetectorModel, read_files};
+pub use mean::read_mean;
+pub use model::DetectorModel;
 pub use validation::SpanFigures;
 
 use super::checkpoint::Checkpoints;
