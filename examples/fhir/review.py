@@ -10,6 +10,8 @@ import base64
 import json
 import sys
 
+PLACE = "http://hl7.org/fhir/StructureDefinition/derivation-reference"
+
 
 def code_of(concept):
     return concept.get("coding", [{}])[0].get("code", "")
@@ -29,10 +31,18 @@ def concept_of(resource):
     return resource.get("code") or resource["medicationCodeableConcept"]
 
 
+def probability_of(resource):
+    """How likely the code is right, if the bundle has probabilities."""
+    found = [one["valueDecimal"] for one in resource["extension"] if one["url"] == "urn:pel:probability"]
+    return f"{found[0]:.0%}" if found else ""
+
+
 def words_of(resource, texts):
     """The fragments of the mention in its note. Offsets are code points, as in Python."""
     words = []
     for extension in resource["extension"]:
+        if extension["url"] != PLACE:
+            continue
         part = {one["url"]: one for one in extension["extension"]}
         text = texts[part["reference"]["valueReference"]["reference"]]
         start = part["offset"]["valueInteger"]
@@ -52,7 +62,8 @@ def main():
                 print(f"# {attachment.get('title', '')}")
             elif "extension" in resource:
                 coding = concept_of(resource).get("coding", [{"code": "no code", "display": ""}])[0]
-                fields = [resource["resourceType"], state_of(resource), coding["code"], coding.get("display", ""), words_of(resource, texts)]
+                fields = [resource["resourceType"], state_of(resource), coding["code"], coding.get("display", ""), words_of(resource, texts),
+                          probability_of(resource)]
                 print("\t".join(" ".join(field.split()) for field in fields))
 
 
