@@ -28,7 +28,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +191,7 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tu
         link.schema(read(spark, groups[0]))
         output.write("_pel.json", json.dumps(told, indent=1).encode())
 
+    plain = replace(link, id_column="note_id", text_column="note_text")
     partitions = chosen.partitions or 4 * spark.sparkContext.defaultParallelism
     for at, group in enumerate(groups):
         name = f"group={at:05}"
@@ -198,11 +199,11 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tu
             print(f"{name}: done before", file=sys.stderr)
             continue
         notes = read(spark, group)
-        schema = link.schema(notes)
-        # Quoted: in the name of a column a point would mean a field of a structure.
-        columns = [f"`{column}`" for column in (chosen.id_column, chosen.text_column)]
+        link.schema(notes)
+        # `mapInArrow` takes a point in the name of a column for a field of a structure, so the columns have other names there.
+        columns = [sql.col(f"`{chosen.id_column}`").alias(plain.id_column), sql.col(f"`{chosen.text_column}`").alias(plain.text_column)]
         notes = notes.select(columns).repartition(partitions)
-        linked = notes.mapInArrow(link, schema)
+        linked = notes.mapInArrow(plain, plain.schema(notes)).withColumnRenamed(plain.id_column, chosen.id_column)
         # What a run that was stopped left of this group goes away.
         linked.write.mode("overwrite").parquet(f"{chosen.output}/{name}")
         print(f"{name}: {len(group)} files linked", file=sys.stderr)
