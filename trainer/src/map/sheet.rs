@@ -1,5 +1,6 @@
 //! A spreadsheet of local terms: its rows as they are, and the columns with a meaning.
 
+use crate::io::delimiter_line::declared_delimiter;
 use crate::io::files::convert_read_error;
 use crate::io::interrupt;
 use crate::io::limits::Bound;
@@ -257,20 +258,6 @@ fn first_line(text: &[u8]) -> &[u8] {
     text.split(|byte| matches!(byte, b'\n' | b'\r'))
         .find(|line| !line.is_empty())
         .unwrap_or_default()
-}
-
-/// The delimiter of a line `sep=;`, which Excel writes before the header.
-pub(crate) fn declared_delimiter(line: &[u8]) -> Option<u8> {
-    let line = line
-        .strip_prefix(b"\"")
-        .and_then(|line| line.strip_suffix(b"\""))
-        .unwrap_or(line);
-    match line {
-        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', delimiter] if delimiter.is_ascii() => {
-            Some(*delimiter)
-        }
-        _ => None,
-    }
 }
 
 /// The delimiter that the file name says, or the one that the first line of a table has most often
