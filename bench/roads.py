@@ -17,7 +17,7 @@ fifth of the notes and for all of them:
 
     start        seconds before the first note: what remains of the shorter run without its notes
     notes/s      further notes a second, by the clock: the difference of both runs
-    CPU ms       processor time of a further note, of all processes (on Linux)
+    CPU ms       processor time of a further note, of all processes (on Linux; not of Spark, whose workers end out of sight)
     memory       the largest sum of the resident memory of all processes, with shared pages counted in each (on Linux)
     overhead     processor time of a further note, divided by that of `cli-1` in the same round
 
@@ -251,7 +251,7 @@ def main():
                 (few, few_cpu, _), (many, many_cpu, peak) = runs
                 further = (many - few) / (sizes[1] - sizes[0])
                 cpu = (many_cpu - few_cpu) / (sizes[1] - sizes[0])
-                found[road].append({"start": few - further * sizes[0], "rate": 1 / further, "cpu": 1000 * cpu, "memory": peak / 1e6})
+                found[road].append({"start": few - further * sizes[0], "rate": 1 / further, "cpu": None if road == "spark" else 1000 * cpu, "memory": peak / 1e6})
                 print(f"round {turn + 1}: {road} {1 / further:.1f} notes/s", file=sys.stderr, flush=True)
             for size, counts in mentions.items():
                 if len(set(counts.values())) > 1:
@@ -260,10 +260,13 @@ def main():
     print(f"{'road':<8}  {'start, s':>8}  {'notes/s':>8}  {'CPU ms':>8}  {'memory, MB':>10}  {'overhead':>8}")
     base = found.get("cli-1")
     for road, rounds in found.items():
-        middle = {name: statistics.median(figures[name] for figures in rounds) for name in rounds[0]}
-        over = [own["cpu"] / other["cpu"] for own, other in zip(rounds, base)] if base else []
-        said = f"{statistics.median(over):.2f}" if over else "-"
-        print(f"{road:<8}  {middle['start']:>8.2f}  {middle['rate']:>8.2f}  {middle['cpu']:>8.1f}  {middle['memory']:>10.0f}  {said:>8}")
+        middle = {name: statistics.median(figures[name] for figures in rounds) for name in ("start", "rate", "memory")}
+        cpu, over = "-", "-"
+        if road != "spark":
+            cpu = f"{statistics.median(figures['cpu'] for figures in rounds):.1f}"
+            if base:
+                over = f"{statistics.median(own['cpu'] / other['cpu'] for own, other in zip(rounds, base)):.2f}"
+        print(f"{road:<8}  {middle['start']:>8.2f}  {middle['rate']:>8.2f}  {cpu:>8}  {middle['memory']:>10.0f}  {over:>8}")
 
 
 if __name__ == "__main__":
