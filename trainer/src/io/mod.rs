@@ -7,7 +7,6 @@ pub mod archive;
 pub mod bundles;
 pub mod corpus_files;
 pub mod counter;
-pub(crate) mod delimiter_line;
 pub mod device;
 pub mod environment;
 pub mod files;

@@ -1,12 +1,12 @@
 //! A spreadsheet of local terms: its rows as they are, and the columns with a meaning.
 
-use crate::io::delimiter_line::declared_delimiter;
 use crate::io::files::convert_read_error;
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::text_encoding::{TextEncoding, open_text, read_error};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::columns::Column;
+use pel_shared::kb::import::delimited::declared_delimiter;
 use pel_shared::kb::import::delimited::{LONGEST_ROW, Quoting, delimiter_of};
 use pel_shared::kb::import::rows::for_each_row;
 use pel_shared::kb::import::{Input, Longest};

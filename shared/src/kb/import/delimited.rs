@@ -122,7 +122,7 @@ pub fn delimiter_of(name: &str) -> u8 {
 }
 
 /// The delimiter of a line `sep=;`, which Excel writes and reads before the header.
-fn sep_line(line: &[u8]) -> Option<u8> {
+pub fn declared_delimiter(line: &[u8]) -> Option<u8> {
     let line = line
         .strip_prefix(b"\"")
         .and_then(|line| line.strip_suffix(b"\""))
@@ -168,7 +168,7 @@ pub fn read(
     let file = Rc::<str>::from(name);
     let mut rows = Rows::new(name, reader, layout.longest_row)?;
     let mut declared = None;
-    if let Some(delimiter) = rows.peek()?.and_then(sep_line) {
+    if let Some(delimiter) = rows.peek()?.and_then(declared_delimiter) {
         declared = Some(delimiter);
         rows.skip_line();
     }
@@ -359,6 +359,14 @@ mod tests {
             .iter()
             .for_each(|(role, number)| layout.columns.set(*role, Column::Numbered(*number)));
         layout
+    }
+
+    #[test]
+    fn the_line_of_the_delimiter_may_be_quoted_and_in_capitals() {
+        assert_eq!(declared_delimiter(b"sep=;"), Some(b';'));
+        assert_eq!(declared_delimiter(b"\"SEP=\t\""), Some(b'\t'));
+        assert_eq!(declared_delimiter(b"sep=;;"), None);
+        assert_eq!(declared_delimiter(b"separator;term"), None);
     }
 
     #[test]

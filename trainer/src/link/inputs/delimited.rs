@@ -2,13 +2,13 @@
 
 use super::columns::{ColumnArgs, Columns};
 use super::{Each, NoteRow, ReadOptions, note_name, numbered};
-use crate::io::delimiter_line::declared_delimiter;
 use crate::io::files::{convert_read_error, record_limit};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::text_encoding::{open_text, read_error};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::Input;
+use pel_shared::kb::import::delimited::declared_delimiter;
 use pel_shared::kb::import::rows::{Quoting, for_each_exact_row};
 use std::path::Path;
 
