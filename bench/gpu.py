@@ -51,7 +51,7 @@ def run_pel(options):
     if done.returncode != 0:
         sys.exit(f"pel bench failed with exit code {done.returncode}")
     report = json.loads(done.stdout)
-    times = {("encode", "f32", row["batch"], row["seq"]): row["median_ms"] for row in report["encode"]}
+    times = {("encode", row["precision"], row["batch"], row["seq"]): row["median_ms"] for row in report["encode"]}
     for row in report["train"]:
         if row["kind"] == "step":
             times["step", row["precision"], row["batch"], row["seq"]] = row["median_ms"]
@@ -155,7 +155,7 @@ def main():
     rows = []
     for (kind, precision, batch, seq), peer_ms in sorted(theirs.items()):
         # TF32 is PyTorch's fast road for floats; pel has none of that kind.
-        own = ours.get((kind, "f32" if precision == "tf32" or kind == "encode" else precision, batch, seq))
+        own = ours.get((kind, "f32" if precision == "tf32" else precision, batch, seq))
         rate = 1000 * batch / own if own else None
         rows.append([f"{kind} {batch} x {seq}", precision, f"{own:.2f}" if own else "-", f"{peer_ms:.2f}",
                      f"{own / peer_ms:.2f}" if own else "-", f"{rate:.0f}" if rate else "-"])

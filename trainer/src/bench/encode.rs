@@ -4,8 +4,12 @@ use crate::bench::options::Shape;
 use crate::bench::{Options, Random, timed};
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
+use burn::tensor::Device;
 use pel_shared::bundle::Bundle;
 use pel_shared::error::{Context, Result};
+use pel_shared::model::burn::bert::multiplies_in;
+use pel_shared::model::encode::Encoder;
+use pel_shared::model::layer::Precision;
 use pel_shared::model::tower::Side;
 use pel_shared::tokens::{Cut, Encoded};
 use serde::Serialize;
@@ -14,7 +18,7 @@ use std::path::Path;
 /// The time of one batch.
 #[derive(Serialize)]
 pub(crate) struct EncodeRow {
-    /// The precision of the weights.
+    /// The precision of the weights; on a GPU, where weights are floats, that of the products.
     pub precision: String,
     pub batch: usize,
     pub seq: usize,
@@ -47,11 +51,35 @@ fn one(
     bundle: &Bundle,
     device: &OpenDevice,
 ) -> Result<Vec<EncodeRow>> {
-    let encoder = bundle
-        .encoder(&device.device)
-        .context(|| path.display().to_string())?;
-    let precision = format!("{:?}", bundle.manifest.encoder.precision).to_lowercase();
+    let open = || {
+        bundle
+            .encoder(&device.device)
+            .context(|| path.display().to_string())
+    };
     let mut rows = Vec::new();
+    if device.device == Device::flex() {
+        let weights = format!("{:?}", bundle.manifest.encoder.precision).to_lowercase();
+        measure(options, bundle, &open()?, &weights, &mut rows)?;
+        return Ok(rows);
+    }
+    for precision in [Precision::F32, Precision::Bf16, Precision::F16] {
+        if multiplies_in(precision, &device.device) {
+            let name = format!("{precision:?}").to_lowercase();
+            let encoder = open()?.in_precision(precision);
+            measure(options, bundle, &encoder, &name, &mut rows)?;
+        }
+    }
+    Ok(rows)
+}
+
+/// Measures one encoder on all shapes.
+fn measure(
+    options: &Options,
+    bundle: &Bundle,
+    encoder: &Encoder,
+    precision: &str,
+    rows: &mut Vec<EncodeRow>,
+) -> Result<()> {
     for &Shape { batch, seq } in &options.encode_shapes {
         if seq > encoder.max_positions() {
             continue;
@@ -65,12 +93,12 @@ fn one(
             encoder.encode(Side::Mention, &sequences).map(drop)
         })?;
         rows.push(EncodeRow {
-            precision: precision.clone(),
+            precision: precision.to_owned(),
             batch,
             seq,
             median_ms,
             runs,
         });
     }
-    Ok(rows)
+    Ok(())
 }

@@ -63,6 +63,9 @@ pub struct CandidatesArgs {
     /// Run the cross-encoder in bfloat16: much faster on a CPU with AMX or AVX-512 BF16
     #[arg(long, requires = "ranker")]
     bf16: bool,
+    /// Run the cross-encoder in half floats: much faster on a GPU
+    #[arg(long, requires = "ranker", conflicts_with = "bf16")]
+    f16: bool,
     /// Search only concepts of the mention's domain (ZESHEL's protocol): that of its document or,
     /// as an oracle, of its gold concept [without a value: document]
     #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document", conflicts_with = "from")]
@@ -193,10 +196,10 @@ fn finish(
             None
         }
         Some(folder) => {
-            let precision = if args.bf16 {
-                Precision::Bf16
-            } else {
-                Precision::F32
+            let precision = match (args.bf16, args.f16) {
+                (true, _) => Precision::Bf16,
+                (_, true) => Precision::F16,
+                _ => Precision::F32,
             };
             Some(Teacher::open(folder, precision, device)?.write(
                 &found,

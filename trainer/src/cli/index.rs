@@ -4,6 +4,7 @@ use super::choices::{
     MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice,
     ViewChoice, WeightsChoice,
 };
+use super::compute::ComputeArgs;
 use crate::data::{concept_table, redirects};
 use crate::indexing::recall::{Floor, K, QUERIES};
 use crate::indexing::source::Source;
@@ -158,13 +159,11 @@ pub struct IndexArgs {
     /// --floats`
     #[arg(long, value_name = "FILE")]
     export_vectors: Option<PathBuf>,
-    /// Tokens of one encoder batch, padding included
-    #[arg(long, default_value_t = 2048)]
-    batch_tokens: usize,
-    /// Encode concepts in bfloat16: faster on a CPU with AMX or AVX-512 BF16; vectors differ in the
-    /// third digit
-    #[arg(long)]
-    bf16: bool,
+    /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 32768 on a GPU]
+    #[arg(long, value_name = "N")]
+    batch_tokens: Option<usize>,
+    #[command(flatten)]
+    compute: ComputeArgs,
 }
 
 /// The cells that a search reads at first.
@@ -343,7 +342,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             .as_ref()
             .and_then(|manifest| manifest.detector.clone()),
         batch_tokens: args.batch_tokens,
-        bf16: args.bf16,
+        compute_precision: args.compute.precision(),
     };
     let device = device.open(Work::Long)?;
     let work = WorkFolder::beside(&args.out);

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod candidates;
 mod choices;
 pub mod compact;
+mod compute;
 mod conversion;
 pub mod devices;
 pub mod diff;

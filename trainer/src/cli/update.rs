@@ -1,5 +1,6 @@
 //! `pel update`: brings a bundle to another version of its knowledge base.
 
+use super::compute::ComputeArgs;
 use super::index::share;
 use crate::data::additions::{self, AdditionCounts, Extended};
 use crate::data::concept_table::{self, KbFile};
@@ -68,12 +69,11 @@ pub struct UpdateArgs {
     /// HNSW: the least recall@64 against exact search, 0 to 1; below it nothing is written
     #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, value_parser = share)]
     recall_floor: f64,
-    /// Tokens of one encoder batch, padding included
-    #[arg(long, default_value_t = 2048)]
-    batch_tokens: usize,
-    /// Encode new texts in bfloat16, as the bundle's were if it was indexed so
-    #[arg(long)]
-    bf16: bool,
+    /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 32768 on a GPU]
+    #[arg(long, value_name = "N")]
+    batch_tokens: Option<usize>,
+    #[command(flatten)]
+    compute: ComputeArgs,
     /// Write the report with every change to this file as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -213,7 +213,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             raise: true,
         },
         batch_tokens: args.batch_tokens,
-        bf16: args.bf16,
+        compute_precision: args.compute.precision(),
     };
     let updated = update(recipe, &device, &work).context(|| match &args.encoder {
         Some(encoder) => encoder.display().to_string(),

@@ -64,10 +64,10 @@ pub struct Recipe {
     pub nil: NilPolicy,
     /// The detector of mentions, if the encoder has one.
     pub detector: Option<DetectorInfo>,
-    /// Tokens of one encoder batch, padding included.
-    pub batch_tokens: usize,
-    /// Whether concepts are encoded in bfloat16 where the processor can.
-    pub bf16: bool,
+    /// Tokens of one encoder batch, padding included; `None` chooses by device.
+    pub batch_tokens: Option<usize>,
+    /// The number format in which concepts are encoded, where the device has it.
+    pub compute_precision: ComputePrecision,
 }
 
 /// The cells of an index.
@@ -132,9 +132,10 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         mixed_rows,
         floor,
         batch_tokens,
-        bf16,
+        compute_precision,
         ..
     } = recipe;
+    let compute_precision = vectors::supported(compute_precision, device);
     let (reduction, concepts) = (encoder.reduction, kb.len());
     let redirects = recipe.redirects.len();
     let builder = BundleBuilder::new(kb, files)
@@ -148,11 +149,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         .hnsw(hnsw)
         .nil(recipe.nil)
         .detector(recipe.detector)
-        .compute_precision(if bf16 {
-            ComputePrecision::Bf16
-        } else {
-            ComputePrecision::F32
-        });
+        .compute_precision(compute_precision);
     let mut tokenized = builder.tokenize(&device.device, tick(concepts))?;
     let sequences = &tokenized.rows().sequences;
     eprintln!(
@@ -168,7 +165,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     let encoding = Encoding {
         encoder: tokenized.encoder(),
         batch_tokens,
-        bf16,
+        compute_precision,
         scorer,
     };
     let encoded = vectors::encode(&encoding, sequences, work, &key)?;

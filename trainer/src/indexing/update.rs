@@ -36,10 +36,10 @@ pub struct UpdateRecipe<'a> {
     pub graph: GraphUpdate,
     /// The least recall of the graph.
     pub floor: Floor,
-    /// Tokens of one encoder batch, padding included.
-    pub batch_tokens: usize,
-    /// Whether new texts are encoded in bfloat16 where the processor can.
-    pub bf16: bool,
+    /// Tokens of one encoder batch, padding included; `None` chooses by device.
+    pub batch_tokens: Option<usize>,
+    /// The number format in which new texts are encoded, where the device has it.
+    pub compute_precision: ComputePrecision,
 }
 
 /// An updated bundle with the recall of its graph.
@@ -75,10 +75,7 @@ pub fn update(recipe: UpdateRecipe<'_>, device: &OpenDevice, work: &WorkFolder) 
         // No encoder has to be built.
         [] => Queries::default(),
         sequences => {
-            let precision = match recipe.bf16 {
-                true => ComputePrecision::Bf16,
-                false => ComputePrecision::F32,
-            };
+            let precision = vectors::supported(recipe.compute_precision, device);
             let encoder =
                 BundleUpdate::encoder(old, recipe.floats.as_ref(), precision, &device.device)?;
             let key = format!(
@@ -91,7 +88,7 @@ pub fn update(recipe: UpdateRecipe<'_>, device: &OpenDevice, work: &WorkFolder) 
             let encoding = Encoding {
                 encoder: &encoder,
                 batch_tokens: recipe.batch_tokens,
-                bf16: recipe.bf16,
+                compute_precision: precision,
                 scorer: update.scorer(),
             };
             vectors::encode(&encoding, sequences, work, &key)?

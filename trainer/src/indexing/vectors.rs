@@ -1,12 +1,15 @@
 //! Encodes the token sequences of concepts. An interrupted run resumes from the saved batches.
 
+use crate::io::device::OpenDevice;
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::resume::WorkFolder;
 use pel_shared::bundle::Queries;
 use pel_shared::error::{Error, Result};
 use pel_shared::index::TokenCodes;
+use pel_shared::model::burn::bert::multiplies_in;
 use pel_shared::model::encode::{BatchSize, Encoder};
+use pel_shared::model::layer::Precision as ComputePrecision;
 use pel_shared::model::tower::Side;
 use pel_shared::numbers::check_finite;
 use pel_shared::score::Scorer;
@@ -16,12 +19,25 @@ use pel_shared::tokens::Encoded;
 pub struct Encoding<'a> {
     /// The encoder.
     pub encoder: &'a Encoder,
-    /// Tokens of one batch, padding included.
-    pub batch_tokens: usize,
-    /// Whether the encoder multiplies in bfloat16.
-    pub bf16: bool,
+    /// Tokens of one batch, padding included; `None` chooses by device.
+    pub batch_tokens: Option<usize>,
+    /// The number format in which the encoder multiplies.
+    pub compute_precision: ComputePrecision,
     /// What is compared.
     pub scorer: Scorer,
+}
+
+/// The number format asked for if the device multiplies in it, else f32, and a line says so.
+pub fn supported(asked: ComputePrecision, device: &OpenDevice) -> ComputePrecision {
+    if multiplies_in(asked, &device.device) {
+        return asked;
+    }
+    let name = format!("{asked:?}").to_lowercase();
+    eprintln!(
+        "{} does not multiply in {name}: encoding in f32",
+        device.name
+    );
+    ComputePrecision::F32
 }
 
 /// Encodes all sequences, in the order of `sequences`. The work folder saves each batch under
@@ -41,7 +57,10 @@ pub fn encode(
         .map(|sequence| sequence.ids.len())
         .collect();
     let rows: Vec<&Encoded> = sequences.iter().collect();
-    let batches = BatchSize::of_tokens(encoding.batch_tokens).batches(&rows);
+    let size = encoding
+        .batch_tokens
+        .map_or_else(|| encoding.encoder.long_run_batch(), BatchSize::of_tokens);
+    let batches = size.batches(&rows);
     // The record of a sequence: its pooled vector, then for Sum-of-Max the scales and codes of its
     // tokens.
     let record = |at: &usize| {
@@ -58,7 +77,7 @@ pub fn encode(
         .collect();
     let mut hash = blake3::Hasher::new();
     hash.update(key.as_bytes());
-    hash.update(&[u8::from(encoding.bf16), u8::from(with_tokens)]);
+    hash.update(&[encoding.compute_precision as u8, u8::from(with_tokens)]);
     for batch in &batches {
         hash.update(&(batch.len() as u64).to_le_bytes());
     }

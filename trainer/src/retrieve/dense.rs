@@ -6,13 +6,10 @@ use crate::io::interrupt;
 use crate::retrieve::{CandidateLists, Tick};
 use pel_shared::bundle::Queries;
 use pel_shared::error::Result;
-use pel_shared::model::encode::{BatchSize, Encoder, SequenceInterner};
+use pel_shared::model::encode::{Encoder, SequenceInterner};
 use pel_shared::model::tower::Side;
 use pel_shared::score::{Candidate, Scorer};
 use pel_shared::tokens::{Encoded, Tokens, ViewOptions};
-
-/// Tokens of one encoder batch, padding included.
-pub(crate) const BATCH_TOKENS: usize = 2048;
 
 /// Sequences that are encoded and searched together. It bounds the memory of their token vectors.
 const SEQUENCES: usize = 1024;
@@ -66,7 +63,7 @@ impl MentionEncoder<'_> {
         let mut found: CandidateLists = Vec::with_capacity(sequences.len());
         for (sequences, mentions) in sequences.chunks(SEQUENCES).zip(mentions.chunks(SEQUENCES)) {
             let rows: Vec<&Encoded> = sequences.iter().collect();
-            let size = BatchSize::of_tokens(BATCH_TOKENS);
+            let size = encoder.long_run_batch();
             let vectors = Queries::encode(encoder, *scorer, Side::Mention, &rows, size, |_| {
                 interrupt::check()
             })?;

@@ -7,7 +7,6 @@ use super::examples::Example;
 use super::model::Model;
 use crate::io::interrupt;
 use crate::io::progress::Progress;
-use crate::retrieve::dense::BATCH_TOKENS;
 use crate::train::entity_inputs::{DomainId, EntityInputs, SequenceId};
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -18,7 +17,7 @@ use pel_shared::index::{
 };
 use pel_shared::kb::ConceptId;
 use pel_shared::linker::Queries;
-use pel_shared::model::encode::{BatchSize, Encoder};
+use pel_shared::model::encode::Encoder;
 use pel_shared::model::tower::Side;
 use pel_shared::score::{Candidate, Scorer, Similarity};
 use pel_shared::tokens::Encoded;
@@ -55,7 +54,7 @@ pub(super) fn encode(
         scorer,
         side,
         rows,
-        BatchSize::of_tokens(BATCH_TOKENS),
+        encoder.long_run_batch(),
         |done| {
             progress.advance(done as u64);
             interrupt::check()

@@ -164,6 +164,14 @@ impl Encoder {
         self.limits[0].positions.min(self.limits[1].positions)
     }
 
+    /// The size of a batch in long encoding runs: on a GPU large enough to keep it busy.
+    pub fn long_run_batch(&self) -> BatchSize {
+        BatchSize::of_tokens(match self.engine {
+            Engine::Cpu { .. } => 2048,
+            Engine::Burn { .. } => 32_768,
+        })
+    }
+
     /// Groups rows, given by their lengths in tokens, into batches that are awaited one by one. On
     /// a GPU, which computes on padding, lengths in a batch are nearly equal. On the processor,
     /// batches are in the order given.
