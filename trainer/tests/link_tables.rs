@@ -196,7 +196,7 @@ fn bad_rows_are_counted_and_others_linked() {
     for expected in [
         "1 of 3 notes cannot be read; the others are linked: ",
         "notes.csv: line 3: expected 2 cells as in the first row, found 1",
-        "warning: notes.csv: 1 notes have the identifier of an earlier one, first at notes.csv: line 4",
+        "warning: notes.csv: 1 note with the identifier of an earlier one, first at notes.csv: line 4",
     ] {
         assert!(output.err.contains(expected), "{expected}: {}", output.err);
     }

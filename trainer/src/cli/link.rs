@@ -4,6 +4,7 @@ use super::choices::ScorerChoice;
 use super::link_tables;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
+use crate::io::terminal::counted;
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, memory};
 use crate::link::detection::DetectionArgs;
@@ -355,11 +356,12 @@ fn unread(notes: Vec<Error>, folders: Vec<Error>, all: usize) -> Result<()> {
         return Err(first);
     }
     let what = match (bad, closed) {
-        (bad, 0) => format!("{bad} of {all} notes"),
-        (0, closed) => format!("{closed} folder{}", if closed == 1 { "" } else { "s" }),
+        (bad, 0) => format!("{bad} of {}", counted(all, "note")),
+        (0, closed) => counted(closed, "folder"),
         (bad, closed) => format!(
-            "{bad} of {all} notes and {closed} folder{}",
-            if closed == 1 { "" } else { "s" }
+            "{bad} of {} and {}",
+            counted(all, "note"),
+            counted(closed, "folder")
         ),
     };
     Err(first).context(|| format!("{what} cannot be read; the others are linked"))
