@@ -178,7 +178,8 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tu
     files = input_files(spark, paths)
     groups = [files[at : at + chosen.files_per_group] for at in range(0, len(files), chosen.files_per_group)]
     output = Folder(spark, chosen.output)
-    told = {**asdict(link), "groups": groups}
+    # The notes of the demonstration are the same in any folder.
+    told = {**asdict(link), "groups": "demo" if chosen.demo else groups}
     # How many notes are linked at once changes nothing.
     del told["batch"]
     if output.has("_pel.json"):

@@ -47,6 +47,8 @@ fn sizes_and_numbers_are_limited() {
 #[test]
 fn memory_is_limited() {
     let server = Server::new(&["--max-body", "1KiB", "--max-memory", "1KiB"]);
+    let many = format!("[\"\"{}]", ",\"\"".repeat(100));
+    server.link(&many).is_problem(413, None, "many values");
     let mut half = server.connect();
     send(
         &mut half,
@@ -65,6 +67,22 @@ fn memory_is_limited() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     panic!("the memory is not limited");
+}
+
+#[test]
+fn answer_that_is_not_read_holds_memory() {
+    let server = Server::new(&["--max-body", "1MiB", "--max-memory", "1MiB"]);
+    let mut slow = server.connect();
+    send(&mut slow, "POST /v1/link", &[JSON], long().as_bytes());
+    let becomes = |status: u16| {
+        (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            server.link("{\"text\": \"fever\"}").status == status
+        })
+    };
+    assert!(becomes(429), "the answer holds no memory");
+    drop(slow);
+    assert!(becomes(200), "the memory is not free again");
 }
 
 #[test]
