@@ -28,6 +28,7 @@ use pel_shared::kb::ConceptId;
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::output;
 use pel_shared::text::detect::DetectOptions;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -57,6 +58,9 @@ pub struct LinkArgs {
     /// The columns of tables.
     #[command(flatten)]
     pub(super) columns: ColumnArgs,
+    /// Link only the first N notes: of each table, or of the texts
+    #[arg(long, value_name = "N")]
+    pub(super) limit: Option<NonZeroU64>,
     /// Link only a part of the tables, such as 3/16, so that several processes or machines share
     /// them
     #[arg(long, value_name = "N/OF")]
@@ -143,6 +147,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let tables = link_tables::plan(args, shards, format)?;
     if tables.is_none() {
         link_tables::refuse_options(args)?;
+        if let Some(limit) = args.limit {
+            notes.truncate(usize::try_from(limit.get()).unwrap_or(usize::MAX));
+        }
         place_notes(args, &mut notes, format)?;
     }
     let outputs = match &tables {

@@ -143,6 +143,7 @@ impl Tables {
         let options = ReadOptions {
             columns: args.columns.clone(),
             encoding: args.encoding.get(),
+            limit: args.limit,
         };
         let run = ShardRun {
             linking,
@@ -188,7 +189,7 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         )
     });
     let described = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {ranker:?} {:?} {store:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {ranker:?} {:?} {store:?} {:?}",
         linking.options,
         linking.format,
         linking.encoding,
@@ -198,6 +199,7 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         args.date,
         args.scorer,
         linking.engine.second.as_ref().map(|second| second.count),
+        args.limit,
     );
     let manifest = &linking.engine.linker.bundle().manifest;
     let bundle = match &manifest.digest {
