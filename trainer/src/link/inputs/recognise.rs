@@ -56,7 +56,7 @@ pub enum Kind {
 }
 
 /// The extensions of documents that are no plain text.
-const MARKED_UP: [&str; 8] = ["doc", "docx", "htm", "html", "odt", "pdf", "rtf", "xhtml"];
+const MARKED_UP: [&str; 7] = ["docx", "htm", "html", "odt", "pdf", "rtf", "xhtml"];
 
 /// The extensions of compressed files.
 const PACKED: [&str; 5] = [".gz", ".bz2", ".xz", ".zst", ".zstd"];
