@@ -67,10 +67,11 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer. If it is larger than the free memory, it holds that.
+    /// An answer. It holds at most half of the free memory, so that a client that reads slowly leaves
+    /// some to others.
     pub fn new(answer: String, budget: &Budget) -> Self {
         let mut held = budget.hold();
-        let bytes = answer.len().min(budget.0.available_permits());
+        let bytes = answer.len().min(budget.0.available_permits() / 2);
         // Another request can take it first; then the answer holds nothing.
         let _ = budget.more(&mut held, bytes);
         Self {
