@@ -65,7 +65,7 @@ export function createStatus() {
     model(pel) {
       const { encoder, kb } = pel.manifest();
       byId("status-model").textContent = encoder.name;
-      byId("status-kb").textContent = `${kb.name}, ${whole(kb.concepts)} concepts`;
+      byId("status-kb").textContent = `${kb.name}, ${whole(kb.concepts)} ${kb.concepts === 1 ? "concept" : "concepts"}`;
       byId("version").textContent = `PEL ${pel.version()}`;
       this.engine(pel);
     },

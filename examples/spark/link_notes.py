@@ -178,7 +178,8 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tu
     files = input_files(spark, paths)
     groups = [files[at : at + chosen.files_per_group] for at in range(0, len(files), chosen.files_per_group)]
     output = Folder(spark, chosen.output)
-    told = {**asdict(link), "groups": groups}
+    # The notes of the demonstration are the same in any folder.
+    told = {**asdict(link), "groups": "demo" if chosen.demo else groups}
     # How many notes are linked at once changes nothing.
     del told["batch"]
     if output.has("_pel.json"):
@@ -206,13 +207,17 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tu
         linked = notes.mapInArrow(plain, plain.schema(notes)).withColumnRenamed(plain.id_column, chosen.id_column)
         # What a run that was stopped left of this group goes away.
         linked.write.mode("overwrite").parquet(f"{chosen.output}/{name}")
-        print(f"{name}: {len(group)} files linked", file=sys.stderr)
+        print(f"{name}: {counted(len(group), 'file')} linked", file=sys.stderr)
     # Groups are folders that Spark would read as a column; the rows have all that is needed.
     done = spark.read.parquet(chosen.output)
     notes_done = done.count()
     failed = done.where(sql.col("error").isNotNull()).count()
-    print(f"{notes_done} notes in {len(groups)} groups, {failed} with an error", file=sys.stderr)
+    print(f"{counted(notes_done, 'note')} in {counted(len(groups), 'group')}, {failed} with an error", file=sys.stderr)
     return notes_done, failed
+
+
+def counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def cause(message: str) -> str:

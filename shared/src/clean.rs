@@ -74,9 +74,14 @@ pub fn field(text: &str) -> Cow<'_, str> {
 }
 
 /// Prepares text for a spreadsheet cell: [`escaped`], with a leading apostrophe if a spreadsheet
-/// would evaluate it as a formula. Leading whitespace and zero-width characters are skipped.
+/// would evaluate it as a formula. Leading whitespace and zero-width characters are skipped. A
+/// number and a lone sign are no formulas.
 pub fn cell(text: &str) -> Cow<'_, str> {
     let text = escaped(text);
+    let is_number = text.trim().parse().is_ok_and(f64::is_finite);
+    if is_number || matches!(text.trim(), "-" | "+") {
+        return text;
+    }
     let is_ignored = |c: char| {
         c.is_whitespace()
             || is_control(c)
@@ -140,8 +145,10 @@ mod tests {
             "=1+1",
             " =1",
             "\u{a0}\u{200b}@SUM(A1)",
-            "+1",
-            "-1",
+            "+1+1",
+            "-1-1",
+            "-A1",
+            "-inf",
             "\t=1",
             "\u{feff}=1",
             "＝1",
@@ -149,7 +156,9 @@ mod tests {
         ] {
             assert!(cell(formula).starts_with('\''), "{formula:?}");
         }
-        for plain in ["fever", "1-2", " a=b", "'=1", "", " "] {
+        for plain in [
+            "fever", "1-2", " a=b", "'=1", "", " ", "-1", "+3.2", "-1e-5", " -7", "-",
+        ] {
             assert_eq!(cell(plain), plain);
         }
         // The control character before the formula is escaped, so the cell is no formula.

@@ -105,12 +105,25 @@ fn rows_of_a_table_are_notes_with_their_identifiers() {
         let output = place.link(&[args, &["--format", "jsonl"]].concat());
         assert_eq!(found(&json(good(&output))), LINKS, "{args:?}");
     }
+    let limited = place.link(&["notes.csv", "--format", "jsonl", "--limit", "2"]);
+    assert_eq!(found(&json(good(&limited))), LINKS[..2]);
     let as_text = place.link(&["notes.csv", "--input-format", "text", "--format", "jsonl"]);
     let rows = json(good(&as_text));
     assert!(rows.iter().all(|row| row["doc"] == "notes"), "{rows:?}");
     // One header for all notes.
     let csv = place.link(&["notes.csv", "--format", "csv"]);
     assert_eq!(good(&csv).matches("start,end").count(), 1);
+}
+
+#[test]
+fn tables_beside_texts_are_left_out() {
+    let place = Place::new();
+    place.put("in/note.txt", "fever");
+    place.put("in/notes.csv", CSV);
+    let output = place.link(&["in", "--format", "jsonl"]);
+    assert_eq!(json(good(&output)).len(), 1);
+    let told = "in: left out 1 table beside the texts, first ";
+    assert!(output.err.contains(told), "{}", output.err);
 }
 
 #[test]
@@ -196,7 +209,7 @@ fn bad_rows_are_counted_and_others_linked() {
     for expected in [
         "1 of 3 notes cannot be read; the others are linked: ",
         "notes.csv: line 3: expected 2 cells as in the first row, found 1",
-        "warning: notes.csv: 1 notes have the identifier of an earlier one, first at notes.csv: line 4",
+        "warning: notes.csv: 1 note with the identifier of an earlier one, first at notes.csv: line 4",
     ] {
         assert!(output.err.contains(expected), "{expected}: {}", output.err);
     }
@@ -222,6 +235,7 @@ fn options_that_do_not_fit_are_refused() {
     let place = Place::new();
     place.put("notes.csv", CSV);
     place.put("note.txt", "fever");
+    place.put("note.html", "<p>fever");
     place.put("in/notes.csv", CSV);
     for (args, expected) in [
         (
@@ -249,6 +263,11 @@ fn options_that_do_not_fit_are_refused() {
             &["note.txt", "--text-column", "x"],
             "--text-column: expected a table",
         ),
+        (
+            &["note.html"],
+            "note.html: expected plain text, a table or a collection of notes",
+        ),
+        (&["notes.csv", "--limit", "0"], "--limit"),
         (
             &["notes.csv", "--text-column", "x"],
             "expected the column x (--text-column), found note_id, text",

@@ -171,7 +171,7 @@ fn reviewed_terms_are_linked_exactly_after_an_update() {
     let done = place.done("update @base --device cpu --add @names.jsonl --out @local");
     assert!(
         done.out
-            .contains("additions  2 names, 3 cross-references, 1 concepts"),
+            .contains("additions  2 names, 3 cross-references, 1 concept;"),
         "{}",
         done.out
     );
@@ -221,6 +221,19 @@ fn wrong_decisions_are_located() {
         3,
         "line 7: column review: expected an identifier or NIL",
     )]);
+    // All wrong rows are listed.
+    review(&place, &["D77", "", "#9", "", "", "accept"]);
+    place.refuses(&[
+        (read, 3, "3 of 6 rows are wrong, nothing is written: "),
+        (read, 3, "line 2: column review: expected accept, NIL"),
+        (read, 3, "line 4: column review: expected a candidate"),
+        (
+            read,
+            3,
+            "line 7: column review: expected an identifier or NIL",
+        ),
+    ]);
+    assert!(!place.path("names.jsonl").exists());
     review(&place, &["", "", "", "", "", ""]);
     place.refuses(&[(read, 3, "expected a name or concept to add, found none")]);
     review(&place, &["#1", "", "", "", "", ""]);

@@ -420,7 +420,7 @@ fn damaged_redirects_of_a_bundle_are_refused() {
         ],
     );
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.out.contains("1 retired identifiers"), "{}", done.out);
+    assert!(done.out.contains("1 retired identifier"), "{}", done.out);
     let damaged = |text: &str| {
         copy(
             &place.path("whole").display().to_string(),

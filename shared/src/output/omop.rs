@@ -83,11 +83,11 @@ pub(super) fn write(
     String::from_utf8(bytes).map_err(|cause| Error::io("writing a table").caused_by(cause))
 }
 
-/// The identifier of a note: its name if that is a positive number, else a number from the name's
-/// hash.
+/// The identifier of a note: its name if that is a number of at least 0 without further zeros or
+/// signs, else a number from the name's hash. So `7` and `007` are different notes.
 fn note_id(name: &str) -> i64 {
     match name.parse::<i64>() {
-        Ok(number) if number >= 0 => number,
+        Ok(number) if number >= 0 && number.to_string() == name => number,
         _ => positive(&[name.as_bytes()]),
     }
 }
@@ -251,7 +251,11 @@ mod tests {
     fn note_is_numbered_by_its_name_or_its_hash() {
         assert_eq!(note_id("1042"), 1042);
         assert!(note_id("ward/1042") > 0 && note_id("ward/1042") != note_id("ward/1043"));
-        assert!(note_id("-7") > 0);
+        assert_eq!((note_id("0"), note_id("7")), (0, 7));
+        for name in ["-7", "007", "+7", "-0", "7.0", " 7"] {
+            assert!(note_id(name) > 7, "{name}");
+        }
+        assert_ne!(note_id("007"), note_id("07"));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use native::{
     sssom, umls,
 };
 #[cfg(feature = "native")]
-pub use notes::{bioc, fhir, notes};
+pub use notes::{bioc, fhir, notes, parquet};
 pub use tables::{concepts, delimited, obo, redirects};
 #[cfg(feature = "native")]
 pub use terminologies::{icd10cm, loinc, mesh, obograph, owl};
@@ -57,7 +57,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 21] = [
+    let native: [(&str, Body); 22] = [
         ("archive", archive),
         ("bioc", bioc),
         ("brat", brat),
@@ -72,6 +72,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("notes", notes),
         ("obograph", obograph),
         ("owl", owl),
+        ("parquet", parquet),
         ("pubtator", pubtator),
         ("rxnorm", rxnorm),
         ("settings", settings),

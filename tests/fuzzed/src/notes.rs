@@ -35,6 +35,11 @@ pub fn notes(data: &[u8]) {
     check("notes.jsonl", Kind::Lines(Wanted::Any), data);
 }
 
+/// A table in Parquet.
+pub fn parquet(data: &[u8]) {
+    check("notes.parquet", Kind::Parquet, data);
+}
+
 /// FHIR as one value, and on lines.
 pub fn fhir(data: &[u8]) {
     check("fhir.json", Kind::Document(Wanted::Any), data);

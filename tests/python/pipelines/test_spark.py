@@ -144,6 +144,13 @@ def run(spark, *words):
     return link_notes.run(spark, chosen, chosen.input)
 
 
+def test_demonstration_can_be_repeated(spark, tmp_path):
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        chosen = link_notes.arguments(["--demo", "--output", str(tmp_path / "out")])
+        assert link_notes.run(spark, chosen, link_notes.demo(tmp_path / folder)) == (5, 0)
+
+
 def test_each_note_is_written_once(spark, tmp_path, capsys):
     files = make_notes(tmp_path / "notes", 40, files=3)
     told = ("--input", tmp_path / "notes", "--output", tmp_path / "out", "--files-per-group", 2, "--partitions", 3)
@@ -165,7 +172,7 @@ def test_each_note_is_written_once(spark, tmp_path, capsys):
     (tmp_path / "out" / "group=00001" / "_SUCCESS").unlink()
     assert run(spark, *told) == (40, 0)
     said = capsys.readouterr().err
-    assert "group=00000: done before" in said and "group=00001: 1 files linked" in said
+    assert "group=00000: done before" in said and "group=00001: 1 file linked" in said
     assert linked(tmp_path / "out") == rows
     assert before == {file: file.stat().st_mtime_ns for file in before}
 

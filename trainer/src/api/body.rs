@@ -5,7 +5,7 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
-use hyper::body::{Frame, Incoming};
+use hyper::body::{Frame, Incoming, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,10 @@ use tokio::time::timeout;
 /// How much is read of a body that is too large, so that the client can read the answer.
 const DRAINED: usize = 64 << 20;
 
-/// The memory for all bodies together.
+/// Bytes of an answer that are passed on at once.
+const PIECE: usize = 64 << 10;
+
+/// The memory for all bodies and unread answers together.
 #[derive(Clone)]
 pub struct Budget(Arc<Semaphore>);
 
@@ -54,6 +57,49 @@ impl Budget {
             none => *none = Some(permit),
         }
         Ok(())
+    }
+}
+
+/// An answer that holds its memory until the client has read it, but for the last pieces.
+pub struct Answer {
+    rest: Bytes,
+    _held: Held,
+}
+
+impl Answer {
+    /// An answer. It holds at most half of the free memory, so that a client that reads slowly leaves
+    /// some to others.
+    pub fn new(answer: String, budget: &Budget) -> Self {
+        let mut held = budget.hold();
+        let bytes = answer.len().min(budget.0.available_permits() / 2);
+        // Another request can take it first; then the answer holds nothing.
+        let _ = budget.more(&mut held, bytes);
+        Self {
+            rest: answer.into(),
+            _held: held,
+        }
+    }
+}
+
+impl hyper::body::Body for Answer {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(bytes);
+        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `POST /v1/link`.
 
 use crate::api::accept::{FHIR, FHIR_LINES, NDJSON, media_type, preferred};
-use crate::api::body::Reader;
+use crate::api::body::{Answer, Reader};
 use crate::api::pool::{Note, Render, Settings, jobs};
 use crate::api::problem::Problem;
 use crate::api::request::{Body as LinkBody, Options, TextObject};
@@ -97,8 +97,11 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     // From here on the client waits for the server.
     let _busy = activity.as_ref().map(Activity::busy);
     let reading = Arc::clone(&api);
-    let (one, settings, notes) =
-        apart(bytes.len(), move || read(&reading, &bytes, options)).await?;
+    let (held, (one, settings, notes)) = apart(bytes.len(), move || {
+        reading.hold_values(&bytes, &mut held)?;
+        Ok((held, read(&reading, &bytes, options)?))
+    })
+    .await?;
     if offer == FHIR && !one {
         let detail = format!("expected {FHIR_LINES} for several texts, found {FHIR}");
         return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept"));
@@ -113,7 +116,9 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
         Render::Csv => csv_head(&api)? + &linked.concat(),
         _ => linked.concat(),
     };
-    Ok(response(offer, body))
+    drop(held);
+    let answer = Answer::new(body, &api.budget);
+    Ok(response(offer, Body::new(answer)))
 }
 
 /// Runs a function, on another thread if it has much to read.
@@ -133,6 +138,7 @@ async fn apart<T: Send + 'static>(
 fn read(api: &Api, bytes: &Bytes, given: Options) -> Result<(bool, Settings, Vec<Note>), Problem> {
     let LinkBody {
         texts,
+        count,
         one,
         options,
     } = LinkBody::read(bytes)?;
@@ -146,9 +152,9 @@ fn read(api: &Api, bytes: &Bytes, given: Options) -> Result<(bool, Settings, Vec
             problem
         }
     })?;
-    if texts.len() > api.limits.texts {
+    if count > api.limits.texts {
         let most = api.limits.texts;
-        let detail = format!("expected at most {most} texts, found {}", texts.len());
+        let detail = format!("expected at most {most} texts, found {count}");
         return Err(Problem::too_large(detail).field("texts"));
     }
     let only_given = options.spans_only == Some(true);

@@ -25,7 +25,7 @@ use access::{Origins, Token};
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};
-use body::{Budget, Reader, Shared};
+use body::{Budget, Held, Reader, Shared};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::service::Service;
@@ -51,7 +51,7 @@ pub struct Limits {
     pub texts: usize,
     /// Jobs that wait for the pool.
     pub queue: usize,
-    /// Memory for the bodies of all requests, in bytes.
+    /// Memory for the bodies of all requests and for unread answers, in bytes.
     pub memory: usize,
     /// The time of a request, or of each job of a stream.
     pub time: Duration,
@@ -83,6 +83,22 @@ pub struct Api {
     description: String,
     /// The page that shows it.
     page: String,
+}
+
+impl Api {
+    /// Holds the memory for the values of a body.
+    ///
+    /// # Errors
+    /// Status 413 if no budget is enough, 429 if the budget is used up.
+    fn hold_values(&self, json: &[u8], held: &mut Held) -> Result<(), Problem> {
+        let (bytes, most) = (request::memory(json), self.limits.memory);
+        if json.len() + bytes > most {
+            return Err(Problem::too_large(format!(
+                "expected values that fit into {most} bytes of memory, found more of them"
+            )));
+        }
+        self.budget.more(held, bytes)
+    }
 }
 
 /// The interface with what is before its routes.

@@ -6,7 +6,7 @@ use crate::data::spans::{self, Unit};
 use pel_shared::bundle::Bundle;
 use pel_shared::text::Offsets;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use utoipa::ToSchema;
@@ -28,6 +28,12 @@ const MOST_FRAGMENTS: usize = 100;
 
 /// The longest identifier of a text, in code points.
 const ID: usize = 1024;
+
+/// The texts of a list that are kept at most. The others are only counted.
+pub const MOST_TEXTS: usize = 1 << 16;
+
+/// Memory for a value of a body, such as a text or a given mention, beside its own bytes.
+const VALUE: usize = 64;
 
 /// Options of linking, as those of `pel link`. Options in the body replace those of the address.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
@@ -149,8 +155,10 @@ pub enum LinkRequest {
 
 /// The body of a request as it is read.
 pub struct Body {
-    /// The texts.
+    /// The texts, at most [`MOST_TEXTS`].
     pub texts: Vec<TextObject>,
+    /// The number of all texts.
+    pub count: usize,
     /// Whether it was one text, not a list.
     pub one: bool,
     /// The options.
@@ -168,7 +176,7 @@ struct Members {
     #[serde(default, deserialize_with = "present")]
     spans: Option<Option<Vec<GivenSpan>>>,
     #[serde(default, deserialize_with = "present")]
-    texts: Option<Vec<AnyItem>>,
+    texts: Option<Items>,
     #[serde(default, deserialize_with = "present")]
     options: Option<Options>,
 }
@@ -207,10 +215,44 @@ impl<'de> Deserialize<'de> for AnyItem {
     }
 }
 
+/// A list of texts: the first ones, and the number of all.
+#[derive(Default)]
+struct Items {
+    first: Vec<TextObject>,
+    count: usize,
+}
+
+impl<'de> Deserialize<'de> for Items {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Items;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of texts")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Items, A::Error> {
+                let mut items = Items::default();
+                while items.count < MOST_TEXTS {
+                    let Some(item) = list.next_element::<AnyItem>()? else {
+                        return Ok(items);
+                    };
+                    items.first.push(item.0);
+                    items.count += 1;
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    items.count += 1;
+                }
+                Ok(items)
+            }
+        }
+        from.deserialize_seq(Reader)
+    }
+}
+
 /// An object or a list.
 enum AnyBody {
     Object(Box<Members>),
-    List(Vec<AnyItem>),
+    List(Items),
 }
 
 impl<'de> Deserialize<'de> for AnyBody {
@@ -226,7 +268,7 @@ impl<'de> Deserialize<'de> for AnyBody {
                 Ok(AnyBody::Object(Box::new(members)))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<AnyBody, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(AnyBody::List)
+                Items::deserialize(SeqAccessDeserializer::new(list)).map(AnyBody::List)
             }
         }
         from.deserialize_any(Reader)
@@ -243,6 +285,23 @@ fn without_text(message: &str) -> String {
         }
         _ => message.to_owned(),
     }
+}
+
+/// The memory for the values of a body beside its bytes: so much for each comma and each brace outside
+/// of strings.
+pub fn memory(json: &[u8]) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    let mut values = 0;
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b',' | b'{' if !quoted => values += 1,
+            _ => {}
+        }
+    }
+    values * VALUE
 }
 
 /// Reads JSON. A mistake in its form is status 400, a value that does not fit 422.
@@ -285,11 +344,11 @@ impl Body {
     /// # Errors
     /// A problem that names the field.
     pub fn read(bytes: &[u8]) -> Result<Self, Problem> {
-        let objects = |items: Vec<AnyItem>| items.into_iter().map(|item| item.0).collect();
         let members = match json::<AnyBody>(bytes)? {
             AnyBody::List(items) => {
                 return Ok(Self {
-                    texts: objects(items),
+                    texts: items.first,
+                    count: items.count,
                     one: false,
                     options: Options::default(),
                 });
@@ -304,6 +363,7 @@ impl Body {
                     text,
                     spans: members.spans.flatten(),
                 }],
+                count: 1,
                 one: true,
                 options,
             }),
@@ -320,7 +380,8 @@ impl Body {
                     }
                 }
                 Ok(Self {
-                    texts: objects(items),
+                    texts: items.first,
+                    count: items.count,
                     one: false,
                     options,
                 })
@@ -562,7 +623,30 @@ mod tests {
         ] {
             let read = Body::read(body.as_bytes()).expect(body);
             let found: Vec<&str> = read.texts.iter().map(|text| text.text.as_str()).collect();
+            assert_eq!(read.count, found.len(), "{body}");
             assert_eq!((read.one, found), (one, texts), "{body}");
+        }
+    }
+
+    #[test]
+    fn texts_beyond_a_number_are_only_counted() {
+        let body = format!("[\"a\"{}]", ",\"\"".repeat(MOST_TEXTS + 9));
+        let read = Body::read(body.as_bytes()).expect("a list");
+        assert_eq!(
+            (read.texts.len(), read.count),
+            (MOST_TEXTS, MOST_TEXTS + 10)
+        );
+    }
+
+    #[test]
+    fn memory_follows_from_the_values_outside_of_strings() {
+        for (json, values) in [
+            ("[]", 0),
+            (r#"{"text": "a, {b}, \"c, d\", \\"}"#, 1),
+            (r#"["a", "b", "c"]"#, 2),
+            (r#"{"text": "a", "spans": [{}, {"start": 1, "end": 2}]}"#, 6),
+        ] {
+            assert_eq!(memory(json.as_bytes()), values * VALUE, "{json}");
         }
     }
 

@@ -63,7 +63,7 @@ pub fn answer(
     Ok(response(NDJSON, Body::new(Stream(received))))
 }
 
-/// The client has left.
+/// The client has left, or has been told why the stream ends.
 struct Left;
 
 struct Linking {
@@ -126,6 +126,12 @@ impl Linking {
 
     /// Links whole lines.
     async fn lines(&mut self, lines: &[u8]) -> Result<(), Left> {
+        let mut held = self.api.budget.hold();
+        if let Err(problem) = self.api.hold_values(lines, &mut held) {
+            self.line += 1;
+            self.fail(&problem).await?;
+            return Err(Left);
+        }
         let mut notes = Vec::new();
         // The last line ends with a line end, behind which there is none.
         let lines = lines.strip_suffix(b"\n").unwrap_or(lines);

@@ -7,6 +7,7 @@ use crate::data::split::{Split, TrainingSplit};
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
+use crate::io::terminal::counted;
 use crate::retrieve::bundle;
 use crate::retrieve::candidates::Found;
 use crate::retrieve::lexical::System;
@@ -242,9 +243,9 @@ fn finish(
         String::new()
     };
     println!(
-        "{}: {} mentions{lacking}",
+        "{}: {}{lacking}",
         args.out.display(),
-        split.mentions.len()
+        counted(split.mentions.len(), "mention")
     );
     println!(
         "recall@1 {:.1} %, recall@{most} {:.1} %",

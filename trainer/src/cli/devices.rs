@@ -2,6 +2,7 @@
 
 use crate::io::device::{GPU_BUILD_HINT, adapters};
 use crate::io::json;
+use crate::io::terminal::counted;
 use crate::io::text_tables::table;
 use clap::Args;
 use pel_shared::error::Result;
@@ -26,7 +27,7 @@ pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
         );
         return Ok(());
     }
-    println!("--device cpu      {threads} threads");
+    println!("--device cpu      {}", counted(threads, "thread"));
     println!(
         "--device cuda     {}",
         if cfg!(feature = "cuda") {

@@ -13,6 +13,7 @@ use crate::io::bundles;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
+use crate::io::terminal::counted;
 use crate::io::text_encoding::EncodingArgs;
 use clap::{ArgGroup, Args};
 use pel_shared::bundle::{EncoderInfo, KbInfo, names};
@@ -393,13 +394,15 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         bytes as f64 / 1e6,
     );
     println!(
-        "{}: {concepts} concepts, {all} vectors, {megabytes:.1} MB",
-        args.out.display()
+        "{}: {}, {}, {megabytes:.1} MB",
+        args.out.display(),
+        counted(concepts, "concept"),
+        counted(all, "vector")
     );
     if built.similar > 0 {
         println!(
-            "{} names have no vector of their own: another one of their concept is similar",
-            built.similar
+            "{} without a vector of its own: another one of the concept is similar",
+            counted(built.similar, "name")
         );
     }
     if let (Some(info), Some(file)) = (
@@ -428,14 +431,14 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     }
     if built.redirects > 0 {
         println!(
-            "{} retired identifiers are redirected or known as retired",
-            built.redirects
+            "{} redirected or known as retired",
+            counted(built.redirects, "retired identifier")
         );
     }
     if !without_rows.is_empty() {
         println!(
-            "{} concepts are not indexed: all their names are empty after normalisation",
-            without_rows.len()
+            "{} not indexed: all names are empty after normalisation",
+            counted(without_rows.len(), "concept")
         );
     }
     let ViewOptions {

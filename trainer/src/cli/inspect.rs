@@ -3,6 +3,7 @@
 use crate::io::bundles;
 use crate::io::json;
 use crate::io::outputs::Inputs;
+use crate::io::terminal::counted;
 use crate::io::text_tables;
 use burn::tensor::Device;
 use clap::Args;
@@ -192,13 +193,15 @@ fn print_manifest(bundle: &Bundle) {
     }
     row(
         "Knowledge base",
-        format!("{}: {} concepts, {} names", kb.name, kb.concepts, kb.names),
+        format!(
+            "{}: {}, {}",
+            kb.name,
+            counted(kb.concepts, "concept"),
+            counted(kb.names, "name")
+        ),
     );
     if let Some(redirects) = &bundle.redirects {
-        row(
-            "Redirects",
-            format!("{} retired identifiers", redirects.len()),
-        );
+        row("Redirects", counted(redirects.len(), "retired identifier"));
     }
     if let Some(detector) = detector {
         let schemes = detector.schemes.iter().map(|scheme| {
@@ -215,7 +218,7 @@ fn print_manifest(bundle: &Bundle) {
             ),
         );
     }
-    row("Dictionary", format!("{} names", bundle.dictionary.len()));
+    row("Dictionary", counted(bundle.dictionary.len(), "name"));
     let mix = if view.mix > 0.0 {
         format!(", weight {} in the score", view.mix)
     } else {

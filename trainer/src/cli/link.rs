@@ -4,6 +4,7 @@ use super::choices::ScorerChoice;
 use super::link_tables;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
+use crate::io::terminal::counted;
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, memory};
 use crate::link::detection::DetectionArgs;
@@ -27,6 +28,7 @@ use pel_shared::kb::ConceptId;
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::output;
 use pel_shared::text::detect::DetectOptions;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -56,6 +58,9 @@ pub struct LinkArgs {
     /// The columns of tables.
     #[command(flatten)]
     pub(super) columns: ColumnArgs,
+    /// Link only the first N notes: of each table, or of the texts
+    #[arg(long, value_name = "N")]
+    pub(super) limit: Option<NonZeroU64>,
     /// Link only a part of the tables, such as 3/16, so that several processes or machines share
     /// them
     #[arg(long, value_name = "N/OF")]
@@ -142,6 +147,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let tables = link_tables::plan(args, shards, format)?;
     if tables.is_none() {
         link_tables::refuse_options(args)?;
+        if let Some(limit) = args.limit {
+            notes.truncate(usize::try_from(limit.get()).unwrap_or(usize::MAX));
+        }
         place_notes(args, &mut notes, format)?;
     }
     let outputs = match &tables {
@@ -355,11 +363,12 @@ fn unread(notes: Vec<Error>, folders: Vec<Error>, all: usize) -> Result<()> {
         return Err(first);
     }
     let what = match (bad, closed) {
-        (bad, 0) => format!("{bad} of {all} notes"),
-        (0, closed) => format!("{closed} folder{}", if closed == 1 { "" } else { "s" }),
+        (bad, 0) => format!("{bad} of {}", counted(all, "note")),
+        (0, closed) => counted(closed, "folder"),
         (bad, closed) => format!(
-            "{bad} of {all} notes and {closed} folder{}",
-            if closed == 1 { "" } else { "s" }
+            "{bad} of {} and {}",
+            counted(all, "note"),
+            counted(closed, "folder")
         ),
     };
     Err(first).context(|| format!("{what} cannot be read; the others are linked"))

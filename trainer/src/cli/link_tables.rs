@@ -3,6 +3,7 @@
 use super::link::{LinkArgs, is_folder};
 use crate::io::files::{list_files, read_text};
 use crate::io::json::compact;
+use crate::io::terminal::counted;
 use crate::link::inputs::ReadOptions;
 use crate::link::linking::Linking;
 use crate::link::notes::{Shard, shard_outputs};
@@ -142,6 +143,7 @@ impl Tables {
         let options = ReadOptions {
             columns: args.columns.clone(),
             encoding: args.encoding.get(),
+            limit: args.limit,
         };
         let run = ShardRun {
             linking,
@@ -187,7 +189,7 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         )
     });
     let described = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {ranker:?} {:?} {store:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {ranker:?} {:?} {store:?} {:?}",
         linking.options,
         linking.format,
         linking.encoding,
@@ -197,6 +199,7 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         args.date,
         args.scorer,
         linking.engine.second.as_ref().map(|second| second.count),
+        args.limit,
     );
     let manifest = &linking.engine.linker.bundle().manifest;
     let bundle = match &manifest.digest {
@@ -228,19 +231,17 @@ pub(super) fn report(summary: Summary, folders: Vec<Error>) -> Result<()> {
     } = summary;
     let mut parts = Vec::new();
     if unread > 0 {
-        parts.push(format!("{unread} of {notes} notes"));
+        parts.push(format!("{unread} of {}", counted(notes, "note")));
     }
     if !unread_tables.is_empty() {
         let (bad, all) = (unread_tables.len(), tables + unread_tables.len());
         if all == 1 && folders.is_empty() {
             return unread_tables.into_iter().next().map_or(Ok(()), Err);
         }
-        parts.push(format!("{bad} of {all} tables"));
+        parts.push(format!("{bad} of {}", counted(all, "table")));
     }
     if !folders.is_empty() {
-        let count = folders.len();
-        let plural = if count == 1 { "" } else { "s" };
-        parts.push(format!("{count} folder{plural}"));
+        parts.push(counted(folders.len(), "folder"));
     }
     let mut failed = unread_note.into_iter().chain(unread_tables).chain(folders);
     let Some(first) = failed.next() else {

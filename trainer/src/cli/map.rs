@@ -4,6 +4,7 @@ use super::import::delimiter;
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::files::{io_error, write_atomic};
 use crate::io::outputs::{Inputs, Output, write_line};
+use crate::io::terminal::counted;
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, json};
 use crate::link::open_linker;
@@ -20,6 +21,9 @@ use pel_shared::kb::import::columns::Column;
 use pel_shared::kb::import::delimited::delimiter_of;
 use pel_shared::linker::LinkOptions;
 use std::path::PathBuf;
+
+/// Wrong rows of a review that are listed.
+const LISTED: usize = 20;
 
 /// Map a spreadsheet of local terms to concepts, or read back what a reviewer decided
 #[derive(Debug, Args)]
@@ -205,11 +209,44 @@ fn run_mapping(args: &MapArgs, table: &TermTable, device: &DeviceArgs, json: boo
     match json {
         true => eprintln!("{}", json::compact(&totals)?),
         false => eprintln!(
-            "{} rows, {} different terms: {} linked, {} ambiguous, {} NIL, {} empty",
-            totals.rows, totals.terms, totals.linked, totals.ambiguous, totals.nil, totals.empty
+            "{}, {}: {} linked, {} ambiguous, {} NIL, {} empty",
+            counted(totals.rows, "row"),
+            counted(totals.terms, "different term"),
+            totals.linked,
+            totals.ambiguous,
+            totals.nil,
+            totals.empty
         ),
     }
     Ok(())
+}
+
+/// Reports the rows that are wrong, the first [`LISTED`] of them one by one.
+///
+/// # Errors
+/// If there is one.
+fn refuse_wrong(wrong: Vec<Error>, table: &TermTable) -> Result<()> {
+    let count = wrong.len();
+    let mut listed = wrong.into_iter();
+    let Some(first) = listed.next() else {
+        return Ok(());
+    };
+    if count == 1 {
+        return Err(first);
+    }
+    for error in listed.take(LISTED - 1) {
+        eprintln!("{}", escaped(&error.to_string()));
+    }
+    let hidden = match count.saturating_sub(LISTED) {
+        0 => String::new(),
+        hidden => format!(" ({hidden} more than are listed)"),
+    };
+    Err(first).context(|| {
+        format!(
+            "{count} of {} rows are wrong{hidden}, nothing is written",
+            table.rows.len()
+        )
+    })
 }
 
 fn run_reviewed(args: &MapArgs, table: &TermTable, json: bool) -> Result<()> {
@@ -220,11 +257,16 @@ fn run_reviewed(args: &MapArgs, table: &TermTable, json: bool) -> Result<()> {
     };
     let bundle = bundles::open_to_link(&args.bundle)?;
     let reviewed = review::read(table, &bundle, &options)?;
+    refuse_wrong(reviewed.wrong, table)?;
     let counts = reviewed.counts;
     if reviewed.concepts.is_empty() {
         return Err(Error::input(format!(
-            "{}: expected a name or concept to add, found none in {} rows ({} accepted, {} NIL, {} undecided)",
-            table.name, counts.rows, counts.accepted, counts.nil, counts.undecided
+            "{}: expected a name or concept to add, found none in {} ({} accepted, {} NIL, {} undecided)",
+            table.name,
+            counted(counts.rows, "row"),
+            counts.accepted,
+            counts.nil,
+            counts.undecided
         )));
     }
     write_atomic(&args.out, |out| {
@@ -240,19 +282,19 @@ fn run_reviewed(args: &MapArgs, table: &TermTable, json: bool) -> Result<()> {
         return Ok(());
     }
     eprintln!(
-        "{} rows: {} accepted ({} redirected), {} NIL, {} undecided; {} names and {} concepts to add",
-        counts.rows,
+        "{}: {} accepted ({} redirected), {} NIL, {} undecided; {} and {} to add",
+        counted(counts.rows, "row"),
         counts.accepted,
         counts.redirected,
         counts.nil,
         counts.undecided,
-        counts.names,
-        counts.new_concepts
+        counted(counts.names, "name"),
+        counted(counts.new_concepts, "concept")
     );
     if counts.several > 0 {
         eprintln!(
-            "warning: {} terms were accepted for several concepts; they stay ambiguous",
-            counts.several
+            "warning: {} accepted for several concepts, which stay ambiguous",
+            counted(counts.several, "term")
         );
     }
     eprintln!(

@@ -52,9 +52,9 @@ pub struct ApiArgs {
     #[arg(long, value_name = "SIZE", default_value = "1MiB", requires = "api")]
     max_text: Size,
     /// Maximum number of texts in a request that is no stream
-    #[arg(long, value_name = "N", default_value_t = 256, requires = "api", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 256, requires = "api", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     max_texts: u32,
-    /// Maximum size of the requests in memory together
+    /// Maximum size of requests and unread answers in memory together
     #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "api")]
     max_memory: Size,
     /// Maximum number of jobs that wait; others get status 429. A job has at most 16 texts

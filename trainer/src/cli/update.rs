@@ -13,6 +13,7 @@ use crate::io::device::{DeviceArgs, Work};
 use crate::io::files::{io_error, print, write_atomic};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
+use crate::io::terminal::counted;
 use crate::io::text_encoding::EncodingArgs;
 use crate::io::{bundles, json};
 use clap::Args;
@@ -333,11 +334,11 @@ impl<'a> Report<'a> {
         };
         let mut lines = vec![
             format!(
-                "{}: {} concepts, {} names, {} vectors",
+                "{}: {}, {}, {}",
                 self.out.display(),
-                self.concepts,
-                self.names,
-                self.rows
+                counted(self.concepts, "concept"),
+                counted(self.names, "name"),
+                counted(self.rows, "vector")
             ),
             format!(
                 "concepts   {added} added, {retired} retired ({redirected} redirected, {merged} of them merged), {changed} changed, {unchanged} unchanged"
@@ -346,8 +347,10 @@ impl<'a> Report<'a> {
                 "changes    {renamed} renamed, {names_added} names added, {names_dropped} dropped, {types_changed} with other types, {definitions_changed} definitions, {xrefs_changed} cross-references, {sources_changed} sources"
             ),
             format!(
-                "vectors    {} reused, {} encoded from {} texts",
-                self.rows_reused, self.rows_encoded, self.texts_encoded
+                "vectors    {} reused, {} encoded from {}",
+                self.rows_reused,
+                self.rows_encoded,
+                counted(self.texts_encoded, "text")
             ),
             format!(
                 "redirects  {all}: {given} given, {kept} of the old bundle, {without_successor} retired without a successor; {restored} concepts restored"
@@ -356,8 +359,11 @@ impl<'a> Report<'a> {
         ];
         if let Some(added) = self.additions {
             lines.push(format!(
-                "additions  {} names, {} cross-references, {} concepts; {} went to the successor of a retired concept",
-                added.names, added.xrefs, added.concepts, added.redirected
+                "additions  {}, {}, {}; {} went to the successor of a retired concept",
+                counted(added.names, "name"),
+                counted(added.xrefs, "cross-reference"),
+                counted(added.concepts, "concept"),
+                added.redirected
             ));
         }
         if let (Some(recall), Some(graph)) = (self.recall_at_64, self.graph) {
@@ -371,8 +377,8 @@ impl<'a> Report<'a> {
         }
         if self.concepts_without_rows > 0 {
             lines.push(format!(
-                "{} concepts are not indexed: all their names are empty after normalisation",
-                self.concepts_without_rows
+                "{} not indexed: all names are empty after normalisation",
+                counted(self.concepts_without_rows, "concept")
             ));
         }
         lines.push(String::new());

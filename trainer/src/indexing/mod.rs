@@ -11,6 +11,7 @@ use crate::io::files::{io_error, write_atomic};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::resume::WorkFolder;
+use crate::io::terminal::counted;
 use bytes::Bytes;
 use pel_shared::bundle::{
     BuiltBundle, BundleBuilder, ConceptRows, EncoderInfo, KbInfo, Manifest, Parts, TruncatedTexts,
@@ -153,8 +154,9 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
     let mut tokenized = builder.tokenize(&device.device, tick(concepts))?;
     let sequences = &tokenized.rows().sequences;
     eprintln!(
-        "{concepts} concepts, {} different texts, on {}",
-        sequences.len(),
+        "{}, {}, on {}",
+        counted(concepts, "concept"),
+        counted(sequences.len(), "different text"),
         device.name
     );
     let key = format!(

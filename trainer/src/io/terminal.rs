@@ -5,7 +5,13 @@
 //! [`files::print`](crate::io::files::print), with each part escaped separately.
 
 use pel_shared::clean::escaped;
-use std::fmt::Arguments;
+use std::fmt::{Arguments, Display};
+
+/// A number of things, such as `1 note` or `2 notes`.
+pub fn counted<N: Display + From<u8> + PartialEq>(count: N, thing: &str) -> String {
+    let plural = if count == N::from(1_u8) { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
 
 /// Prints to standard output.
 ///

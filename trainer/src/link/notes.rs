@@ -1,6 +1,7 @@
 //! The notes to link: their files, names and outputs.
 
 use crate::io::files::{is_partial, walk_error};
+use crate::io::terminal::counted;
 use crate::link::format::Format;
 use crate::link::inputs::{InputFormat, Kind, NoteRow, kind_of};
 use crate::link::inputs::{fits, kind_of_name, stem};
@@ -184,7 +185,14 @@ fn add_folder(input: &Path, format: Option<InputFormat>, found: &mut Found) -> R
         )));
     }
     // Tables beside notes can be links of an earlier run.
-    if notes.is_empty() {
+    if let (Some(_), Some((first, ..))) = (notes.first(), shards.first()) {
+        eprintln!(
+            "{}: left out {} beside the texts, first {}; name tables to link them",
+            input.display(),
+            counted(shards.len(), "table"),
+            first.display()
+        );
+    } else {
         let shard = |(path, kind, below): (PathBuf, Kind, PathBuf)| Shard {
             path,
             kind,
@@ -265,9 +273,9 @@ pub(crate) fn find_spans(notes: &mut [Note], spans: &Path, several: bool) -> Res
         )));
     }
     eprintln!(
-        "warning: {} of {} notes have no spans in {place}, first {name}",
+        "warning: {} of {} without spans in {place}, first {name}",
         without.len(),
-        notes.len()
+        counted(notes.len(), "note")
     );
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The terminal table of links.
 
+use crate::io::terminal::counted;
 use crate::io::text_tables;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
 use pel_shared::clean::escaped;
@@ -34,14 +35,19 @@ impl TableFormatter {
             String::new()
         };
         let bundle = &note.linker.bundle().manifest;
-        let kb = format!("{} ({} concepts)", bundle.kb.name, bundle.kb.concepts);
+        let kb = format!(
+            "{} ({})",
+            bundle.kb.name,
+            counted(bundle.kb.concepts, "concept")
+        );
         let few = match note.linker.bundle().dictionary.knows_enough_words() {
             true => "",
             false => "; its vocabulary is too small to detect unknown terms",
         };
         let (name, linked) = (note.name, total - nil);
         let sum = format!(
-            "{name}: {total} mentions, {linked} linked, {nil} NIL; knowledge base {kb}{few}"
+            "{name}: {}, {linked} linked, {nil} NIL; knowledge base {kb}{few}",
+            counted(*total, "mention")
         );
         format!("{empty}{}\n", escaped(&sum))
     }

@@ -7,7 +7,6 @@ use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::group::Group;
 use pel_shared::output::{Named, has_prefix};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -218,14 +217,9 @@ fn of_term(term: &MappedTerm, form: &MappedForm) -> Vec<String> {
     cells
 }
 
-/// A cell that no spreadsheet evaluates. A number and a lone sign stay as they are. Between tabs a
-/// cell has one line.
+/// A cell that no spreadsheet evaluates. Between tabs a cell has one line.
 fn guarded(text: &str, delimiter: u8) -> String {
-    let is_plain = text.trim().parse::<f64>().is_ok() || matches!(text.trim(), "-" | "+");
-    let text = match is_plain {
-        true => Cow::Borrowed(text),
-        false => cell(text),
-    };
+    let text = cell(text);
     match delimiter == b'\t' && text.contains(breaks_line) {
         true => field(&text).into_owned(),
         false => text.into_owned(),

@@ -4,7 +4,7 @@ use super::output::{ID, REVIEW, candidate_id};
 use super::sheet::{SheetRow, TermTable, unguarded};
 use pel_shared::bundle::{Bundle, Resolved};
 use pel_shared::clean::check_id;
-use pel_shared::error::{Error, Result};
+use pel_shared::error::{Error, Kind, Result};
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::{Concept, ConceptId};
 use pel_shared::text::detect::normalise_name;
@@ -57,6 +57,8 @@ pub struct Reviewed {
     pub concepts: Vec<Concept>,
     /// Rows by what became of them.
     pub counts: ReviewCounts,
+    /// The errors of wrong rows, in the order of the table. With any, the rest is incomplete.
+    pub wrong: Vec<Error>,
 }
 
 /// What a row says.
@@ -66,11 +68,10 @@ enum Decision {
     Id(String),
 }
 
-/// Reads what a reviewer decided.
+/// Reads what a reviewer decided. A row that names no concept of the bundle is [`Reviewed::wrong`].
 ///
 /// # Errors
-/// If a column is missing, or a row names no concept of the bundle. The error names file, line and
-/// column.
+/// If a column is missing or the bundle is damaged.
 pub fn read(table: &TermTable, bundle: &Bundle, options: &ReviewOptions) -> Result<Reviewed> {
     let column = |name: &str| {
         table.named(name).ok_or_else(|| {
@@ -80,64 +81,43 @@ pub fn read(table: &TermTable, bundle: &Bundle, options: &ReviewOptions) -> Resu
             ))
         })
     };
-    let (review, own) = (column(REVIEW)?, column(ID)?);
+    let columns = (column(REVIEW)?, column(ID)?);
     if options.xrefs.is_some() && table.id.is_none() {
         return Err(Error::usage(
             "--xref-prefix: expected --id-column with the local identifiers, found none",
         ));
     }
-    let mut counts = ReviewCounts {
-        rows: table.rows.len(),
-        ..ReviewCounts::default()
+    let mut reading = Reading {
+        table,
+        bundle,
+        options,
+        columns,
+        counts: ReviewCounts {
+            rows: table.rows.len(),
+            ..ReviewCounts::default()
+        },
+        chosen: BTreeMap::new(),
+        new: BTreeMap::new(),
+        of_terms: BTreeMap::new(),
     };
-    let mut chosen: BTreeMap<ConceptId, Additions> = BTreeMap::new();
-    let mut new: BTreeMap<String, Concept> = BTreeMap::new();
-    let mut of_terms: BTreeMap<String, BTreeSet<ConceptId>> = BTreeMap::new();
+    let mut wrong = Vec::new();
     for row in &table.rows {
-        let term = cell(row, table.term);
-        let refuse = |why: Error| {
-            why.context(format!("column {REVIEW}"))
-                .context(format!("{}: line {}", table.name, row.line))
-        };
-        let decision = decision(table, row, (review, own)).map_err(refuse)?;
-        let id = match decision {
-            Decision::Undecided => {
-                counts.undecided += 1;
-                continue;
-            }
-            Decision::Nil => {
-                counts.nil += 1;
-                if let Some(prefix) = &options.new_concepts
-                    && !term.is_empty()
-                {
-                    let concept = new_concept(table, row, prefix, options).map_err(refuse)?;
-                    add_new(&mut new, concept, bundle).map_err(refuse)?;
-                }
-                continue;
-            }
-            Decision::Id(id) => id,
-        };
-        let (concept, redirected) = resolve(bundle, &id).map_err(refuse)?;
-        if term.is_empty() {
-            return Err(refuse(Error::input(
-                "expected a term in this row, found none",
-            )));
-        }
-        counts.accepted += 1;
-        counts.redirected += usize::from(redirected);
-        of_terms
-            .entry(normalise_name(&term))
-            .or_default()
-            .insert(concept);
-        let additions = chosen.entry(concept).or_default();
-        additions.names.insert(term);
-        if let (Some(prefix), Some(at)) = (&options.xrefs, table.id) {
-            let local = cell(row, at);
-            if !local.is_empty() {
-                additions.xrefs.insert(format!("{prefix}:{local}"));
-            }
+        match reading.add(row) {
+            Err(error) if error.kind() == Kind::Input => wrong.push(
+                error
+                    .context(format!("column {REVIEW}"))
+                    .context(format!("{}: line {}", table.name, row.line)),
+            ),
+            added => added?,
         }
     }
+    let Reading {
+        mut counts,
+        chosen,
+        new,
+        of_terms,
+        ..
+    } = reading;
     counts.several = of_terms
         .values()
         .filter(|concepts| concepts.len() > 1)
@@ -170,7 +150,71 @@ pub fn read(table: &TermTable, bundle: &Bundle, options: &ReviewOptions) -> Resu
     concepts.sort_by(|one, other| one.id.cmp(&other.id));
     counts.new_concepts = new.len();
     concepts.extend(new.into_values());
-    Ok(Reviewed { concepts, counts })
+    Ok(Reviewed {
+        concepts,
+        counts,
+        wrong,
+    })
+}
+
+/// A review that is being read.
+struct Reading<'a> {
+    table: &'a TermTable,
+    bundle: &'a Bundle,
+    options: &'a ReviewOptions,
+    /// The columns of the decision and of the concept that was found.
+    columns: (usize, usize),
+    counts: ReviewCounts,
+    /// What concepts of the bundle gain.
+    chosen: BTreeMap<ConceptId, Additions>,
+    /// New concepts by identifier.
+    new: BTreeMap<String, Concept>,
+    /// The concepts of each normalised term.
+    of_terms: BTreeMap<String, BTreeSet<ConceptId>>,
+}
+
+impl Reading<'_> {
+    /// Adds what a row says.
+    fn add(&mut self, row: &SheetRow) -> Result<()> {
+        let (table, bundle, options) = (self.table, self.bundle, self.options);
+        let term = cell(row, table.term);
+        let id = match decision(table, row, self.columns)? {
+            Decision::Undecided => {
+                self.counts.undecided += 1;
+                return Ok(());
+            }
+            Decision::Nil => {
+                self.counts.nil += 1;
+                if let Some(prefix) = &options.new_concepts
+                    && !term.is_empty()
+                {
+                    let concept = new_concept(table, row, prefix, options)?;
+                    add_new(&mut self.new, concept, bundle)?;
+                }
+                return Ok(());
+            }
+            Decision::Id(id) => id,
+        };
+        let (concept, redirected) = resolve(bundle, &id)?;
+        if term.is_empty() {
+            return Err(Error::input("expected a term in this row, found none"));
+        }
+        self.counts.accepted += 1;
+        self.counts.redirected += usize::from(redirected);
+        self.of_terms
+            .entry(normalise_name(&term))
+            .or_default()
+            .insert(concept);
+        let additions = self.chosen.entry(concept).or_default();
+        additions.names.insert(term);
+        if let (Some(prefix), Some(at)) = (&options.xrefs, table.id) {
+            let local = cell(row, at);
+            if !local.is_empty() {
+                additions.xrefs.insert(format!("{prefix}:{local}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a concept gains.

@@ -2,6 +2,7 @@
 
 use crate::client::{JSON, Server, answer, send};
 use serde_json::json;
+use std::io::Read;
 
 /// A body with a text that takes a while.
 fn long() -> String {
@@ -47,6 +48,8 @@ fn sizes_and_numbers_are_limited() {
 #[test]
 fn memory_is_limited() {
     let server = Server::new(&["--max-body", "1KiB", "--max-memory", "1KiB"]);
+    let many = format!("[\"\"{}]", ",\"\"".repeat(100));
+    server.link(&many).is_problem(413, None, "many values");
     let mut half = server.connect();
     send(
         &mut half,
@@ -65,6 +68,25 @@ fn memory_is_limited() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     panic!("the memory is not limited");
+}
+
+#[test]
+fn answer_that_is_not_read_holds_memory() {
+    let server = Server::new(&["--max-body", "1MiB", "--max-memory", "1MiB"]);
+    let mut slow = server.connect();
+    send(&mut slow, "POST /v1/link", &[JSON], long().as_bytes());
+    // It begins, and is larger than what the system takes from the server.
+    slow.read_exact(&mut [0]).expect("an answer");
+    server
+        .link(&long())
+        .is_problem(429, None, "the answer holds no memory");
+    assert_eq!(server.link("{\"text\": \"fever\"}").status, 200);
+    drop(slow);
+    let is_free = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        server.link(&long()).status == 200
+    });
+    assert!(is_free, "the memory is not free again");
 }
 
 #[test]

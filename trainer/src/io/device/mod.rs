@@ -6,6 +6,7 @@ mod gpu;
 pub use gpu::adapters;
 pub(crate) use gpu::reserved_bytes;
 
+use crate::io::terminal::counted;
 use burn::tensor::Device;
 use clap::{Args, ValueEnum};
 use pel_shared::error::Result;
@@ -137,6 +138,6 @@ fn cpu() -> OpenDevice {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     OpenDevice {
         device: Device::flex(),
-        name: format!("CPU, {cores} threads"),
+        name: format!("CPU, {}", counted(cores, "thread")),
     }
 }

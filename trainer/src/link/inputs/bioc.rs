@@ -57,7 +57,7 @@ pub(super) fn notes(value: Value, place: &str) -> Vec<Result<NoteRow>> {
     };
     let note = |document: &Value| {
         let name = name(document)?;
-        let text = text(document).context(|| format!("document {name}"))?;
+        let text = text(document).context(|| format!("id {name}"))?;
         Ok(NoteRow {
             name,
             text,
@@ -175,7 +175,7 @@ mod tests {
             ),
             (
                 json!({"id": "a", "passages": [{"offset": 0, "text": "xyz"}, {"offset": 2, "text": "x"}]}),
-                "document a: expected a passage at offset 3 or later, found 2",
+                "in.json: id a: expected a passage at offset 3 or later, found 2",
             ),
             (
                 json!({"id": "a", "passages": [{"offset": u64::MAX, "text": "x"}]}),

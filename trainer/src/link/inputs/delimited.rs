@@ -225,6 +225,25 @@ mod tests {
     }
 
     #[test]
+    fn limited_number_of_rows_is_read() {
+        let table = "id,text\n1,fever\n2\n3,cough\n4,\"open\n";
+        for (limit, notes, errors, stopped) in [(1, 1, 0, false), (3, 2, 1, false), (4, 2, 1, true)]
+        {
+            let options = ReadOptions {
+                limit: std::num::NonZeroU64::new(limit),
+                ..ReadOptions::default()
+            };
+            let kind = Kind::Delimited(b',');
+            let found = read_as("notes.csv", table.as_bytes(), kind, &options);
+            let counts = (found.notes.len(), found.errors.len());
+            assert_eq!(
+                (counts, found.stopped.is_some()),
+                ((notes, errors), stopped)
+            );
+        }
+    }
+
+    #[test]
     fn rows_without_identifiers_are_numbered() {
         let found = read("text,x\nfever,1\ncough,2\n");
         let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();

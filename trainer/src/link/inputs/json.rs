@@ -92,15 +92,19 @@ fn read_json(
         true => read_error(path, io::Error::from(cause)),
         false => Error::input(format!("{name}: expected JSON")).caused_by(cause),
     })?;
-    match (whole.notes, wanted) {
-        (0, Wanted::Bioc) => Err(Error::input(format!(
-            "{name}: expected a BioC document, found none"
-        ))),
-        (0, _) => Err(Error::input(format!(
-            "{name}: expected a FHIR DocumentReference, found none"
-        ))),
+    match whole.notes {
+        0 => Err(no_note(&name, wanted)),
         _ => Ok(()),
     }
+}
+
+/// The error of a file that has no note.
+pub(super) fn no_note(name: &str, wanted: Wanted) -> Error {
+    let expected = match wanted {
+        Wanted::Bioc => "BioC document",
+        _ => "FHIR DocumentReference",
+    };
+    Error::input(format!("{name}: expected a {expected}, found none"))
 }
 
 /// Passes the notes of a value on and returns their number, with those that cannot be read.

@@ -18,8 +18,8 @@ use std::path::Path;
 /// object is, all are.
 ///
 /// # Errors
-/// If the file cannot be read, no line is a JSON object, the first has no column for the texts, or a
-/// line exceeds its limit.
+/// If the file cannot be read, the first object has no column for the texts, resources have no note,
+/// or a line exceeds its limit.
 pub(super) fn read(
     path: &Path,
     wanted: Wanted,
@@ -30,6 +30,8 @@ pub(super) fn read(
     let mut reader = open_text(path, &options.encoding, Bound::Stream)?;
     let mut rows: Option<Rows> = None;
     let mut row = 0;
+    // Notes of resources, with those that cannot be read.
+    let mut notes = 0;
     let done = for_each_line_of_bytes(
         &name,
         &mut reader,
@@ -65,14 +67,24 @@ pub(super) fn read(
                     each(note.map_err(|error| error.context(place)))
                 }
                 Some(Rows::Resources(wanted)) => match serde_json::from_str::<Value>(text) {
-                    Ok(value) => json::notes_of(value, *wanted, &place, each).map(|_| ()),
-                    Err(cause) => each(Err(no_object(cause).context(place))),
+                    Ok(value) => {
+                        notes += json::notes_of(value, *wanted, &place, each)?;
+                        Ok(())
+                    }
+                    Err(cause) => {
+                        notes += 1;
+                        each(Err(no_object(cause).context(place)))
+                    }
                 },
                 None => Ok(()),
             }
         },
     );
-    done.map_err(|error| convert_read_error(path, error))
+    done.map_err(|error| convert_read_error(path, error))?;
+    match (rows, notes) {
+        (Some(Rows::Resources(wanted)), 0) => Err(json::no_note(&name, wanted)),
+        _ => Ok(()),
+    }
 }
 
 /// What the lines are.
@@ -256,6 +268,20 @@ mod tests {
         ));
         assert_eq!(found.notes, [("a".to_owned(), "fever".to_owned())]);
         assert_eq!(found.places, ["notes.jsonl: line 1: entry 2"]);
+    }
+
+    #[test]
+    fn resources_without_a_note_are_refused() {
+        let found = read("{\"resourceType\": \"Patient\"}\n{\"resourceType\": \"Bundle\"}\n");
+        let expected = "notes.jsonl: expected a FHIR DocumentReference, found none";
+        assert_eq!(found.stopped.as_deref(), Some(expected));
+        let found = read("{\"documents\": []}\n");
+        let expected = "notes.jsonl: expected a BioC document, found none";
+        assert_eq!(found.stopped.as_deref(), Some(expected));
+        // A table without rows is a table.
+        for text in ["", "\n"] {
+            assert_eq!(read(text).stopped, None);
+        }
     }
 
     #[test]

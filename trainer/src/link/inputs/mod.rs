@@ -23,6 +23,7 @@ use crate::io::text_encoding::TextEncoding;
 use pel_shared::clean::field;
 use pel_shared::error::{Error, Result};
 use serde_json::Number;
+use std::num::NonZeroU64;
 use std::path::Path;
 
 /// The largest identifier of a note in bytes.
@@ -49,6 +50,8 @@ pub struct ReadOptions {
     pub columns: ColumnArgs,
     /// The encoding of texts.
     pub encoding: TextEncoding,
+    /// How many notes of a file are read; all if `None`.
+    pub limit: Option<NonZeroU64>,
 }
 
 /// What is done with each note, or with the error of one that cannot be read. An error of its own
@@ -76,13 +79,16 @@ pub fn read(
     each: &mut Each<'_>,
 ) -> std::result::Result<(), Stopped> {
     let mut ended = None;
+    let mut left = options.limit.map_or(u64::MAX, NonZeroU64::get);
     let mut pass = |note: Result<NoteRow>| {
         let passed = interrupt::check().and_then(|()| each(note));
-        passed.map_err(|error| {
-            ended = Some(error);
-            // The reader only has to stop.
-            Error::input("ended")
-        })
+        left = left.saturating_sub(1);
+        if passed.is_ok() && left > 0 {
+            return Ok(());
+        }
+        ended = passed.err();
+        // The reader only has to stop.
+        Err(Error::input("ended"))
     };
     let done = match kind {
         Kind::Text => Err(Error::input(format!(
@@ -97,6 +103,7 @@ pub fn read(
     };
     match (ended, done) {
         (Some(error), _) => Err(Stopped::Ended(error)),
+        (None, Err(_)) if left == 0 => Ok(()),
         (None, Err(error)) => match interrupt::check() {
             Err(interrupted) => Err(Stopped::Ended(interrupted)),
             Ok(()) if error.is_interrupted() => Err(Stopped::Ended(error)),

@@ -17,6 +17,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use pel_shared::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,11 +38,11 @@ pub(super) fn read(path: &Path, options: &ReadOptions, each: &mut Each<'_>) -> R
         .len();
     Bound::Stream.check(path.display(), length)?;
     let failed = |cause| failed(path, cause);
-    let reader = SerializedFileReader::new(CheckedFile {
+    let file = CheckedFile {
         file: Arc::new(file),
         length,
-    })
-    .map_err(failed)?;
+    };
+    let reader = guarded(path, || SerializedFileReader::new(file).map_err(failed))?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let columns = find_columns(&schema, options)
         .map_err(|error| error.context(path.display().to_string()))?;
@@ -54,7 +55,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions, each: &mut Each<'_>) -> R
     };
     for at in 0..reader.num_row_groups() {
         interrupt::check()?;
-        let group = reader.get_row_group(at).map_err(failed)?;
+        let group = guarded(path, || reader.get_row_group(at).map_err(failed))?;
         table.read_group(&*group, columns, each)?;
     }
     Ok(())
@@ -139,17 +140,24 @@ impl Table<'_> {
         columns: Columns,
         each: &mut Each<'_>,
     ) -> Result<()> {
-        let failed = |cause| failed(self.path, cause);
-        let mut texts = group.get_column_reader(columns.text).map_err(failed)?;
-        let mut ids = columns
-            .id
-            .map(|at| group.get_column_reader(at))
-            .transpose()
-            .map_err(failed)?;
+        let path = self.path;
+        let column = |at: usize| {
+            let open = || {
+                group
+                    .get_column_reader(at)
+                    .map_err(|cause| failed(path, cause))
+            };
+            guarded(path, open)
+        };
+        let mut texts = column(columns.text)?;
+        let mut ids = columns.id.map(column).transpose()?;
         loop {
             interrupt::check()?;
-            let texts = values(&mut texts, self.path)?;
-            let ids = ids.as_mut().map(|ids| values(ids, self.path)).transpose()?;
+            let texts = guarded(path, || values(&mut texts, path))?;
+            let ids = ids
+                .as_mut()
+                .map(|ids| guarded(path, || values(ids, path)))
+                .transpose()?;
             if let Some(ids) = ids.as_ref().filter(|ids| ids.len() != texts.len()) {
                 return Err(Error::input(format!(
                     "{}: row {}: expected as many identifiers as texts, found {} and {}",
@@ -231,6 +239,16 @@ impl Value {
             },
         }
     }
+}
+
+/// Calls the library, which panics on some damaged files.
+fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        Err(Error::input(format!(
+            "{}: expected Parquet, found a damaged file",
+            path.display()
+        )))
+    })
 }
 
 /// The next values of a column; none at its end.

@@ -55,6 +55,9 @@ pub enum Kind {
     Parquet,
 }
 
+/// The extensions of documents that are no plain text.
+const MARKED_UP: [&str; 7] = ["docx", "htm", "html", "odt", "pdf", "rtf", "xhtml"];
+
 /// The extensions of compressed files.
 const PACKED: [&str; 5] = [".gz", ".bz2", ".xz", ".zst", ".zstd"];
 
@@ -111,7 +114,8 @@ pub(crate) fn fits(kind: Kind, format: InputFormat) -> bool {
 /// without a known name is a text, but for Parquet, which its first bytes show.
 ///
 /// # Errors
-/// If Parquet is asked for from standard input, which cannot be read from its end.
+/// If the file is by its name a document that is no plain text. If Parquet is asked for from standard
+/// input, which cannot be read from its end.
 pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = match path.as_os_str() == "-" {
@@ -119,11 +123,16 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
         false => kind_of_name(&name),
     };
     let Some(format) = format else {
-        return Ok(match named {
-            Some(kind) => kind,
-            None if is_parquet(path) => Kind::Parquet,
-            None => Kind::Text,
-        });
+        return match named {
+            Some(kind) => Ok(kind),
+            None if is_marked_up(&name) => Err(Error::input(format!(
+                "{}: expected plain text, a table or a collection of notes, found another document by its name; \
+                 convert it, or read it as it stands with --input-format text",
+                path.display()
+            ))),
+            None if is_parquet(path) => Ok(Kind::Parquet),
+            None => Ok(Kind::Text),
+        };
     };
     Ok(match format {
         InputFormat::Text => Kind::Text,
@@ -146,6 +155,13 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
             _ => Kind::Document(Wanted::Bioc),
         },
     })
+}
+
+/// Whether a file name is that of a document that is no plain text, such as HTML.
+fn is_marked_up(name: &str) -> bool {
+    let name = plain_name(name);
+    name.rsplit_once('.')
+        .is_some_and(|(_, extension)| MARKED_UP.contains(&extension))
 }
 
 /// Whether a file begins like Parquet. What cannot be read is reported by its reader.
@@ -180,6 +196,19 @@ mod tests {
         for name in ["note.txt", "csv", "note", "patient.1", "note.txt.gz"] {
             assert_eq!(kind_of_name(name), None, "{name}");
             assert_eq!(kind_of(Path::new(name), None).expect("a text"), Kind::Text);
+        }
+    }
+
+    #[test]
+    fn document_that_is_no_plain_text_is_refused_unless_it_is_to_be_read_as_text() {
+        for name in ["note.html", "NOTE.PDF", "note.htm.gz", "note.docx"] {
+            let error = kind_of(Path::new(name), None).expect_err(name).to_string();
+            assert!(
+                error.starts_with(name) && error.contains("plain text"),
+                "{error}"
+            );
+            let kind = kind_of(Path::new(name), Some(InputFormat::Text));
+            assert_eq!(kind.expect("a text"), Kind::Text);
         }
     }
 

@@ -14,6 +14,7 @@ use super::notes::Shard;
 use super::sink::Sink;
 use crate::io::files::write_atomic;
 use crate::io::interrupt;
+use crate::io::terminal::counted;
 use manifest::{Entry, FileState, Manifest, RunKey, State};
 use part::Part;
 use pel_shared::clean::escaped;
@@ -81,12 +82,12 @@ impl Summary {
         let name = shard.path.display().to_string();
         let name = escaped(&name);
         if hidden > 0 {
-            eprintln!("{name}: {hidden} more notes cannot be read");
+            eprintln!("{name}: {} cannot be read", counted(hidden, "more note"));
         }
         if let Some(first) = &repeated.first {
             eprintln!(
-                "warning: {name}: {} notes have the identifier of an earlier one, first at {}",
-                repeated.count,
+                "warning: {name}: {} with the identifier of an earlier one, first at {}",
+                counted(repeated.count, "note"),
                 escaped(first)
             );
         }
@@ -160,7 +161,7 @@ impl ShardRun<'_> {
         if skipped > 0 {
             let notes = match unread {
                 0 => String::new(),
-                unread => format!("; {unread} notes in them could not be read"),
+                unread => format!("; {} in them could not be read", counted(unread, "note")),
             };
             eprintln!(
                 "{skipped} of {} tables are linked already and skipped{notes}",

@@ -78,8 +78,9 @@ impl ShardProgress {
         let rate = self.notes as f64 / seconds;
         let (all, done) = self.shards;
         let mut message = format!(
-            "linking: {} notes, {rate:.1} a second",
-            HumanCount(self.notes)
+            "linking: {} note{}, {rate:.1} a second",
+            HumanCount(self.notes),
+            if self.notes == 1 { "" } else { "s" }
         );
         if all > 1 {
             message += &format!(", {done} of {all} tables");
