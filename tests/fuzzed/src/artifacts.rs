@@ -349,7 +349,7 @@ pub fn bundle(data: &[u8]) {
     let one = Bundle::read(parts.clone());
     let written = parts
         .to_one_file()
-        .and_then(|written| Parts::from_one_file(&written.into()));
+        .and_then(|written| Parts::from_one_file(&Bytes::from(written)));
     // Equal files have the same outcome.
     if written.as_ref().ok().map(|written| &written.0) != Some(&parts.0) {
         assert_eq!(
