@@ -572,6 +572,8 @@ mod tests {
         assert!(read(b"\xff\tb\tc\n").check().is_err());
         let unsorted = read(b"b\tc\tx\na\tc\tx\n").check().expect_err("unsorted");
         assert!(unsorted.to_string().starts_with("line 3: "));
+        let twice = read(b"a\tc\tx\na\tc\tx\n").check().expect_err("twice");
+        assert!(twice.to_string().starts_with("line 3: "));
         assert!(read(b"").is_empty() && read(b"").find("a").expect("whole").is_none());
     }
 

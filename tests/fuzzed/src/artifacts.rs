@@ -342,21 +342,22 @@ pub fn bundle(data: &[u8]) {
         return;
     };
     let bundles = SeedBundle::all();
-    let mut parts = bundles[usize::from(*which) % bundles.len()].parts.clone();
+    let sound = &bundles[usize::from(*which) % bundles.len()].parts;
+    let mut parts = sound.clone();
     mutations::mutate(changes, &mut parts.0);
-    checksums::fix_bundle(&mut parts.0);
-    let (one, written) = (
-        Bundle::read(parts.clone()),
-        parts.to_one_file().map(Bytes::from),
-    );
-    let written = written
-        .and_then(|written| Parts::from_one_file(&written))
-        .and_then(Bundle::read);
-    assert_eq!(
-        one.is_ok(),
-        written.is_ok(),
-        "folder and file have different outcomes"
-    );
+    checksums::fix_bundle(&mut parts.0, &sound.0);
+    let one = Bundle::read(parts.clone());
+    let written = parts
+        .to_one_file()
+        .and_then(|written| Parts::from_one_file(&Bytes::from(written)));
+    // Equal files have the same outcome.
+    if written.as_ref().ok().map(|written| &written.0) != Some(&parts.0) {
+        assert_eq!(
+            one.is_ok(),
+            written.and_then(Bundle::read).is_ok(),
+            "folder and file have different outcomes"
+        );
+    }
     if let Ok(bundle) = one {
         link(bundle, TEXT);
     }
@@ -479,7 +480,7 @@ mod tests {
         let mut value: Value = serde_json::from_slice(&parts.0[name]).expect("JSON");
         change(&mut value);
         parts.0.insert(name.into(), value.to_string().into());
-        checksums::fix_bundle(&mut parts.0);
+        checksums::fix_bundle(&mut parts.0, &bundle.parts.0);
         parts
     }
 
@@ -502,7 +503,7 @@ mod tests {
         check_spans(text, &detect(&everything, text).expect("whole"));
         let manifest = everything.0[names::MANIFEST].clone();
         parts.0.insert(names::MANIFEST.into(), manifest);
-        checksums::fix_bundle(&mut parts.0);
+        checksums::fix_bundle(&mut parts.0, &everything.0);
         let found = detect(&parts, text).expect("whole");
         assert!(!found.is_empty());
         check_spans(text, &found);

@@ -106,22 +106,43 @@ pub fn set_header(file: &mut [u8], fields: &Value) {
     }
 }
 
+/// The CRC-32C of each byte.
+static CRC: [u32; 256] = crc_table();
+
+const fn crc_table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let mut crc = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg());
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+}
+
 /// The last 4 bytes of an `fst` are the masked CRC-32C of the rest.
 fn fix_transducer(bytes: &mut [u8]) {
     let Some((body, sum)) = bytes.split_last_chunk_mut::<4>() else {
         return;
     };
     let crc = !body.iter().fold(!0u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg())
-        })
+        (crc >> 8) ^ CRC[usize::from(crc as u8 ^ *byte)]
     });
     *sum = crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes();
 }
 
-/// Repairs the checksums of all files of a bundle, then those in its manifest.
-pub fn fix_bundle(parts: &mut BTreeMap<String, Bytes>) {
-    for bytes in parts.values_mut().filter(|bytes| bytes.starts_with(b"PEL")) {
+/// Repairs the checksums of the files that differ from those of a sound bundle, then those in the
+/// manifest.
+pub fn fix_bundle(parts: &mut BTreeMap<String, Bytes>, sound: &BTreeMap<String, Bytes>) {
+    for (name, bytes) in parts.iter_mut() {
+        if !bytes.starts_with(b"PEL") || sound.get(name) == Some(&*bytes) {
+            continue;
+        }
         let mut fixed = bytes.to_vec();
         fix_container(&mut fixed);
         *bytes = fixed.into();

@@ -7,6 +7,7 @@ use clap::Parser;
 use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use pel_shared::error::Result;
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::kb::import::concepts::CONCEPTS;
 use pel_shared::kb::import::report::Report;
@@ -24,11 +25,14 @@ use pel_trainer::io::text_encoding::TextEncoding;
 use pel_trainer::serve::answer::answer;
 use pel_trainer::serve::site::Site;
 use pel_trainer::train::config::Config;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use tempfile::TempDir;
@@ -36,6 +40,8 @@ use tokio::runtime::{Builder, Runtime};
 
 thread_local! {
     static FOLDER: TempDir = new_folder();
+    /// Parsed command lines. Building the parser takes as long as a small import.
+    static PARSED: RefCell<HashMap<Vec<PathBuf>, Rc<ImportArgs>>> = RefCell::default();
 }
 
 fn new_folder() -> TempDir {
@@ -61,18 +67,22 @@ struct Import {
     args: ImportArgs,
 }
 
+/// Runs `pel import` with these words, of which the first is `import`.
+fn run_import<'a>(words: impl IntoIterator<Item = &'a Path>) -> Result<Report> {
+    let words: Vec<PathBuf> = words.into_iter().map(Path::to_path_buf).collect();
+    let parsed = PARSED.with_borrow_mut(|parsed| {
+        let parse = |words: &Vec<PathBuf>| Rc::new(Import::parse_from(words).args);
+        Rc::clone(parsed.entry(words).or_insert_with_key(parse))
+    });
+    import(&parsed)
+}
+
 /// A PubTator file: imported records read back as a corpus without skips.
 pub fn pubtator(data: &[u8]) {
     let input = file("corpus.txt", data);
     let out = FOLDER.with(|folder| folder.path().join("corpus"));
     let words = ["import", "pubtator", "--prefix", "UMLS:", "--out"].map(Path::new);
-    let import_args = Import::parse_from(
-        words
-            .iter()
-            .copied()
-            .chain([out.as_path(), input.as_path()]),
-    );
-    if let Ok(report) = import(&import_args.args) {
+    if let Ok(report) = run_import(words.into_iter().chain([out.as_path(), input.as_path()])) {
         let corpus = Corpus::read(&out, "all")
             .unwrap_or_else(|error| panic!("what was written is refused: {error}"));
         assert_eq!(corpus.report.skipped_in_all(), 0, "{:?}", corpus.report);
@@ -82,31 +92,29 @@ pub fn pubtator(data: &[u8]) {
     let _ = std::fs::remove_dir_all(&out);
 }
 
-/// Imports a release into a concept table, which must read back as one; its redirects lead to
-/// concepts.
-fn import_release(format: &str, files: &[(&str, &[u8])], options: &[&str]) {
+/// Imports a release, once with each set of options, into a concept table, which must read back as
+/// one; its redirects lead to concepts.
+fn import_release(format: &str, files: &[(&str, &[u8])], all_options: &[&[&str]]) {
     let (release, out) = FOLDER.with(|folder| {
         let folder = folder.path();
-        (folder.join("release"), folder.join("terminology"))
+        (
+            folder.join("releases").join(format),
+            folder.join("terminology"),
+        )
     });
+    // The files of the next input have the same names.
+    std::fs::create_dir_all(&release).expect("a folder for temporary files");
     for (name, bytes) in files {
-        let path = release.join(name);
-        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
-        std::fs::write(path, bytes).expect("there is room for a temporary file");
+        std::fs::write(release.join(name), bytes).expect("there is room for a temporary file");
     }
-    let words = ["import", format, "--out"].map(Path::new);
-    let options = options.iter().map(Path::new);
-    let import_args = Import::parse_from(
-        words
-            .into_iter()
-            .chain([out.as_path(), release.as_path()])
-            .chain(options),
-    );
-    if let Ok(report) = import(&import_args.args) {
-        check_import(&out, &report);
-    }
-    for folder in [release, out] {
-        let _ = std::fs::remove_dir_all(folder);
+    for options in all_options {
+        let words = ["import", format, "--out"].map(Path::new);
+        let places = [out.as_path(), release.as_path()];
+        let options = options.iter().map(Path::new);
+        if let Ok(report) = run_import(words.into_iter().chain(places).chain(options)) {
+            check_import(&out, &report);
+        }
+        let _ = std::fs::remove_dir_all(&out);
     }
 }
 
@@ -141,15 +149,15 @@ pub fn umls(data: &[u8]) {
         ("MRSTY.RRF", types),
         ("MRCUI.RRF", retired),
     ];
-    import_release("umls", &files, &["--languages", "all"]);
-    import_release("umls", &files, &["--skip-bad", "--obsolete"]);
+    let options: [&[&str]; 2] = [&["--languages", "all"], &["--skip-bad", "--obsolete"]];
+    import_release("umls", &files, &options);
 }
 
 /// Names and retired identifiers of RxNorm, with a zero byte between.
 pub fn rxnorm(data: &[u8]) {
     let (names, retired) = two(data);
     let files = [("RXNCONSO.RRF", names), ("RXNCUI.RRF", retired)];
-    import_release("rxnorm", &files, &["--skip-bad"]);
+    import_release("rxnorm", &files, &[&["--skip-bad"]]);
 }
 
 /// Concepts, descriptions, dialects and associations of SNOMED CT, with zero bytes between.
@@ -169,8 +177,8 @@ pub fn snomed(data: &[u8]) {
             associations,
         ),
     ];
-    import_release("snomed", &files, &["--languages", "all"]);
-    import_release("snomed", &files, &["--skip-bad", "--inactive"]);
+    let options: [&[&str]; 2] = [&["--languages", "all"], &["--skip-bad", "--inactive"]];
+    import_release("snomed", &files, &options);
 }
 
 /// A mapping that merges the concepts of a table.
@@ -187,8 +195,7 @@ pub fn sssom(data: &[u8]) {
         map.as_path(),
     ];
     let words = ["import", "jsonl", "--out"].map(Path::new);
-    let import_args = Import::parse_from(words.into_iter().chain(paths));
-    if let Ok(report) = import(&import_args.args) {
+    if let Ok(report) = run_import(words.into_iter().chain(paths)) {
         check_import(&out, &report);
     }
     let _ = std::fs::remove_dir_all(&out);
