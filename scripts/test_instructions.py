@@ -45,6 +45,25 @@ class Judged(unittest.TestCase):
             self.assertIn("no baseline for ", said)
             self.assertIn(f"{name} {value}", said)
 
+    def test_calls_of_allocating_functions_are_counted(self):
+        profile = """fn=(1) main
+10 5
+cfn=(2) malloc
+calls=3 0
+11 90
+cfn=(3) free
+calls=4 0
+12 50
+fn=(4) other
+cfn=(2)
+calls=2 0
+13 60
+cfn=(5) realloc
+calls=1 0
+14 20
+"""
+        self.assertEqual(instructions.allocations(profile.splitlines()), 6)
+
     def test_another_bundle_fails(self):
         wrong, _ = judged({"encode": 1000, "search": 2000, "note": 3000}, bundle="b2")
         self.assertIn("expected counts of bundle b2, found those of b1", wrong)
