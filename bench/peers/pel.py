@@ -84,7 +84,7 @@ def train_ms(runs):
 
 
 def peak_shares(runs):
-    """(kind, precision) -> share of the processor's f32 peak, the median over runs."""
+    """(kind, precision) -> share of the processor's peak in that precision, the median over runs."""
     return medians((((row["kind"], row["precision"]), row["peak_share"]) for row in rows(runs, "train") if row["peak_share"]))
 
 

@@ -237,7 +237,7 @@ class Run:
                 continue
             said = [f"{who}: {rate}{share}" for who, ms in (("pel", ours[case]), (name, theirs))
                     for rate in [f"{1000 * train.SHAPE[0] / ms:.1f} {'pairs' if case[0] == 'step' else 'texts'}/s"]
-                    for share in [f", {100 * shares[case] * ours[case] / ms:.0f} % of the peak in floats" if case in shares else ""]]
+                    for share in [f", {100 * shares[case] * ours[case] / ms:.0f} % of the peak in {case[1]}" if case in shares else ""]]
             notes.append(f"training, {case[0]}, {case[1]}: {'; '.join(said)}")
         return notes
 

@@ -35,6 +35,38 @@ fn scores(row: &Value) -> Vec<f64> {
 }
 
 #[test]
+fn bench_repeats_a_fixed_amount_of_work() {
+    let bench = Bench::new();
+    let line = "bench --bundle @bundle --device cpu --encode-shapes 2x8 --repeat 3";
+    for (more, encodes, searches) in [
+        ("", 3u32, 3u32),
+        (" --no-search", 3, 0),
+        (" --no-encode", 0, 3),
+    ] {
+        let said = done(&bench, &format!("{line}{more} --json"));
+        let value: Value = serde_json::from_str(&said).expect("JSON");
+        assert_eq!(
+            (&value["encodes"], &value["searches"]),
+            (&encodes.into(), &searches.into()),
+            "{said}"
+        );
+        let instructions = value["instructions"].as_str().expect("a name");
+        let shown = done(&bench, &format!("{line}{more}"));
+        let expected = format!("{encodes} encodes and {searches} searches with {instructions}");
+        assert_eq!(shown.trim(), expected);
+    }
+    bench.refuses(&[
+        (&format!("{line} --train"), 2, "--train"),
+        (&format!("{LINE} --repeat 0"), 2, "--repeat"),
+        (
+            "bench --bundle @bundle --device cpu --encode-shapes 1x9999 --repeat 1",
+            3,
+            "expected at most",
+        ),
+    ]);
+}
+
+#[test]
 fn bench_times_a_ranker_on_pairs() {
     let bench = Bench::new();
     let train = format!(

@@ -15,7 +15,6 @@ mod isa;
 mod lanes;
 pub mod matrix;
 mod parallel;
-mod peak;
 pub mod rows;
 pub mod sums;
 #[cfg(test)]
@@ -30,4 +29,3 @@ pub use dropout::apply_dropout;
 pub use isa::{Isa, Supported};
 pub use lanes::LANES;
 pub use parallel::{for_each, for_each_chunk, on_one_thread, threads};
-pub use peak::multiply_add;

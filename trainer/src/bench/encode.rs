@@ -84,10 +84,7 @@ fn measure(
         if seq > encoder.max_positions() {
             continue;
         }
-        let mut random = Random(0);
-        let mut id = || (random.next() % bundle.tokens.size() as u64) as u32;
-        let sequence = |_| Encoded::whole((0..seq).map(|_| id()).collect(), Cut::default());
-        let sequences: Vec<Encoded> = (0..batch).map(sequence).collect();
+        let sequences = sequences(bundle, Shape { batch, seq });
         let sequences: Vec<&Encoded> = sequences.iter().collect();
         let (median_ms, runs) = timed(options.seconds, || {
             encoder.encode(Side::Mention, &sequences).map(drop)
@@ -101,4 +98,12 @@ fn measure(
         });
     }
     Ok(())
+}
+
+/// A batch of random tokens, the same in every run.
+pub(super) fn sequences(bundle: &Bundle, shape: Shape) -> Vec<Encoded> {
+    let mut random = Random(0);
+    let mut id = || (random.next() % bundle.tokens.size() as u64) as u32;
+    let sequence = |_| Encoded::whole((0..shape.seq).map(|_| id()).collect(), Cut::default());
+    (0..shape.batch).map(sequence).collect()
 }

@@ -5,6 +5,7 @@ pub mod kernels;
 pub mod notes;
 mod options;
 pub mod rank;
+pub mod repeat;
 pub mod report;
 pub mod search;
 pub mod start;

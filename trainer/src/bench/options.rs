@@ -124,6 +124,19 @@ pub struct Options {
         default_value = "16x64"
     )]
     pub(crate) train_shapes: Vec<Shape>,
+    /// Encode the first batch and search the bundle's index N times each and time nothing, for
+    /// programs that count instructions
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..),
+        conflicts_with_all = [
+            "int8_bundle", "ranker", "rows", "queries_from", "query_notes", "floats",
+            "export_queries", "hnsw", "cells", "cache", "notes", "export_vectors", "export_found",
+            "train", "kernels",
+        ]
+    )]
+    pub(crate) repeat: Option<u32>,
     /// Also measure each kernel with each instruction set of this processor
     #[arg(long)]
     pub(crate) kernels: bool,

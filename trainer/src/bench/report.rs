@@ -65,10 +65,10 @@ impl Report {
             let rate = row
                 .pairs_per_s
                 .map_or(String::new(), |rate| format!(", {rate:.1} pairs/s"));
-            let share = row.peak_share.map_or(String::new(), |share| {
-                format!(", {:.0} % of the processor's peak in floats", 100.0 * share)
-            });
             let precision = format!("{:?}", row.precision).to_lowercase();
+            let share = row.peak_share.map_or(String::new(), |share| {
+                format!(", {:.0} % of the processor's peak in it", 100.0 * share)
+            });
             println!(
                 "{what}, {precision}: {:.0} ms{rate}{share}, {:.1} buffers allocated a step",
                 row.median_ms, row.allocations

@@ -152,10 +152,7 @@ fn own(
     device: &OpenDevice,
     rows: &mut Vec<SearchRow>,
 ) -> Result<()> {
-    let mix = match bundle.index.info().mixed > 0.0 {
-        true => 0.0,
-        false => bundle.manifest.view.mix,
-    };
+    let mix = mix(bundle);
     let info = bundle.index.info();
     let mut against = match &options.floats {
         None => Against::own(&bundle.index, options.queries, mix)?,
@@ -177,23 +174,37 @@ fn own(
         against.set_queries(queries);
     }
     let exact = against.exact(options.k);
-    let bytes = bundle.parts().get(names::INDEX)?;
-    let mut index = Index::from_bytes(bytes, Check::Trusted)?;
-    if mix > 0.0 {
-        index.set_mix(mix);
-    }
+    let (index, bytes) = own_index(bundle)?;
     let queries = QueryVectors {
         values: against.queries().to_vec(),
         dim: index.info().dim,
     };
     let subject = Subject {
         kind: "bundle",
-        bytes: bytes.len(),
+        bytes,
         index,
         build_s: None,
         k: options.k,
     };
     subject.measure(options, &queries, &exact, rows)
+}
+
+/// The weight of a concept's first row in a search.
+fn mix(bundle: &Bundle) -> f32 {
+    match bundle.index.info().mixed > 0.0 {
+        true => 0.0,
+        false => bundle.manifest.view.mix,
+    }
+}
+
+/// The bundle's index as `pel link` searches it, and its size.
+pub(super) fn own_index(bundle: &Bundle) -> Result<(Index, usize)> {
+    let bytes = bundle.parts().get(names::INDEX)?;
+    let mut index = Index::from_bytes(bytes, Check::Trusted)?;
+    if mix(bundle) > 0.0 {
+        index.set_mix(mix(bundle));
+    }
+    Ok((index, bytes.len()))
 }
 
 impl Subject {

@@ -1,7 +1,7 @@
 //! Training: a forward and backward pass, and whole steps of pairs including the optimiser.
 
 use crate::bench::options::Shape;
-use crate::bench::{Options, Random, timed};
+use crate::bench::{Options, Random, milliseconds, timed};
 use crate::io::device::OpenDevice;
 use crate::io::memory;
 use crate::train::config;
@@ -9,7 +9,7 @@ use crate::train::optimiser::Optimiser;
 use burn::tensor::{Device, Tensor, TensorData};
 use pel_shared::bundle::{Bundle, names};
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::kernels::{self, Isa, multiply_add};
+use pel_shared::kernels::{self, Isa, bf16, gemm};
 use pel_shared::losses::objectives::{Targets, cross_entropy};
 use pel_shared::model::burn::bert::{BertInput, Pass, multiplies_in};
 use pel_shared::model::burn::biencoder::{BiEncoder, Tower, pool};
@@ -20,6 +20,7 @@ use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
 use pel_shared::score::Similarity;
 use pel_shared::tokens::TokenBatch;
 use serde::Serialize;
+use std::time::Instant;
 
 /// The scale of cosines in the steps.
 const SCALE: f64 = 20.0;
@@ -48,7 +49,8 @@ pub(crate) struct TrainRow {
     pub pairs_per_s: Option<f64>,
     /// Floating-point operations of all products.
     pub operations: f64,
-    /// The proportion of the CPU's peak, measured on registers with all threads; `None` on a GPU.
+    /// The proportion of the CPU's peak in this precision, measured on registers with all threads;
+    /// `None` on a GPU.
     pub peak_share: Option<f64>,
     /// Layer buffers that a step allocates; the others are reused.
     pub allocations: f64,
@@ -63,25 +65,24 @@ pub(crate) fn train(
     device: &OpenDevice,
 ) -> Result<Vec<TrainRow>> {
     let config = BertConfig::from_bytes(bundle.parts().get(names::CONFIG)?)?;
-    let peak = if device.device == Device::flex() {
-        Some(peak(options.seconds)?)
-    } else {
-        None
-    };
     let mut bench = TrainBench {
         options,
         bundle,
         device: &device.device,
         config,
-        peak,
+        peak: None,
         rows: Vec::new(),
     };
-    for &shape in &options.train_shapes {
-        if shape.seq > bench.config.max_position_embeddings {
+    for precision in [Precision::F32, Precision::Bf16, Precision::F16] {
+        if !multiplies_in(precision, &device.device) {
             continue;
         }
-        for precision in [Precision::F32, Precision::Bf16, Precision::F16] {
-            if multiplies_in(precision, &device.device) {
+        bench.peak = match device.device == Device::flex() {
+            true => peak(precision, options.seconds)?,
+            false => None,
+        };
+        for &shape in &options.train_shapes {
+            if shape.seq <= bench.config.max_position_embeddings {
                 bench.backward(shape, precision)?;
                 bench.step(shape, precision)?;
             }
@@ -90,20 +91,30 @@ pub(crate) fn train(
     Ok(bench.rows)
 }
 
-/// Floating-point operations per second on all threads, measured on registers.
-fn peak(seconds: f64) -> Result<f64> {
+/// Floating-point operations per second on all threads, with the instructions that products use in
+/// a precision, measured on registers: the fastest run, because other work only slows one. `None`
+/// without such instructions.
+fn peak(precision: Precision, seconds: f64) -> Result<Option<f64>> {
     let rounds = 1 << 20;
+    let work = || match precision {
+        Precision::F32 => Some(gemm::multiply_add(Isa::best(), rounds)),
+        Precision::Bf16 => bf16::multiply_add(bf16::best(), rounds),
+        Precision::F16 => None,
+    };
     let threads = vec![(); kernels::threads()];
-    let (median_ms, _) = timed(seconds, || {
-        std::hint::black_box(kernels::for_each_chunk(&threads, 1, |_, _| {
-            multiply_add(Isa::best(), rounds)
-        }));
+    let mut most = 0.0f64;
+    timed(seconds, || {
+        let began = Instant::now();
+        let done = kernels::for_each_chunk(&threads, 1, |_, _| std::hint::black_box(work()));
+        let operations: f64 = done
+            .iter()
+            .flatten()
+            .map(|(operations, _)| operations)
+            .sum();
+        most = most.max(1000.0 * operations / milliseconds(began));
         Ok(())
     })?;
-    Ok(
-        multiply_add(Isa::best(), 1).0 * rounds as f64 * threads.len() as f64
-            / (median_ms / 1000.0),
-    )
+    Ok((most > 0.0).then_some(most))
 }
 
 struct TrainBench<'a> {

@@ -2,7 +2,7 @@
 
 use crate::bench::Options;
 use crate::bench::report::Report;
-use crate::bench::{encode, kernels, notes, rank, search, start, sum_of_max, train};
+use crate::bench::{encode, kernels, notes, rank, repeat, search, start, sum_of_max, train};
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::json;
 use crate::io::outputs::{Inputs, Output};
@@ -38,6 +38,20 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         ));
     }
     check_outputs(options)?;
+    if let Some(times) = options.repeat {
+        let bundle = bundles::open(&options.bundle)?;
+        let done = repeat::repeat(options, &bundle, &device.open(Work::Long)?, times)?;
+        if json {
+            println!("{}", json::compact(&done)?);
+        } else {
+            let (encodes, searches) = (done.encodes, done.searches);
+            println!(
+                "{encodes} encodes and {searches} searches with {}",
+                done.instructions
+            );
+        }
+        return Ok(());
+    }
     let (cold_start_ms, link_peak_bytes) = start::cold_start(options)?;
     let bundle = bundles::open(&options.bundle)?;
     let opened = device.open(Work::Long)?;

@@ -6,7 +6,7 @@
 //! releases the registers.
 #![allow(unsafe_code)]
 
-use super::tiles::{BLOCK, Packed, RUN, write};
+use super::tiles::{BLOCK, DEPTH, ONES, Packed, RUN, TILE, total, write};
 use crate::kernels::Isa;
 use crate::kernels::gemm::Start;
 use crate::kernels::lanes::LANES;
@@ -125,4 +125,53 @@ fn block(a: Packed<'_>, b: Packed<'_>, at: [usize; 2], step: usize, deep: usize,
             options(nostack),
         );
     }
+}
+
+/// See [`super::multiply_add`]. The products are those of `block`, without its loads.
+pub fn multiply_add(rounds: usize) -> (f64, f64) {
+    assert!(Isa::Amx.is_supported());
+    let rounds = rounds.max(1);
+    let ones = [ONES; TILE];
+    let mut sums = Sums([[0.0; BLOCK]; BLOCK]);
+    let first = sums.0.as_mut_ptr();
+    // SAFETY: the processor has the instructions, and the system allows them. `ones` has sixteen
+    // rows of 64 bytes, `SETUP` 64 bytes, and `sums` 32 rows of 128 bytes.
+    unsafe {
+        asm!(
+            "ldtilecfg [{setup}]",
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "tileloadd tmm4, [{ones} + {line}*1]",
+            "tileloadd tmm5, [{ones} + {line}*1]",
+            "tileloadd tmm6, [{ones} + {line}*1]",
+            "tileloadd tmm7, [{ones} + {line}*1]",
+            "2:",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tdpbf16ps tmm3, tmm5, tmm7",
+            "dec {rounds}",
+            "jnz 2b",
+            "tilestored [{sums} + {wide}*1], tmm0",
+            "tilestored [{sums} + {wide}*1 + 64], tmm1",
+            "tilestored [{lower} + {wide}*1], tmm2",
+            "tilestored [{lower} + {wide}*1 + 64], tmm3",
+            "tilerelease",
+            setup = in(reg) &raw const SETUP,
+            ones = in(reg) ones.as_ptr(),
+            rounds = inout(reg) rounds => _,
+            line = in(reg) 64usize,
+            sums = in(reg) first,
+            lower = in(reg) first.add(LANES),
+            wide = in(reg) 4 * BLOCK,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            options(nostack),
+        );
+    }
+    // Each number of the block adds a product for each step of a tile.
+    let operations = (2 * DEPTH * BLOCK * BLOCK * rounds) as f64;
+    (operations, total(sums.0.as_flattened()))
 }

@@ -4,7 +4,7 @@
 //! `unsafe` because the processor must have the instructions, and for loads by pointer.
 #![allow(unsafe_code)]
 
-use super::tiles::{BLOCK, DEPTH, PAIRS, Packed, RUN, Side, TILE, write};
+use super::tiles::{BLOCK, DEPTH, ONES, PAIRS, Packed, RUN, Side, TILE, total, write};
 use crate::kernels::Isa;
 use crate::kernels::gemm::Start;
 use crate::kernels::lanes::LANES;
@@ -93,6 +93,37 @@ fn load(numbers: &[u32; LANES]) -> __m512i {
 fn halves(bits: __m512i) -> __m512bh {
     // SAFETY: both are 64 bytes.
     unsafe { std::mem::transmute::<__m512i, __m512bh>(bits) }
+}
+
+/// Sums of [`multiply_add`], more than the processor's latency times its throughput.
+const SUMS: usize = 16;
+
+/// See [`super::multiply_add`].
+pub fn multiply_add(rounds: usize) -> (f64, f64) {
+    assert!(Isa::Avx512Bf16.is_supported());
+    // SAFETY: the processor has the instructions.
+    unsafe { chains(rounds) }
+}
+
+#[target_feature(enable = "avx512f,avx512bf16")]
+// A loop over sums by number is unrolled into registers.
+#[allow(clippy::needless_range_loop)]
+fn chains(rounds: usize) -> (f64, f64) {
+    let ones = halves(load(&std::hint::black_box([ONES; LANES])));
+    let mut sums = [_mm512_setzero_ps(); SUMS];
+    for _ in 0..rounds {
+        for at in 0..SUMS {
+            sums[at] = _mm512_dpbf16_ps(sums[at], ones, ones);
+        }
+    }
+    let mut values = [[0.0f32; LANES]; SUMS];
+    for at in 0..SUMS {
+        // SAFETY: sixteen floats are one store, an unaligned one.
+        unsafe { _mm512_storeu_ps(values[at].as_mut_ptr(), sums[at]) };
+    }
+    // Each lane adds two products.
+    let operations = (4 * LANES * SUMS * rounds) as f64;
+    (operations, total(values.as_flattened()))
 }
 
 /// Packs a tile whose numbers lie side by side one way or the other, if the tile is whole that way;

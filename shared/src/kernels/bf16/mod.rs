@@ -62,6 +62,26 @@ pub fn gemm(isa: Isa, a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: M
     plain(a, b, start, out);
 }
 
+/// Multiplies and adds from registers alone with the instructions of [`gemm`], `rounds` times for
+/// each of several independent sums, products of ones. Returns the number of operations, two for a
+/// product and its sum, and the total of the sums: half of the operations, as long as a sum is
+/// below 2²⁴. `None` if the set has no such instructions.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
+pub fn multiply_add(isa: Isa, rounds: usize) -> Option<(f64, f64)> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let isa = isa.supported();
+        #[cfg(target_os = "linux")]
+        if isa.includes(Isa::Amx) {
+            return Some(amx::multiply_add(rounds));
+        }
+        if isa.includes(Isa::Avx512Bf16) {
+            return Some(avx512::multiply_add(rounds));
+        }
+    }
+    None
+}
+
 fn plain(a: Packed<'_>, b: Packed<'_>, start: Start<'_>, mut out: MatrixMut<'_>) {
     let halves = |pair: u32| {
         (
@@ -122,6 +142,20 @@ mod tests {
                 &mut out,
             );
             assert_eq!(out, [24.0, 33.0, 35.0, 48.0]);
+        }
+    }
+
+    #[test]
+    fn the_sums_count_the_operations_of_the_peak() {
+        assert_eq!(multiply_add(Isa::Scalar, 5), None);
+        for isa in supported_sets("products of bfloat16", SETS) {
+            if let Some((operations, total)) = multiply_add(isa, 5) {
+                // Two operations add a product of ones to a sum, which therefore counts them.
+                assert_eq!(operations, 2.0 * total, "{isa:?}");
+                // Five rounds: AVX-512 has 16 sums of 16 pairs, AMX 32 x 32 sums of 32 products.
+                let expected = if isa == Isa::Amx { 327_680.0 } else { 5_120.0 };
+                assert_eq!(operations, expected, "{isa:?}");
+            }
         }
     }
 

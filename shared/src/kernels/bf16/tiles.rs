@@ -18,6 +18,16 @@ pub const BLOCK: usize = 32;
 #[cfg(target_arch = "x86_64")]
 pub const RUN: usize = 16;
 
+/// Two ones.
+#[cfg(target_arch = "x86_64")]
+pub const ONES: u32 = 0x3f80_3f80;
+
+/// The total of sums.
+#[cfg(target_arch = "x86_64")]
+pub fn total(sums: &[f32]) -> f64 {
+    sums.iter().map(|sum| f64::from(*sum)).sum()
+}
+
 /// One side, seen from the sum: `count` rows of A or columns of B, `k` steps.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {

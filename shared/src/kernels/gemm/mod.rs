@@ -6,6 +6,7 @@
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod peak;
 mod tile;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod wasm;
@@ -17,6 +18,7 @@ use super::lanes::{LANES, Lane};
 use super::matrix::{Matrix, MatrixMut};
 #[cfg(target_arch = "aarch64")]
 use neon::Neon as Base;
+use peak::chains;
 #[cfg(not(any(
     target_arch = "x86_64",
     target_arch = "aarch64",
@@ -126,6 +128,18 @@ pub fn gemm(isa: Isa, a: Matrix<'_>, panels: &[f32], start: Start<'_>, out: Matr
     );
 }
 
+/// Multiplies and adds from registers alone, as fast as the instructions of [`gemm`] allow, with as
+/// many independent sums as a tile of a product. Each sum adds a product of ones in each round.
+/// Returns the number of operations, two for a product and its sum, and the total of the sums: half
+/// of the operations, up to 2²⁴ rounds.
+pub fn multiply_add(isa: Isa, rounds: usize) -> (f64, f64) {
+    dispatch!(
+        isa,
+        [Avx512: x86::Avx512, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        chains(rounds: usize) -> (f64, f64)
+    )
+}
+
 /// The sets with a loop of their own.
 pub const SETS: &[Isa] = &[Isa::Scalar, Isa::Base, Isa::Avx2, Isa::Avx512];
 
@@ -185,6 +199,54 @@ mod tests {
         let mut found = vec![0.0; 60];
         unpack(&panels, MatrixMut::new(&mut found, 3, 20));
         assert_eq!(found, values);
+    }
+
+    #[test]
+    fn the_sums_count_the_operations_of_the_peak() {
+        for isa in sets() {
+            let (operations, total) = multiply_add(isa, 5);
+            // Two operations add a product of ones to a sum, which therefore counts them.
+            assert_eq!(operations, 2.0 * total, "{isa:?}");
+            // Five rounds of sixteen lanes: one sum has 160 operations, eight rows of three 3,840.
+            assert!((160.0..=3840.0).contains(&operations), "{isa:?}");
+        }
+    }
+
+    /// A product does the same operations, and reads its factors too.
+    #[test]
+    fn no_product_is_faster_than_the_peak() {
+        let (m, k, n) = (48, 256, 48);
+        let (a, b) = (vec![1.0; m * k], vec![1.0; k * n]);
+        let mut panels = vec![0.0; packed_len(k, n)];
+        pack(Matrix::new(&b, k, n), &mut panels);
+        // The plain loop is no product that is shipped, and its one sum waits for itself.
+        for isa in sets().into_iter().filter(|isa| *isa != Isa::Scalar) {
+            let mut out = vec![0.0; m * n];
+            let mut product = || {
+                let (a, out) = (Matrix::new(&a, m, k), MatrixMut::new(&mut out, m, n));
+                gemm(isa, a, &panels, Start::Zero, out);
+                (2 * m * k * n) as f64
+            };
+            let peak = || std::hint::black_box(multiply_add(isa, 4096)).0;
+            // The best of alternating runs, because other work on the processor only slows.
+            let (mut best, mut most) = (0.0f64, 0.0f64);
+            for _ in 0..100 {
+                best = best.max(rate(&mut product));
+                most = most.max(rate(peak));
+            }
+            assert!(
+                best <= 1.5 * most,
+                "{isa:?}: {best:.3e} of {most:.3e} a second"
+            );
+            assert!(out.iter().all(|value| *value == k as f32), "{isa:?}");
+        }
+    }
+
+    /// Operations a second.
+    fn rate(mut work: impl FnMut() -> f64) -> f64 {
+        let began = std::time::Instant::now();
+        let operations = work();
+        operations / began.elapsed().as_secs_f64()
     }
 
     #[test]

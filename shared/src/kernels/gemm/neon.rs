@@ -12,6 +12,7 @@ impl Vector for Neon {
     type Sixteen = [float32x4_t; 4];
     const ROWS: usize = 6;
     const PANELS: usize = 1;
+    const FUSED: bool = true;
 
     #[inline(always)]
     fn load(from: &Lane) -> [float32x4_t; 4] {

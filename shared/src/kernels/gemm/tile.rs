@@ -19,6 +19,8 @@ pub trait Vector {
     const ROWS: usize;
     /// Panels of the register tile, at most three.
     const PANELS: usize;
+    /// Whether a product and a sum are one instruction.
+    const FUSED: bool;
     /// Reads them.
     fn load(from: &Lane) -> Self::Sixteen;
     /// Writes them.
@@ -34,6 +36,7 @@ impl Vector for Plain {
     type Sixteen = Lane;
     const ROWS: usize = 1;
     const PANELS: usize = 1;
+    const FUSED: bool = false;
 
     #[inline(always)]
     fn load(from: &Lane) -> Lane {
@@ -183,7 +186,7 @@ fn read<const P: usize>(from: &[f32]) -> [Lane; P] {
 }
 
 #[inline(always)]
-fn load<V: Vector, const R: usize, const P: usize>(
+pub fn load<V: Vector, const R: usize, const P: usize>(
     values: &[[Lane; P]; R],
 ) -> [[V::Sixteen; P]; R] {
     let mut sums = [[V::load(&[0.0; LANES]); P]; R];
@@ -196,7 +199,7 @@ fn load<V: Vector, const R: usize, const P: usize>(
 }
 
 #[inline(always)]
-fn store<V: Vector, const R: usize, const P: usize>(
+pub fn store<V: Vector, const R: usize, const P: usize>(
     sums: [[V::Sixteen; P]; R],
     values: &mut [[Lane; P]; R],
 ) {

@@ -12,6 +12,7 @@ impl Vector for Simd128 {
     type Sixteen = [v128; 4];
     const ROWS: usize = 3;
     const PANELS: usize = 1;
+    const FUSED: bool = false;
 
     #[inline(always)]
     fn load(from: &Lane) -> [v128; 4] {

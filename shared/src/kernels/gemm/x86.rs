@@ -17,6 +17,7 @@ impl Vector for Sse2 {
     type Sixteen = [__m128; 4];
     const ROWS: usize = 3;
     const PANELS: usize = 1;
+    const FUSED: bool = false;
 
     #[inline(always)]
     fn load(from: &Lane) -> [__m128; 4] {
@@ -55,6 +56,7 @@ impl Vector for Avx2 {
     type Sixteen = [__m256; 2];
     const ROWS: usize = 6;
     const PANELS: usize = 1;
+    const FUSED: bool = true;
 
     #[inline(always)]
     fn load(from: &Lane) -> [__m256; 2] {
@@ -93,6 +95,7 @@ impl Vector for Avx512 {
     type Sixteen = __m512;
     const ROWS: usize = 8;
     const PANELS: usize = 3;
+    const FUSED: bool = true;
 
     #[inline(always)]
     fn load(from: &Lane) -> __m512 {
