@@ -24,7 +24,7 @@ pub use artifacts::{
 #[cfg(feature = "native")]
 pub use native::{
     archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
-    sssom, umls,
+    sssom, torch, umls,
 };
 #[cfg(feature = "native")]
 pub use notes::{bioc, fhir, notes};
@@ -57,7 +57,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 21] = [
+    let native: [(&str, Body); 22] = [
         ("archive", archive),
         ("bioc", bioc),
         ("brat", brat),
@@ -78,6 +78,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("snomed", snomed),
         ("spans", spans),
         ("sssom", sssom),
+        ("torch", torch),
         ("umls", umls),
     ];
     shared.into_iter().chain(native).collect()
