@@ -6,6 +6,7 @@ pub mod candidates;
 mod choices;
 pub mod compact;
 mod conversion;
+pub mod convert;
 pub mod devices;
 pub mod diff;
 pub mod evaluate;
