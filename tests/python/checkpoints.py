@@ -22,7 +22,7 @@ import shutil
 
 import torch
 
-HIDDEN, HEADS, INNER, POSITIONS = 4, 2, 8, 40
+HIDDEN, HEADS, INNER, POSITIONS = 4, 2, 8, 128
 UNUSED = ["[unused0]", "[unused1]", "[unused2]"]
 SPECIAL = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["fever", "chest", "pain", "##s", "a", "b", ",", "title"]
