@@ -261,6 +261,12 @@ const TABLE: &[(&str, &str, &[&str])] = &[
     ("export-vectors @b.pel", "--out", &["@b.pel"]),
     ("export @bundle", "--out", &["@bundle", "@bundle/model"]),
     ("export @b.pel", "--out", &["@b.pel"]),
+    ("convert @encoder", "--out", &["@encoder", "@encoder/new"]),
+    (
+        "convert @numbers.bin --bert @encoder --params @settings.toml",
+        "--out",
+        &["@numbers.bin", "@encoder", "@encoder/new", "@settings.toml"],
+    ),
     (
         "pack @bundle",
         "",

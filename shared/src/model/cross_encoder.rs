@@ -1,7 +1,8 @@
 //! The cross-encoder (BLINK, section 4.2; PEL, appendix B): it reads a mention and an entity as one
 //! sequence and computes one score.
 //!
-//! It is a tower whose projection has one output: W of BLINK's eq. 6.
+//! It is a tower whose projection has one output: W of BLINK's eq. 6. BLINK's released model has
+//! BERT's pooler before W.
 
 use crate::error::{Context, Error, Result};
 use crate::kb::Concept;

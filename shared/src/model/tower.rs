@@ -34,7 +34,8 @@ pub struct TowerBytes<'a> {
     pub config: &'a [u8],
     /// `model.safetensors`
     pub weights: &'a Bytes,
-    /// `projection.safetensors`: `weight` `[dim, hidden]` and `bias` `[dim]`.
+    /// `projection.safetensors`: `weight` `[dim, hidden]` and `bias` `[dim]`; with BERT's pooler
+    /// before it, also `dense.weight` `[hidden, hidden]` and `dense.bias` `[hidden]`.
     pub projection: Option<&'a [u8]>,
 }
 

@@ -24,7 +24,7 @@ pub use artifacts::{
 #[cfg(feature = "native")]
 pub use native::{
     archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
-    sssom, umls,
+    sssom, torch, umls,
 };
 #[cfg(feature = "native")]
 pub use notes::{bioc, fhir, notes, parquet};
@@ -79,6 +79,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("snomed", snomed),
         ("spans", spans),
         ("sssom", sssom),
+        ("torch", torch),
         ("umls", umls),
     ];
     shared.into_iter().chain(native).collect()

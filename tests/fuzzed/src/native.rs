@@ -21,6 +21,7 @@ use pel_trainer::data::terminologies::recognise;
 use pel_trainer::io::archive as archive_reader;
 use pel_trainer::io::files;
 use pel_trainer::io::limits::Bound;
+use pel_trainer::io::pretrained::torch_to_safetensors;
 use pel_trainer::io::text_encoding::TextEncoding;
 use pel_trainer::serve::answer::answer;
 use pel_trainer::serve::site::Site;
@@ -199,6 +200,17 @@ pub fn sssom(data: &[u8]) {
         check_import(&out, &report);
     }
     let _ = std::fs::remove_dir_all(&out);
+}
+
+/// Weights of `torch.save`: what is read is a safetensors file of no more numbers than the input has.
+pub fn torch(data: &[u8]) {
+    let Ok(made) = torch_to_safetensors(data) else {
+        return;
+    };
+    let file = safetensors::tensor::SafeTensors::deserialize(&made)
+        .unwrap_or_else(|error| panic!("what was written is refused: {error}"));
+    let bytes: usize = file.iter().map(|(_, view)| view.data().len()).sum();
+    assert!(bytes <= data.len(), "{bytes} of {}", data.len());
 }
 
 /// A ZIP archive: its members end, and it is recognised or refused.

@@ -43,8 +43,8 @@ pub struct IndexArgs {
     /// replaced_by and reason between tabs, as `pel import` writes it
     #[arg(long, value_name = "FILE")]
     redirects: Option<PathBuf>,
-    /// The encoder: a folder with config.json, model.safetensors and tokenizer.json, or a bundle,
-    /// which also gives the views and the NIL threshold
+    /// The encoder: a folder with config.json, model.safetensors (or pytorch_model.bin) and
+    /// tokenizer.json (or vocab.txt), or a bundle, which also gives the views and the NIL threshold
     #[arg(long)]
     encoder: PathBuf,
     /// A separate encoder for entities with the same tokenizer [default: one encoder for both

@@ -7,6 +7,7 @@ mod choices;
 pub mod compact;
 mod compute;
 mod conversion;
+pub mod convert;
 pub mod devices;
 pub mod diff;
 pub mod evaluate;

@@ -2,7 +2,9 @@
 //! another bundle.
 
 use crate::io::bundles;
-use crate::io::models::{ModelSettings, TOWERS};
+use crate::io::models::{ModelSettings, TOWERS, TowerFiles};
+use crate::io::pretrained::EXPECTED;
+use bytes::Bytes;
 use pel_shared::bundle::{Manifest, Parts, names};
 use pel_shared::error::{Error, Result};
 use std::path::Path;
@@ -49,20 +51,16 @@ impl Source {
         let entity = entity_encoder
             .map(Path::to_owned)
             .or_else(|| both.then(|| encoder.join(TOWERS[1])));
-        take(&mut files, &mention, MENTION)?;
-        files.0.insert(
-            names::TOKENIZER.into(),
-            bundles::map(&mention.join(names::TOKENIZER))?,
-        );
-        if let Some(entity) = &entity {
-            take(&mut files, entity, ENTITY)?;
-            if bundles::map(&entity.join(names::TOKENIZER))? != files.0[names::TOKENIZER] {
-                let [entity, mention] = [entity, &mention].map(|folder| folder.display());
-                return Err(Error::input(format!(
-                    "{entity}: expected the tokenizer.json of {mention}, found another one"
-                )));
-            }
+        let tokenizer = take(&mut files, &mention, MENTION)?;
+        if let Some(entity) = &entity
+            && take(&mut files, entity, ENTITY)? != tokenizer
+        {
+            let [entity, mention] = [entity, &mention].map(|folder| folder.display());
+            return Err(Error::input(format!(
+                "{entity}: expected the tokenizer of {mention}, found another one"
+            )));
         }
+        files.0.insert(names::TOKENIZER.into(), tokenizer);
         let settings = ModelSettings::read(encoder)?;
         if settings.is_some_and(|settings| settings.ranker) {
             let encoder = encoder.display();
@@ -111,23 +109,27 @@ impl Source {
     }
 }
 
-/// Maps the files of a tower, under their names in a bundle.
-fn take(parts: &mut Parts, folder: &Path, [config, weights, projection]: [&str; 3]) -> Result<()> {
+/// Maps the files of a tower, under their names in a bundle. Returns its tokenizer.
+fn take(
+    parts: &mut Parts,
+    folder: &Path,
+    [config, weights, projection]: [&str; 3],
+) -> Result<Bytes> {
     if !folder.is_dir() {
         let folder = folder.display();
         return Err(Error::input(format!(
-            "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json, or a bundle"
+            "{folder}: expected a folder with {EXPECTED}, or a bundle"
         )));
     }
-    for (from, to) in [
-        (names::CONFIG, config),
-        (names::WEIGHTS, weights),
-        (names::PROJECTION, projection),
+    let files = TowerFiles::read(folder)?;
+    for (name, bytes) in [
+        (config, Some(files.config)),
+        (weights, Some(files.weights)),
+        (projection, files.projection),
     ] {
-        let path = folder.join(from);
-        if from != names::PROJECTION || path.exists() {
-            parts.0.insert(to.into(), bundles::map(&path)?);
+        if let Some(bytes) = bytes {
+            parts.0.insert(name.into(), bytes);
         }
     }
-    Ok(())
+    Ok(files.tokenizer)
 }

@@ -18,6 +18,7 @@ pub mod models;
 pub mod outputs;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
+pub mod pretrained;
 pub mod progress;
 pub mod provenance;
 pub mod resume;

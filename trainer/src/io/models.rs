@@ -1,14 +1,17 @@
 //! Model folders: one Hugging Face encoder or two towers, with the settings of a trained model.
 
 use crate::io::bundles;
+use crate::io::files::write_in_folder;
+use crate::io::pretrained::{EXPECTED, EncoderFiles};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::model::cpu::Tower;
 use pel_shared::model::cross_encoder::Ranker;
 use pel_shared::model::tower::{Reduction, TowerBytes};
 use pel_shared::score::Scorer;
-use pel_shared::tokens::ViewOptions;
+use pel_shared::tokens::{Tokens, ViewOptions};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -76,23 +79,28 @@ pub(crate) struct TowerFiles {
 }
 
 impl TowerFiles {
-    /// Maps the files of a folder.
+    /// Maps the files of a folder. `vocab.txt` and `pytorch_model.bin` stand for a missing
+    /// `tokenizer.json` and `model.safetensors`.
     ///
     /// # Errors
-    /// If it is no folder or a file is missing.
+    /// If it is no folder, or a file is missing or damaged.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         if !folder.is_dir() {
             let folder = folder.display();
             return Err(Error::input(format!(
-                "{folder}: expected a folder with config.json, model.safetensors and tokenizer.json"
+                "{folder}: expected a folder with {EXPECTED}"
             )));
         }
-        let map = |name: &str| bundles::map(&folder.join(name));
+        let EncoderFiles {
+            config,
+            tokenizer,
+            weights,
+        } = EncoderFiles::read(folder)?;
         let projection = folder.join(names::PROJECTION);
         Ok(Self {
-            config: map(names::CONFIG)?,
-            tokenizer: map(names::TOKENIZER)?,
-            weights: map(names::WEIGHTS)?,
+            config,
+            tokenizer,
+            weights,
             projection: projection
                 .exists()
                 .then(|| bundles::map(&projection))
@@ -107,6 +115,33 @@ impl TowerFiles {
             weights: &self.weights,
             projection: self.projection.as_deref(),
         }
+    }
+
+    /// Checks that the files make a tower.
+    ///
+    /// # Errors
+    /// If they do not fit together.
+    pub(crate) fn check(&self, tokens: &Tokens) -> Result<()> {
+        Tower::from_bytes(self.tower(), tokens).map(drop)
+    }
+
+    /// Writes the files into a folder that [`write_folder`](crate::io::files::write_folder) fills.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+        let files = [
+            (names::CONFIG, Some(&self.config)),
+            (names::TOKENIZER, Some(&self.tokenizer)),
+            (names::WEIGHTS, Some(&self.weights)),
+            (names::PROJECTION, self.projection.as_ref()),
+        ];
+        for (name, bytes) in files {
+            if let Some(bytes) = bytes {
+                write_in_folder(&folder.join(name), bytes)?;
+            }
+        }
+        Ok(())
     }
 }
 

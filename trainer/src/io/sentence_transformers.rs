@@ -53,12 +53,20 @@ pub fn write(
     });
     write_json(&add("Pooling").join("config.json"), &pooling)?;
     if let Some(projection) = projection {
-        let dense = add("Dense");
-        let activation = "torch.nn.modules.linear.Identity";
-        let described = json!({"in_features": shape.hidden_size, "out_features": tower.dim(), "bias": true,
-            "activation_function": activation});
-        write_json(&dense.join("config.json"), &described)?;
-        write_in_folder(&dense.join("model.safetensors"), &renamed(&projection)?)?;
+        let (hidden, dim) = (shape.hidden_size, tower.dim());
+        for (prefix, size, activation) in [
+            ("dense.", hidden, "torch.nn.modules.activation.Tanh"),
+            ("", dim, "torch.nn.modules.linear.Identity"),
+        ] {
+            let Some(weights) = layer(&projection, prefix)? else {
+                continue;
+            };
+            let dense = add("Dense");
+            let described = json!({"in_features": hidden, "out_features": size, "bias": true,
+                "activation_function": activation});
+            write_json(&dense.join("config.json"), &described)?;
+            write_in_folder(&dense.join("model.safetensors"), &weights)?;
+        }
         write_in_folder(&folder.join(names::PROJECTION), &projection)?;
     }
     if reduction.score == Similarity::Cosine {
@@ -74,16 +82,22 @@ pub fn write(
     write_in_folder(&folder.join(names::WEIGHTS), &weights)
 }
 
-/// The projection with the tensor names of sentence-transformers' `Dense`.
-fn renamed(projection: &[u8]) -> Result<Vec<u8>> {
+/// A layer of the projection with the tensor names of sentence-transformers' `Dense`, if there is
+/// one.
+fn layer(projection: &[u8], prefix: &str) -> Result<Option<Vec<u8>>> {
     let failed =
         |cause: safetensors::SafeTensorError| Error::artifact(names::PROJECTION).caused_by(cause);
     let all = SafeTensors::deserialize(projection).map_err(failed)?;
-    let tensors = all
-        .tensors()
-        .into_iter()
-        .map(|(name, view)| (format!("linear.{name}"), view));
-    safetensors::serialize(tensors, None).map_err(failed)
+    let mut tensors = Vec::new();
+    for part in ["bias", "weight"] {
+        let Ok(tensor) = all.tensor(&format!("{prefix}{part}")) else {
+            return Ok(None);
+        };
+        tensors.push((format!("linear.{part}"), tensor));
+    }
+    safetensors::serialize(tensors, None)
+        .map(Some)
+        .map_err(failed)
 }
 
 fn write_json(path: &Path, value: &Value) -> Result<()> {

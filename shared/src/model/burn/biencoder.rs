@@ -17,6 +17,8 @@ use burn::tensor::{Device, Tensor};
 #[derive(Module, Debug)]
 pub struct Tower {
     bert: Bert,
+    /// BERT's pooler, whose tanh comes before the projection.
+    dense: Option<Linear>,
     projection: Option<Linear>,
     hidden: usize,
 }
@@ -39,14 +41,17 @@ impl Tower {
         let bert = Bert::from_bytes(&config, bytes.weights, device)
             .context(|| "model.safetensors".into())?;
         let hidden = config.hidden_size;
-        let projection = match bytes.projection {
-            None => None,
+        let (dense, projection) = match bytes.projection {
+            None => (None, None),
             Some(file) => {
-                Some(projection(file, hidden, device).context(|| "projection.safetensors".into())?)
+                let (dense, projection) =
+                    projection(file, hidden, device).context(|| "projection.safetensors".into())?;
+                (dense, Some(projection))
             }
         };
         Ok(Self {
             bert,
+            dense,
             projection,
             hidden,
         })
@@ -72,6 +77,9 @@ impl Tower {
         let projection = self.projection.as_ref().map(|linear| {
             let mut all = Exported::default();
             all.linear("", linear)?;
+            if let Some(dense) = &self.dense {
+                all.linear("dense", dense)?;
+            }
             all.into_bytes()
         });
         Ok((self.bert.to_safetensors()?, projection.transpose()?))
@@ -99,10 +107,7 @@ impl Tower {
     /// hidden `[batch, seq, hidden]` -> `[batch, dim]`
     pub fn reduce(&self, hidden: Tensor<3>, input: &BertInput, reduction: Reduction) -> Tensor<2> {
         let pooled = pool(hidden, input, reduction.pooling);
-        let projected = match &self.projection {
-            Some(linear) => linear.forward(pooled),
-            None => pooled,
-        };
+        let projected = self.project(pooled);
         match reduction.score {
             Similarity::Dot => projected,
             Similarity::Cosine => unit_length(projected),
@@ -111,6 +116,21 @@ impl Tower {
 }
 
 impl Tower {
+    /// The layers after pooling.
+    ///
+    /// # Shapes
+    /// `[rows, hidden]` -> `[rows, dim]`
+    fn project(&self, rows: Tensor<2>) -> Tensor<2> {
+        let rows = match &self.dense {
+            Some(dense) => dense.forward(rows).tanh(),
+            None => rows,
+        };
+        match &self.projection {
+            Some(linear) => linear.forward(rows),
+            None => rows,
+        }
+    }
+
     /// The vectors of all tokens of the last layer: projected if the tower has a projection, of
     /// unit length for cosine similarity. The tokens that the pooling reads are compared: a
     /// mention's own ones, or its context too.
@@ -124,11 +144,7 @@ impl Tower {
         reduction: Reduction,
     ) -> TokenVectors {
         let [batch, seq, width] = hidden.dims();
-        let rows = hidden.reshape([batch * seq, width]);
-        let rows = match &self.projection {
-            Some(linear) => linear.forward(rows),
-            None => rows,
-        };
+        let rows = self.project(hidden.reshape([batch * seq, width]));
         let rows = match reduction.score {
             Similarity::Dot => rows,
             Similarity::Cosine => unit_length(rows),
@@ -212,23 +228,28 @@ pub fn unit_length(vectors: Tensor<2>) -> Tensor<2> {
     vectors / norm
 }
 
-fn projection(file: &[u8], hidden: usize, device: &Device) -> Result<Linear> {
+/// The projection and the pooler before it, if there is one.
+fn projection(file: &[u8], hidden: usize, device: &Device) -> Result<(Option<Linear>, Linear)> {
     let mut weights = crate::model::weights::Weights::from_bytes(file)?;
+    let has_dense = weights.has("dense.weight");
     let dim = weights.rows("weight")?;
     if dim == 0 {
         return Err(Error::artifact(
             "the tensor `weight`: expected at least one row, found none",
         ));
     }
-    let weight = weights
-        .take::<2>("weight", [dim, hidden], device)?
-        .transpose();
-    let bias = weights.take::<1>("bias", [dim], device)?;
+    let mut linear = |name: &str, rows: usize| -> Result<Linear> {
+        let weight = weights.take::<2>(&format!("{name}weight"), [rows, hidden], device)?;
+        let bias = weights.take::<1>(&format!("{name}bias"), [rows], device)?;
+        Ok(Linear {
+            weight: Param::from_tensor(weight.transpose()),
+            bias: Some(Param::from_tensor(bias)),
+        })
+    };
+    let projection = linear("", dim)?;
+    let dense = has_dense.then(|| linear("dense.", hidden)).transpose()?;
     weights.finish()?;
-    Ok(Linear {
-        weight: Param::from_tensor(weight),
-        bias: Some(Param::from_tensor(bias)),
-    })
+    Ok((dense, projection))
 }
 
 #[cfg(test)]

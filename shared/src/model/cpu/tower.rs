@@ -15,12 +15,19 @@ pub struct Tower {
     projection: Option<Projection>,
 }
 
-/// A projection to a smaller dimension.
+/// The layers after pooling.
 #[derive(Debug)]
 struct Projection {
-    /// `[dim, hidden]`
+    /// BERT's pooler, whose tanh comes before the projection.
+    dense: Option<Linear>,
+    linear: Linear,
+}
+
+#[derive(Debug)]
+struct Linear {
+    /// `[out, in]`
     weight: Vec<f32>,
-    /// `[dim]`
+    /// `[out]`
     bias: Vec<f32>,
 }
 
@@ -76,7 +83,9 @@ impl Tower {
     pub fn dim(&self) -> usize {
         self.projection
             .as_ref()
-            .map_or(self.encoder.hidden(), |projection| projection.bias.len())
+            .map_or(self.encoder.hidden(), |projection| {
+                projection.linear.bias.len()
+            })
     }
 
     /// Encodes and pools sequences.
@@ -138,6 +147,18 @@ impl Tower {
 
 impl Projection {
     fn forward(&self, vector: &[f32]) -> Vec<f32> {
+        match &self.dense {
+            None => self.linear.forward(vector),
+            Some(dense) => {
+                let pooled: Vec<f32> = dense.forward(vector).into_iter().map(f32::tanh).collect();
+                self.linear.forward(&pooled)
+            }
+        }
+    }
+}
+
+impl Linear {
+    fn forward(&self, vector: &[f32]) -> Vec<f32> {
         let rows = self.weight.chunks_exact(vector.len()).zip(&self.bias);
         rows.map(|(row, bias)| row.iter().zip(vector).map(|(a, b)| a * b).sum::<f32>() + bias)
             .collect()
@@ -181,10 +202,20 @@ fn projection(file: &[u8], hidden: usize) -> Result<Projection> {
             "the tensor `weight`: expected at least one row, found none",
         ));
     }
-    let weight = weights.floats("weight", &[dim, hidden])?;
-    let bias = weights.floats("bias", &[dim])?;
+    let linear = Linear {
+        weight: weights.floats("weight", &[dim, hidden])?,
+        bias: weights.floats("bias", &[dim])?,
+    };
+    let dense = if weights.has("dense.weight") {
+        Some(Linear {
+            weight: weights.floats("dense.weight", &[hidden, hidden])?,
+            bias: weights.floats("dense.bias", &[hidden])?,
+        })
+    } else {
+        None
+    };
     weights.finish()?;
-    Ok(Projection { weight, bias })
+    Ok(Projection { dense, linear })
 }
 
 #[cfg(test)]
@@ -216,10 +247,17 @@ mod tests {
 
     #[test]
     fn projection_matches_hand_computed_values() {
-        let projection = Projection {
-            weight: vec![1.0, 2.0, 0.0, -1.0],
-            bias: vec![0.5, 1.0],
+        let linear = |weight: &[f32], bias: &[f32]| Linear {
+            weight: weight.to_vec(),
+            bias: bias.to_vec(),
+        };
+        let mut projection = Projection {
+            dense: None,
+            linear: linear(&[1.0, 2.0, 0.0, -1.0], &[0.5, 1.0]),
         };
         assert_eq!(projection.forward(&[3.0, 4.0]), [11.5, -3.0]);
+        // tanh(3 - 3) = 0 and tanh(4 + 96) = 1
+        projection.dense = Some(linear(&[1.0, 0.0, 0.0, 1.0], &[-3.0, 96.0]));
+        assert_eq!(projection.forward(&[3.0, 4.0]), [2.5, 0.0]);
     }
 }

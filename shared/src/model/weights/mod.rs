@@ -39,7 +39,7 @@ impl<'a> Weights<'a> {
         let left = file
             .tensors()
             .into_iter()
-            .filter_map(|(name, view)| Some((our_name(&name)?, view)))
+            .filter_map(|(name, view)| Some((encoder_name(&name)?, view)))
             .collect();
         Ok(Self { left, file: None })
     }
@@ -182,8 +182,8 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// The normalised name; `None` for a tensor that is ignored.
-fn our_name(name: &str) -> Option<String> {
+/// The normalised name of a tensor; `None` for one that is ignored.
+pub fn encoder_name(name: &str) -> Option<String> {
     let name = name.strip_prefix("bert.").unwrap_or(name);
     let aside = ["pooler.", "cls.", "classifier.", "qa_outputs."];
     if aside.iter().any(|prefix| name.starts_with(prefix)) || name == "embeddings.position_ids" {

@@ -107,7 +107,8 @@ pub enum Task {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// A folder with config.json, model.safetensors and tokenizer.json.
+    /// A folder with config.json, model.safetensors or pytorch_model.bin, and tokenizer.json or
+    /// vocab.txt.
     pub encoder: PathBuf,
     /// The initial entity tower, if it differs; needs `tied = false`.
     pub entity_encoder: Option<PathBuf>,
