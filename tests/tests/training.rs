@@ -382,7 +382,7 @@ fn twenty_steps(root: &Path) -> Config {
         config.negatives.mine_every,
         config.negatives.mine_top,
     ) = (2, 10, 3);
-    config.fgsm.lambda = 0.5;
+    (config.fgsm.lambda, config.fgsm.absolute_epsilon) = (0.5, 0.01);
     (config.optimiser.batch, config.optimiser.steps) = (4, Some(20));
     (config.validation.mentions, config.checkpoints.every) = (0, 20);
     config

@@ -402,7 +402,7 @@ tasks! {
     a_threshold_of_one_file: "calibrate one.pel --corpus . --device cpu", ["one.pel"];
     a_training: "train --corpus . --kb kb.jsonl --encoder encoder --device cpu --out run --steps 4 --set optimiser.batch=2 \
         --set negatives.count=1 --set negatives.kind=random --set model.tied=true --set view.mention_tokens=16 \
-        --set view.entity_tokens=16 --set validation.mentions=0 --set checkpoints.every=2", ["run"], keeps ["run"];
+        --set view.entity_tokens=16 --set validation.mentions=0 --set checkpoints.every=2 --set fgsm.lambda=0", ["run"], keeps ["run"];
 }
 
 /// A file system of 512 KiB, if this process may mount one.

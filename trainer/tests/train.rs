@@ -21,11 +21,18 @@ fn trained() -> Bench {
     )
     .expect("copied");
     let words: Vec<&str> = STEPS.split_whitespace().collect();
-    bench.done(&format!(
+    let done = bench.done(&format!(
         "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {}",
         tiny().display(),
         words.join(" ")
     ));
+    // As in the paper, with what it is and what it costs.
+    assert!(
+        done.err.contains("FGSM: λ = 1, ε = ") && done.out.contains("FGSM took "),
+        "{} {}",
+        done.out,
+        done.err
+    );
     bench
 }
 

@@ -202,11 +202,12 @@ fn report(trained: &Trained, json: bool) {
         kept,
         step_seconds,
         mining_seconds,
+        fgsm_share,
     } = trained;
     if json {
         let summary = serde_json::json!({
             "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated, "kept": kept,
-            "step_seconds": step_seconds, "mining_seconds": mining_seconds,
+            "step_seconds": step_seconds, "mining_seconds": mining_seconds, "fgsm_share": fgsm_share,
         });
         println!("{summary}");
         return;
@@ -219,4 +220,10 @@ fn report(trained: &Trained, json: bool) {
     println!(
         "{step_seconds:.0} s in steps, {mining_seconds:.0} s in hard-negative mining (this call)"
     );
+    if let Some(share) = fgsm_share {
+        println!(
+            "FGSM took {:.0} % of the time in steps (fgsm.lambda=0 trains without it)",
+            100.0 * share
+        );
+    }
 }

@@ -37,7 +37,7 @@ pub use tables::{Family, TableId};
 use crate::data::concept_table;
 use crate::io::device::OpenDevice;
 use crate::io::files::{io_error, read_text, write_no_follow};
-use crate::train::config::Config;
+use crate::train::config::{Config, Fgsm};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::model::config::BertConfig;
@@ -206,7 +206,11 @@ impl Bench<'_> {
         let options = self.options;
         let settings = [self.paths(seed), options.settings.clone(), row.to_vec()].concat();
         let base = match self.family {
-            Family::Pel => Config::default(),
+            // The rows say which of them have FGSM.
+            Family::Pel => Config {
+                fgsm: Fgsm::off(),
+                ..Config::default()
+            },
             Family::TBiencoder => t_biencoder::base(),
             Family::Blink => Config::blink(),
         };

@@ -17,7 +17,7 @@ use crate::retrieve::Retriever;
 use crate::retrieve::candidates::Found;
 use crate::retrieve::lexical::lexical;
 use crate::retrieve::teacher::Teacher;
-use crate::train::config::{Config, Keep};
+use crate::train::config::{Config, Fgsm, Keep};
 use crate::train::{MODEL, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -481,7 +481,10 @@ pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
     .concat();
     let base = match bench.family {
         Family::Blink => Config::blink_ranking(),
-        Family::Pel | Family::TBiencoder => Config::ranking(),
+        Family::Pel | Family::TBiencoder => Config {
+            fgsm: Fgsm::off(),
+            ..Config::ranking()
+        },
     };
     base.read(bench.options.ranker_config.as_deref(), &settings)
 }

@@ -67,6 +67,9 @@ struct State {
     /// The hash of the training data ([`Checkpoints::with_data`]); absent in earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     data: Option<String>,
+    /// The deviation of the encoder's input embeddings when the run began, for FGSM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deviation: Option<f64>,
     /// All other files of the checkpoint, by their paths in it; absent in format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     files: Option<BTreeMap<String, FileInfo>>,
@@ -173,6 +176,7 @@ pub struct Checkpoints {
     folder: PathBuf,
     options: Options,
     data: Option<String>,
+    deviation: Option<f64>,
 }
 
 /// The state that a run resumes from.
@@ -181,6 +185,8 @@ pub struct Resumed {
     pub step: usize,
     /// The hash of the training data.
     pub data: Option<String>,
+    /// The deviation of the encoder's input embeddings when the run began, if FGSM needs it.
+    pub deviation: Option<f64>,
     /// The towers.
     pub model: Model,
     /// The hard negatives of the last mining pass.
@@ -196,7 +202,14 @@ impl Checkpoints {
             folder: run.join(CHECKPOINTS),
             options: options.clone(),
             data: None,
+            deviation: None,
         }
+    }
+
+    /// Sets the deviation of the encoder's input embeddings when the run began.
+    #[must_use]
+    pub fn with_deviation(self, deviation: Option<f64>) -> Self {
+        Self { deviation, ..self }
     }
 
     /// The complete checkpoints, in ascending order of steps.
@@ -314,6 +327,7 @@ impl Checkpoints {
                 step,
                 scale,
                 data,
+                deviation: self.deviation,
                 files,
                 digest: None,
             };
@@ -384,6 +398,7 @@ impl Checkpoints {
             Resumed {
                 step: state.step,
                 data: state.data,
+                deviation: state.deviation,
                 model,
                 hard,
                 perturbation,
@@ -670,6 +685,7 @@ mod tests {
             step: 7,
             scale: None,
             data: Some("d".into()),
+            deviation: Some(0.05),
             files,
             digest: None,
         };

@@ -47,6 +47,9 @@ pub enum Event {
         /// The bounded norms of A_m and A_e.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         transformation: Option<[f64; 2]>,
+        /// FGSM, if it is part of the step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fgsm: Option<FgsmFigures>,
     },
     /// Hard negatives were mined.
     Mining {
@@ -84,6 +87,18 @@ pub enum Event {
         #[serde(flatten)]
         kept: Kept,
     },
+}
+
+/// FGSM in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FgsmFigures {
+    /// ε itself.
+    pub epsilon: f64,
+    /// The deviation of the encoder's input embeddings when the run began.
+    pub deviation: f64,
+    /// The share of the step's time that FGSM took; absent in steps where it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
 }
 
 impl Event {

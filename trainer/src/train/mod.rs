@@ -44,13 +44,15 @@ use crate::train::entity_inputs::EntityInputs;
 use crate::train::loss_scale::Scale;
 use batch::{HardNegatives, few_negatives};
 use best::BestWeights;
+use burn::tensor::Device;
 use checkpoint::{Checkpoints, Resumed};
 use config::{Config, Keep, Task};
 use log::Log;
 use model::Model;
 use optimiser::Optimiser;
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
+use pel_shared::model::tower::Side;
 use pel_shared::tokens::View;
 use random::Order;
 use run::{Examples, Run};
@@ -79,6 +81,8 @@ pub struct Trained {
     pub step_seconds: f64,
     /// Seconds that this call spent mining hard negatives.
     pub mining_seconds: f64,
+    /// The share of FGSM in the steps of this call that were measured; `None` without any.
+    pub fgsm_share: Option<f64>,
 }
 
 /// Trains a model, or resumes the run in the folder `out`.
@@ -104,6 +108,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         Resumed {
             step,
             data,
+            deviation,
             model,
             hard,
             perturbation,
@@ -123,6 +128,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
                 Resumed {
                     step: 0,
                     data: None,
+                    deviation: None,
                     model,
                     hard: HardNegatives::new(),
                     perturbation,
@@ -131,6 +137,9 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             )
         }
     };
+    let (config, deviation) = with_epsilon(config, &model, (step, deviation), &device)?;
+    let config = &config;
+    let checkpoints = checkpoints.with_deviation(deviation);
     let view = match config.data.task {
         Task::Link | Task::Rank | Task::Detect => config.view_options(),
         Task::Align => pel_shared::tokens::ViewOptions {
@@ -198,17 +207,23 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         optimiser,
         hard,
         perturbation,
+        deviation,
         encoded_kb: None,
         checkpoints,
         bests,
     };
     let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
+    let (mut fgsm_seconds, mut measured_seconds) = (0.0, 0.0);
     run.validate_if_due(step)?;
     for step in step..steps {
         let times = run.step(step);
         let times = run.checkpoint_if_interrupted(step, times)?;
         step_seconds += times.step;
         mining_seconds += times.mining;
+        if let Some(share) = times.fgsm_share {
+            fgsm_seconds += share * times.step;
+            measured_seconds += times.step;
+        }
         let done = step + 1;
         if done.is_multiple_of(config.checkpoints.every) || done == steps {
             run.save(done)?;
@@ -235,7 +250,59 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         kept,
         step_seconds,
         mining_seconds,
+        fgsm_share: (measured_seconds > 0.0).then_some(fgsm_seconds / measured_seconds),
     })
+}
+
+/// The configuration with ε of FGSM itself as `fgsm.absolute_epsilon`, and the deviation of the
+/// input embeddings that FGSM perturbs, when the run began; `None` without FGSM. A checkpoint after
+/// `step` steps has the deviation; those of earlier versions have none.
+///
+/// # Errors
+/// If the encoder cannot be read, or all its input embeddings are equal.
+fn with_epsilon(
+    config: &Config,
+    model: &Model,
+    (step, kept): (usize, Option<f64>),
+    device: &Device,
+) -> Result<(Config, Option<f64>)> {
+    let mut config = config.clone();
+    let lambda = config.fgsm.lambda;
+    if lambda == 0.0 || config.data.task == Task::Align {
+        return Ok((config, None));
+    }
+    let of = |model: &Model| {
+        model
+            .towers
+            .tower(Side::Entity)
+            .bert()
+            .embedding_deviation()
+    };
+    let deviation = match (kept, step) {
+        (Some(kept), _) => kept,
+        (None, 0) => of(model)?,
+        (None, _) => of(&Model::begin(&config, device)?)?,
+    };
+    let epsilon = config.fgsm.resolved(deviation);
+    if !(epsilon > 0.0 && epsilon.is_finite()) {
+        return Err(Error::input(format!(
+            "`fgsm.epsilon`: expected an encoder whose input embeddings differ, found a deviation of {deviation}; set \
+             `fgsm.absolute_epsilon`"
+        )));
+    }
+    // Three digits.
+    let short = |value: f64| {
+        let digits = format!("{value:.2e}");
+        digits.parse().unwrap_or(value)
+    };
+    eprintln!(
+        "FGSM: λ = {lambda}, ε = {} = {} x {}, the deviation of the input embeddings",
+        short(epsilon),
+        short(epsilon / deviation),
+        short(deviation)
+    );
+    config.fgsm.absolute_epsilon = epsilon;
+    Ok((config, Some(deviation)))
 }
 
 /// The hash of the training data: texts, concepts and examples as tokens, in their order.

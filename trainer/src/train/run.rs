@@ -49,6 +49,8 @@ pub struct Run<'a> {
     pub optimiser: Optimiser,
     pub hard: HardNegatives,
     pub perturbation: Option<Perturbation>,
+    /// The deviation of the encoder's input embeddings when the run began, with FGSM.
+    pub deviation: Option<f64>,
     /// The knowledge base encoded after so many steps. Validation and mining after the same step
     /// share it.
     pub encoded_kb: Option<(usize, EncodedKb)>,

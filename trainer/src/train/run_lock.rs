@@ -36,9 +36,16 @@ impl Config {
         }
         // Keys that an earlier version did not have take the defaults of that version.
         let before = read_text(&path)?;
-        let before = toml::from_str::<Self>(&before)
-            .ok()
-            .map_or(Ok(before), |before| before.to_toml())?;
+        let before = match toml::from_str::<Self>(&before) {
+            Ok(mut before) => {
+                // Without FGSM it has no ε.
+                if before.fgsm.lambda == 0.0 && self.fgsm.lambda == 0.0 {
+                    before.fgsm.clone_from(&self.fgsm);
+                }
+                before.to_toml()?
+            }
+            Err(_) => before,
+        };
         match first_difference(&before, &text) {
             Some((was, is)) => Err(Error::input(format!(
                 "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; choose another --out, or the same configuration",

@@ -3,7 +3,7 @@
 use super::batch::{align_batch, link_batch, rank_batch};
 use super::config::Task;
 use super::examples::Example;
-use super::log::Event;
+use super::log::{Event, FgsmFigures};
 use super::optimiser::StepStats;
 use super::run::{Examples, Run, encoded_kb};
 use super::step::Step;
@@ -17,6 +17,8 @@ use std::time::Instant;
 pub(super) struct Times {
     pub step: f64,
     pub mining: f64,
+    /// The share of FGSM in the step, where it is measured.
+    pub fgsm_share: Option<f64>,
 }
 
 /// The outcome of a training step.
@@ -27,6 +29,8 @@ struct StepOutcome {
     tokens: usize,
     /// Examples without a negative.
     without_negatives: usize,
+    /// The share of its time that FGSM took, where it is measured.
+    fgsm_share: Option<f64>,
     stepped: StepStats,
     /// Its examples, for error messages.
     named: Vec<String>,
@@ -76,10 +80,16 @@ impl Run<'_> {
                 .as_ref()
                 .map(Perturbation::norms)
                 .transpose()?,
+            fgsm: self.deviation.map(|deviation| FgsmFigures {
+                epsilon: self.config.fgsm.absolute_epsilon,
+                deviation,
+                share: learned.fgsm_share,
+            }),
         })?;
         Ok(Times {
             step: seconds,
             mining,
+            fgsm_share: learned.fgsm_share,
         })
     }
 
@@ -89,6 +99,7 @@ impl Run<'_> {
         let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
         let scale = self.optimiser.scale.map_or(1.0, |scale| scale.factor());
         let (mut loss, mut tokens, mut without_negatives, mut all_named) = (0.0, 0, 0, Vec::new());
+        let (began, mut fgsm_seconds) = (Instant::now(), Some(0.0_f64));
         for part in 0..batch / micro {
             interrupt::check()?;
             let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
@@ -154,6 +165,9 @@ impl Run<'_> {
                 .add(&self.model.towers, &mut outcome.gradients)?;
             loss += outcome.loss;
             tokens += outcome.tokens;
+            fgsm_seconds = fgsm_seconds
+                .zip(outcome.fgsm_seconds)
+                .map(|(sum, more)| sum + more);
             without_negatives += alone;
             all_named.extend(named);
         }
@@ -172,6 +186,7 @@ impl Run<'_> {
             loss,
             tokens,
             without_negatives,
+            fgsm_share: fgsm_seconds.map(|seconds| seconds / began.elapsed().as_secs_f64()),
             stepped,
             named: all_named,
         })

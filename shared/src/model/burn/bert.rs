@@ -6,10 +6,11 @@
 //! | [`Bert::embedding_sum`] then [`Bert::forward_from_sum`] | word + position + segment embeddings, before LayerNorm | FGSM (PEL, section 4.2) |
 //! | [`Bert::hidden_at`] then [`Bert::forward_from_layer`] | the output of layer K; K = 0 is the embedding layer's, after LayerNorm | the learned transformation (T-Biencoder) |
 
-use crate::error::Result;
+use crate::error::{Context, Result};
 use crate::model::burn::layer::{Layer, Padding, layer_norm};
 pub use crate::model::burn::pass::{Pass, multiplies_in};
 use crate::model::config::BertConfig;
+use crate::model::encode::floats;
 use crate::model::weights::Weights;
 use crate::tokens::TokenBatch;
 use burn::module::{Module, Param};
@@ -189,6 +190,24 @@ impl Bert {
         words + self.positions.forward(positions)
     }
 
+    /// The standard deviation of the values of [`Bert::embedding_sum`], over every dimension and
+    /// every combination of a word, a position and a segment: a figure of the tables alone.
+    ///
+    /// # Errors
+    /// If the tables cannot be read from the device.
+    pub fn embedding_deviation(&self) -> Result<f64> {
+        let tables = [&self.words, &self.positions, &self.segments].map(|table| {
+            floats(table.weight.val().inner().try_into_data())
+                .context(|| "the deviation of the input embeddings".into())
+        });
+        let [words, positions, segments] = tables;
+        let (words, positions, segments) = (words?, positions?, segments?);
+        Ok(deviation_of_sum(
+            [&words, &positions, &segments],
+            self.hidden(),
+        ))
+    }
+
     /// The output of the last layer, from [`Bert::embedding_sum`] or a perturbed sum.
     ///
     /// # Shapes
@@ -255,5 +274,45 @@ impl Bert {
         layers.fold(hidden, |hidden, at| {
             self.layers[at].forward(hidden, &padding, &pass.of_layer(at))
         })
+    }
+}
+
+/// The standard deviation of the sum of one row of each table, over all columns and all
+/// combinations of rows. Rows combine freely, so that in a column the means and the variances of
+/// the tables add.
+fn deviation_of_sum(tables: [&[f32]; 3], width: usize) -> f64 {
+    let (mut means, mut variances) = (vec![0.0_f64; width], 0.0_f64);
+    for table in tables {
+        let rows = (table.len() / width) as f64;
+        let (mut sums, mut squares) = (vec![0.0_f64; width], vec![0.0_f64; width]);
+        for row in table.chunks_exact(width) {
+            for ((value, sum), square) in row.iter().zip(&mut sums).zip(&mut squares) {
+                let value = f64::from(*value);
+                *sum += value;
+                *square += value * value;
+            }
+        }
+        for ((mean, sum), square) in means.iter_mut().zip(sums).zip(squares) {
+            let own: f64 = sum / rows;
+            *mean += own;
+            variances += square / rows - own * own;
+        }
+    }
+    let centre = means.iter().sum::<f64>() / width as f64;
+    let between: f64 = means.iter().map(|mean| (mean - centre).powi(2)).sum();
+    ((variances + between).max(0.0) / width as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::deviation_of_sum;
+
+    #[test]
+    fn deviation_is_over_all_sums_of_rows() {
+        // The sums of the first column are 1 and 3, and those of the second: the deviation is 1.
+        let tables: [&[f32]; 3] = [&[1.0, 0.0, 3.0, 0.0], &[0.0, 0.0, 0.0, 2.0], &[0.0, 1.0]];
+        assert!((deviation_of_sum(tables, 2) - 1.0).abs() < 1e-12);
+        // Columns of 0 and 2: only their means differ.
+        assert!((deviation_of_sum([&[0.0, 2.0], &[0.0; 4], &[0.0; 2]], 2) - 1.0).abs() < 1e-12);
     }
 }

@@ -190,8 +190,20 @@ impl Config {
         if !(loss.scale > 0.0 && loss.scale.is_finite()) {
             return refuse("loss.scale", "a positive number", &loss.scale);
         }
-        if !(0.0..=10.0).contains(&fgsm.epsilon) || (fgsm.lambda > 0.0 && fgsm.epsilon == 0.0) {
-            return refuse("fgsm.epsilon", "a small positive number", &fgsm.epsilon);
+        if !(0.0..=10.0).contains(&fgsm.absolute_epsilon) {
+            return refuse(
+                "fgsm.absolute_epsilon",
+                "a small positive number, or 0 for that of fgsm.epsilon",
+                &fgsm.absolute_epsilon,
+            );
+        }
+        if !(0.0..=10.0).contains(&fgsm.epsilon) || (fgsm.lambda > 0.0 && fgsm.resolved(1.0) == 0.0)
+        {
+            return refuse(
+                "fgsm.epsilon",
+                "a small positive number, a multiple of the deviation of the input embeddings",
+                &fgsm.epsilon,
+            );
         }
         if !(fgsm.lambda >= 0.0 && fgsm.lambda.is_finite()) {
             return refuse("fgsm.lambda", "a number from 0", &fgsm.lambda);

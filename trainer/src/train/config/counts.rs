@@ -14,6 +14,12 @@ impl Optimiser {
 }
 
 impl Config {
+    /// Whether FGSM is part of the training by default: of a bi-encoder or a cross-encoder that
+    /// learns from annotations alone.
+    pub(super) fn may_perturb(&self) -> bool {
+        matches!(self.data.task, Task::Link | Task::Rank) && self.distillation.own_share >= 1.0
+    }
+
     /// Whether hard negatives are mined: not for a cross-encoder, and not with candidate lists.
     pub fn mines(&self) -> bool {
         self.data.task == Task::Link

@@ -56,7 +56,8 @@ pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
         ("validation", "keep") if validation.keep == Keep::Best && !config.validates() => {
             Some("nothing is validated, so the last weights are kept")
         }
-        ("fgsm", "epsilon") if fgsm.lambda == 0.0 => Some("fgsm.lambda is 0"),
+        ("fgsm", "epsilon" | "absolute_epsilon") if fgsm.lambda == 0.0 => Some("fgsm.lambda is 0"),
+        ("fgsm", "epsilon") if fgsm.absolute_epsilon > 0.0 => Some("fgsm.absolute_epsilon is set"),
         ("distillation", "temperature") if distillation.own_share >= 1.0 => {
             Some("nothing is distilled (--distil)")
         }
@@ -114,7 +115,20 @@ mod tests {
             (link(), &["loss.kind=cross-entropy"], "loss.delta", true),
             (link(), &["loss.kind=proxy"], "loss.delta", false),
             (link(), &["fgsm.lambda=0"], "fgsm.epsilon", true),
-            (link(), &["fgsm.lambda=1"], "fgsm.epsilon", false),
+            (link(), &["fgsm.lambda=0"], "fgsm.absolute_epsilon", true),
+            (link(), &[], "fgsm.epsilon", false),
+            (
+                link(),
+                &["fgsm.absolute_epsilon=0.01"],
+                "fgsm.epsilon",
+                true,
+            ),
+            (
+                link(),
+                &["fgsm.absolute_epsilon=0.01"],
+                "fgsm.absolute_epsilon",
+                false,
+            ),
             (link(), &[], "transformation.norm", true),
             (
                 link(),

@@ -39,7 +39,8 @@ pub struct Config {
     pub loss: Loss,
     /// The negatives.
     pub negatives: Negatives,
-    /// FGSM regularisation.
+    /// FGSM regularisation. Unless it is asked for, there is none in alignment, detection and
+    /// distillation, which the paper does not have.
     pub fgsm: Fgsm,
     /// Distillation from a cross-encoder.
     pub distillation: Distillation,

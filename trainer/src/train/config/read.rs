@@ -19,19 +19,26 @@ impl Config {
             .map_err(|cause| Error::input("the configuration").caused_by(cause))?;
         let mut table = toml::Table::try_from(&self)
             .map_err(|cause| Error::input("the configuration").caused_by(cause))?;
+        let mut asked = false;
         if let Some(path) = file {
-            let given = parse(path)?;
+            let mut given = parse(path)?;
             check_keys(&given, &known, "").context(|| path.display().to_string())?;
+            read_earlier_epsilon(&mut given, &known, path)?;
+            asked |= asks_for_fgsm(&given);
             merge(&mut table, given);
         }
         for setting in settings {
             let given = assignment(setting)?;
             check_keys(&given, &known, "").context(|| format!("--set {setting}"))?;
+            asked |= asks_for_fgsm(&given);
             merge(&mut table, given);
         }
-        let config: Self = table.try_into().map_err(|cause: toml::de::Error| {
+        let mut config: Self = table.try_into().map_err(|cause: toml::de::Error| {
             Error::input("the configuration").caused_by(cause.to_string().trim().replace("\n", " "))
         })?;
+        if !asked && !config.may_perturb() {
+            config.fgsm.lambda = 0.0;
+        }
         config.validate()?;
         Ok(config)
     }
@@ -54,6 +61,44 @@ impl Config {
         toml::to_string_pretty(self)
             .map_err(|cause| Error::input("writing the configuration").caused_by(cause))
     }
+}
+
+/// Whether a file or a setting says λ.
+fn asks_for_fgsm(given: &toml::Table) -> bool {
+    matches!(given.get("fgsm"), Some(toml::Value::Table(fgsm)) if fgsm.contains_key("lambda"))
+}
+
+/// Earlier versions had no `fgsm.absolute_epsilon`: their `fgsm.epsilon` was it. That of a run's own
+/// configuration, which has every key, is read so; of another file nobody can tell.
+///
+/// # Errors
+/// If it is another file.
+fn read_earlier_epsilon(given: &mut toml::Table, known: &toml::Table, path: &Path) -> Result<()> {
+    let mut keys = known.keys().filter(|key| *key != "detect");
+    let is_of_a_run = keys.all(|key| given.contains_key(key));
+    let Some(toml::Value::Table(fgsm)) = given.get_mut("fgsm") else {
+        return Ok(());
+    };
+    let epsilon = match fgsm.get("epsilon") {
+        Some(epsilon) if !fgsm.contains_key("absolute_epsilon") => epsilon.clone(),
+        _ => return Ok(()),
+    };
+    let path = path.display();
+    if !is_of_a_run {
+        return Err(Error::input(format!(
+            "{path}: `fgsm.epsilon`: expected `fgsm.absolute_epsilon` beside it, found none. In earlier versions `epsilon` was \
+             absolute; now it is a multiple of the deviation of the input embeddings. Write `absolute_epsilon = {epsilon}` in its \
+             place for what it was, or `absolute_epsilon = 0` beside it for a multiple"
+        )));
+    }
+    if fgsm.get("lambda").and_then(toml::Value::as_float) != Some(0.0) {
+        eprintln!(
+            "{path}: `fgsm.epsilon` of an earlier version is read as `fgsm.absolute_epsilon = {epsilon}`"
+        );
+    }
+    fgsm.remove("epsilon");
+    fgsm.insert("absolute_epsilon".to_owned(), epsilon);
+    Ok(())
 }
 
 fn parse(path: &Path) -> Result<toml::Table> {
@@ -198,9 +243,11 @@ mod tests {
             (1e-5, 0.25, 1e-6, 1.0, 32, 7.0)
         );
         assert_eq!(
-            (config.loss.alpha, config.loss.delta, config.fgsm.epsilon),
-            (32.0, 0.0, 0.01)
+            (config.loss.alpha, config.loss.delta, config.fgsm.lambda),
+            (32.0, 0.0, 1.0)
         );
+        // Of BERT-base's deviation, about 0.05, it is the paper's ε.
+        assert!((config.fgsm.resolved(0.05) - 0.01).abs() < 1e-12);
         assert_eq!(
             (config.view.mention_tokens, config.view.entity_tokens),
             (128, 128)
@@ -251,6 +298,72 @@ mod tests {
     }
 
     #[test]
+    fn fgsm_is_off_where_the_paper_has_none_unless_it_is_asked_for() {
+        let lambda = |base: Config, settings: &[&str]| {
+            let settings: Vec<String> = settings
+                .iter()
+                .map(|setting| (*setting).to_owned())
+                .collect();
+            base.read(None, &settings).map(|config| config.fgsm.lambda)
+        };
+        let distilled = ["data.candidates=\"list\"", "distillation.own_share=0.5"];
+        for (base, settings, expected) in [
+            (Config::default(), &[][..], 1.0),
+            (Config::ranking(), &[], 1.0),
+            (Config::blink(), &[], 0.0),
+            (Config::blink_ranking(), &[], 0.0),
+            (Config::t_biencoder(), &[], 0.0),
+            (Config::alignment(), &[], 0.0),
+            (Config::detection(), &[], 0.0),
+            (Config::default(), &["data.task=align"], 0.0),
+            (Config::default(), &distilled[..], 0.0),
+            (Config::blink(), &["fgsm.lambda=0.5"], 0.5),
+        ] {
+            let found = lambda(base, settings).expect("whole");
+            assert_eq!(found, expected, "{settings:?}");
+        }
+        let both = [&distilled[..], &["fgsm.lambda=1"][..]].concat();
+        assert_eq!(lambda(Config::default(), &both).expect("whole"), 1.0);
+        assert!(lambda(Config::alignment(), &["fgsm.lambda=1"]).is_err());
+    }
+
+    #[test]
+    fn epsilon_of_an_earlier_version_keeps_its_meaning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let read = |text: &str| {
+            let path = folder.path().join("config.toml");
+            std::fs::write(&path, text).expect("written");
+            Config::default().read(Some(&path), &[])
+        };
+        let epsilons = |config: &Config| (config.fgsm.epsilon, config.fgsm.absolute_epsilon);
+        // The configuration of a run.
+        let now = Config::default().to_toml().expect("written");
+        let then = now.replace(
+            "epsilon = 0.2\nabsolute_epsilon = 0.0\n",
+            "epsilon = 0.03\n",
+        );
+        assert_ne!(now, then);
+        assert_eq!(epsilons(&read(&then).expect("whole")), (0.2, 0.03));
+        let config: Config = toml::from_str(&then).expect("whole");
+        assert_eq!(epsilons(&config), (0.2, 0.03));
+        assert_eq!(epsilons(&read(&now).expect("whole")), (0.2, 0.0));
+        // What somebody wrote, in that version or in this one.
+        let error = read("[fgsm]\nlambda = 1.0\nepsilon = 0.03\n").expect_err("unclear");
+        assert!(
+            error
+                .to_string()
+                .contains("`fgsm.epsilon`: expected `fgsm.absolute_epsilon` beside it"),
+            "{error}"
+        );
+        let read = |text: &str| epsilons(&read(text).expect("clear"));
+        assert_eq!(read("[fgsm]\nabsolute_epsilon = 0.03\n"), (0.2, 0.03));
+        assert_eq!(
+            read("[fgsm]\nepsilon = 0.03\nabsolute_epsilon = 0\n"),
+            (0.03, 0.0)
+        );
+    }
+
+    #[test]
     fn defaults_alone_can_be_shown() {
         assert!(
             Config::default()
@@ -272,6 +385,8 @@ mod tests {
             ("loss.alpha=high", "alpha"),
             ("loss.delta=1.5", "`loss.delta`: expected a margin"),
             ("fgsm.epsilon=-1", "`fgsm.epsilon`"),
+            ("fgsm.epsilon=0", "`fgsm.epsilon`"),
+            ("fgsm.absolute_epsilon=-1", "`fgsm.absolute_epsilon`"),
             ("negatives.kind=soft", "random"),
             ("optimiser.micro_batch=5", "a divisor of the batch"),
             ("negatives.count=0", "no negatives at all"),

@@ -243,6 +243,7 @@ impl Run<'_> {
             peak_bytes: memory::peak(),
             device_bytes: memory::of_gpu(&self.device),
             transformation: None,
+            fgsm: None,
         })
     }
 

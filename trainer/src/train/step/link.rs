@@ -6,6 +6,7 @@
 //! λ L over perturbed entities ──── CE or Pb ─┘  (PEL, eq. 8)
 //! ```
 
+use super::clock::{Clock, Phase};
 use super::perturbation::Perturbation;
 use super::{Outcome, Step, tokens_in, towards};
 use crate::train::batch::{LinkBatch, Pairing, tokens_of};
@@ -42,6 +43,7 @@ impl Step<'_> {
         let entities = tokens_of(self.entity_inputs, batch.entities.iter().copied());
         let width = entities.len();
         let targets = self.targets(&batch.pairing, width);
+        let mut clock = self.clock()?;
         let inputs = [self.input(&mentions), self.input(&entities)];
         let mut tokens = tokens_in(mentions.into_iter().chain(entities));
         let Some(perturbation) = perturbation else {
@@ -54,15 +56,17 @@ impl Step<'_> {
                 )
             });
             let mut loss = self.plain(scores(&vectors), &targets, batch);
+            clock.end(Phase::Plain)?;
             if self.config.fgsm.lambda > 0.0 {
-                let (perturbed, more) = self.perturbed(batch, &vectors[0], &targets);
+                let (perturbed, more) = self.perturbed(batch, &vectors[0], &targets, &mut clock)?;
                 loss = loss + perturbed * self.config.fgsm.lambda;
                 tokens += more;
             }
-            return self.outcome(loss.sum(), tokens);
+            return self.outcome(loss.sum(), tokens, clock);
         };
         // Both losses share the layers below K (T-Biencoder, figure 2).
         let z = self.below(&inputs);
+        clock.end(Phase::Plain)?;
         let options = &self.config.transformation;
         perturbation.ascend(options.ascents, |matrices| {
             let frozen = self.model.towers.clone().no_grad();
@@ -74,6 +78,7 @@ impl Step<'_> {
             .sum()
                 * self.scale
         })?;
+        clock.end(Phase::Other)?;
         let matrices = perturbation.tracked();
         let transformed = self.above(
             &self.model.towers,
@@ -88,13 +93,14 @@ impl Step<'_> {
                 loss = loss + self.plain(scores(&vectors), &targets, batch);
                 tokens *= 2;
             }
+            clock.end(Phase::Plain)?;
             if self.config.fgsm.lambda > 0.0 {
-                let (perturbed, more) = self.perturbed(batch, &vectors[0], &targets);
+                let (perturbed, more) = self.perturbed(batch, &vectors[0], &targets, &mut clock)?;
                 loss = loss + perturbed * self.config.fgsm.lambda;
                 tokens += more;
             }
         }
-        let mut outcome = self.outcome(loss.sum(), tokens)?;
+        let mut outcome = self.outcome(loss.sum(), tokens, clock)?;
         perturbation.add(&matrices, &mut outcome.gradients);
         Ok(outcome)
     }
@@ -144,12 +150,16 @@ impl Step<'_> {
     ///
     /// # Shapes
     /// -> `[mentions]`
+    ///
+    /// # Errors
+    /// If the device fails.
     fn perturbed(
         &self,
         batch: &LinkBatch<'_>,
         mentions: &TokenVectors,
         targets: &Targets,
-    ) -> (Tensor<1>, usize) {
+        clock: &mut Clock,
+    ) -> Result<(Tensor<1>, usize)> {
         let width = batch.entities.len();
         let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
         let rows = tokens_of(
@@ -173,7 +183,7 @@ impl Step<'_> {
         let step = fgsm(
             frozen.bert().embedding_sum(&input),
             &signs,
-            self.config.fgsm.epsilon as f32,
+            self.config.fgsm.absolute_epsilon as f32,
             |z| {
                 let hidden = frozen
                     .bert()
@@ -184,13 +194,13 @@ impl Step<'_> {
                 )
             },
         );
+        clock.end(Phase::Direction)?;
         let z = tower.bert().embedding_sum(&input) + step;
         let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
         let scores = sum_of_max_by_row(&of_pairs, &self.read(tower, hidden, &input));
-        (
-            self.loss(self.spread(scores, &batch.pairing, width), targets),
-            tokens_in(rows),
-        )
+        let loss = self.loss(self.spread(scores, &batch.pairing, width), targets);
+        clock.end(Phase::Perturbed)?;
+        Ok((loss, tokens_in(rows)))
     }
 
     /// Continues from layer K to the vectors of both sides, transformed if there are matrices (eq.

@@ -1,5 +1,6 @@
 //! The loss of a micro-batch, and its gradients.
 
+mod clock;
 mod link;
 pub mod perturbation;
 mod rank;
@@ -10,6 +11,7 @@ use super::model::Model;
 use super::random::{Purpose, stream};
 use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
+use clock::{Clock, Phase};
 use pel_shared::error::{Error, Result};
 use pel_shared::losses::fgsm::Towards;
 use pel_shared::losses::objectives;
@@ -31,11 +33,13 @@ pub struct Outcome {
     pub gradients: Gradients,
     /// Tokens that went through an encoder with gradients.
     pub tokens: usize,
+    /// Seconds that FGSM took; `None` without FGSM or if they were not measured.
+    pub fgsm_seconds: Option<f64>,
 }
 
 /// The context of a micro-batch.
 pub struct Step<'a> {
-    /// The run.
+    /// The run; ε of FGSM is `fgsm.absolute_epsilon`.
     pub config: &'a Config,
     /// The concepts.
     pub entity_inputs: &'a EntityInputs,
@@ -166,6 +170,7 @@ impl Step<'_> {
         let pairing: Vec<Pairing> = places
             .map(|(one, other)| batch.pairing(one, other))
             .collect();
+        let clock = self.clock()?;
         let vectors = self.encode(Side::Entity, &rows, &self.pass(0));
         let scores = vectors.clone().matmul(vectors.transpose());
         let (positive, negative) = (
@@ -179,22 +184,25 @@ impl Step<'_> {
             self.config.loss.multi_similarity,
         );
         // An example has two names; its loss is their mean.
-        self.outcome(loss.sum() / 2.0, tokens_in(rows))
+        self.outcome(loss.sum() / 2.0, tokens_in(rows), clock)
     }
 }
 
 impl Step<'_> {
-    fn outcome(&self, loss: Tensor<1>, tokens: usize) -> Result<Outcome> {
+    fn outcome(&self, loss: Tensor<1>, tokens: usize, mut clock: Clock) -> Result<Outcome> {
         let value = loss.clone().inner().try_into_scalar_f32()?;
         let scaled = if self.scale == 1.0 {
             loss
         } else {
             loss * self.scale
         };
+        let gradients = scaled.backward();
+        clock.end(Phase::Backward)?;
         Ok(Outcome {
             loss: value,
-            gradients: scaled.backward(),
+            gradients,
             tokens,
+            fgsm_seconds: clock.fgsm(),
         })
     }
 }

@@ -2,6 +2,7 @@
 //! appendix B).
 
 use super::super::batch::RankBatch;
+use super::clock::Phase;
 use super::{Outcome, Step, tokens_in, towards};
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -20,6 +21,7 @@ impl Step<'_> {
     /// If the device fails.
     pub fn rank(&self, batch: &RankBatch<'_>) -> Result<Outcome> {
         let rows: Vec<&Encoded> = batch.pairs.iter().collect();
+        let mut clock = self.clock()?;
         let input = self.input(&rows);
         let tower = self.model.towers.tower(Side::Mention);
         let score = |tower: &Tower, z: Tensor<3>, pass: &Pass| {
@@ -33,20 +35,24 @@ impl Step<'_> {
         let z = tower.bert().embedding_sum(&input);
         let mut sum = loss(score(tower, z.clone(), &self.pass(0)));
         let mut tokens = tokens_in(rows.iter().copied());
+        clock.end(Phase::Plain)?;
         if self.config.fgsm.lambda > 0.0 {
             let frozen = tower.clone().no_grad();
             let compared = batch.pairing.iter().filter(|pairing| pairing.compared());
             let signs: Vec<_> = compared.map(|pairing| towards(*pairing)).collect();
-            let step = fgsm(z.clone(), &signs, self.config.fgsm.epsilon as f32, |z| {
+            let epsilon = self.config.fgsm.absolute_epsilon as f32;
+            let step = fgsm(z.clone(), &signs, epsilon, |z| {
                 score(&frozen, z, &Pass::default())
             });
+            clock.end(Phase::Direction)?;
             let [batch_size, seq] = input.segments.dims();
             // Only the tokens of the entity, which are the second segment, are perturbed.
             let of_entity = input.segments.clone().float().reshape([batch_size, seq, 1]);
             sum = sum
                 + loss(score(tower, z + step * of_entity, &self.pass(1))) * self.config.fgsm.lambda;
             tokens *= 2;
+            clock.end(Phase::Perturbed)?;
         }
-        self.outcome(sum.sum(), tokens)
+        self.outcome(sum.sum(), tokens, clock)
     }
 }

@@ -9,10 +9,11 @@ use super::super::step::Step;
 use super::super::step::perturbation::Perturbation;
 use super::methods::lists;
 use super::steps::Start;
-use super::{cpu, run, tiny, world};
+use super::{cpu, outcome, run, tiny, world};
 use crate::train::batch::HardNegatives;
 use crate::train::encoded_kb::EncodedKb;
 use crate::train::entity_inputs::EntityInputs;
+use crate::train::log::{self, Event, FgsmFigures};
 use burn::tensor::Device;
 use pel_shared::kb::ConceptId;
 use pel_shared::model::tower::Side;
@@ -373,10 +374,10 @@ fn paper_settings_are_the_start_configuration() {
         (
             pel.loss.alpha,
             pel.loss.delta,
-            pel.fgsm.epsilon,
+            pel.fgsm.lambda,
             pel.negatives.hard_share
         ),
-        (32.0, 0.0, 0.01, 0.5)
+        (32.0, 0.0, 1.0, 0.5)
     );
     let rank = Config::ranking();
     assert_eq!(
@@ -458,4 +459,78 @@ fn several_ascents_per_step_enlarge_the_matrices() {
         thrice > 1.5 * once,
         "{once} after one ascent, {thrice} after three"
     );
+}
+
+#[test]
+fn epsilon_is_a_multiple_of_the_deviation_of_the_input_embeddings() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    (config.fgsm.lambda, config.fgsm.epsilon) = (0.5, 0.25);
+    let relative = root.path().join("relative");
+    let trained = run(&config, &relative).expect("it trains");
+    assert!(
+        trained
+            .fgsm_share
+            .is_some_and(|share| 0.0 < share && share < 1.0),
+        "{:?}",
+        trained.fgsm_share
+    );
+    let events = log::read(&relative.join("metrics.jsonl")).expect("whole");
+    let figures: Vec<FgsmFigures> = events
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Step { fgsm, .. } => fgsm,
+            _ => None,
+        })
+        .collect();
+    // Of the weights that the run began with, also when they have changed.
+    let deviation = Start::new(config.clone())
+        .model
+        .towers
+        .tower(Side::Entity)
+        .bert()
+        .embedding_deviation()
+        .expect("read");
+    assert_eq!(figures.len(), 5);
+    for found in figures {
+        assert_eq!(found.deviation, deviation);
+        assert_eq!(found.epsilon, 0.25 * deviation);
+        assert!(found.share.is_some(), "a processor measures every step");
+    }
+    // The same ε itself, and another.
+    for (epsilon, same) in [(0.25 * deviation, true), (0.5 * deviation, false)] {
+        config.fgsm.absolute_epsilon = epsilon;
+        let absolute = root.path().join(format!("absolute-{same}"));
+        run(&config, &absolute).expect("it trains");
+        assert_eq!(outcome(&relative).0 == outcome(&absolute).0, same);
+    }
+}
+
+#[test]
+fn a_run_of_an_earlier_version_keeps_its_absolute_epsilon() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = world(root.path());
+    for lambda in [0.5, 0.0] {
+        (config.fgsm.lambda, config.fgsm.absolute_epsilon) = (lambda, 0.01);
+        let out = root.path().join(format!("run-{lambda}"));
+        run(&config, &out).expect("it trains");
+        let text = std::fs::read_to_string(out.join("config.toml")).expect("read");
+        let earlier = text.replace(
+            "epsilon = 0.2\nabsolute_epsilon = 0.01\n",
+            "epsilon = 0.01\n",
+        );
+        assert_ne!(text, earlier);
+        std::fs::write(out.join("config.toml"), earlier).expect("written");
+        run(&config, &out).expect("it goes on");
+        // Without FGSM it does not matter.
+        config.fgsm.absolute_epsilon = 0.0;
+        let again = run(&config, &out);
+        if lambda == 0.0 {
+            again.expect("it goes on");
+        } else {
+            let error = again.expect_err("another ε").to_string();
+            let said = "`absolute_epsilon = 0.01`, found `absolute_epsilon = 0.0`";
+            assert!(error.contains(said), "{error}");
+        }
+    }
 }

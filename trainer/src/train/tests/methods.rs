@@ -67,7 +67,8 @@ pub(super) fn ranking(folder: &Path) -> Config {
 fn ranker_learns_to_rank_the_right_concept_first() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = ranking(root.path());
-    (config.model.dropout, config.fgsm.lambda) = (0.0, 0.5);
+    config.model.dropout = 0.0;
+    (config.fgsm.lambda, config.fgsm.absolute_epsilon) = (0.5, 0.01);
     config.validation.split = "train".into();
     config.validation.candidates = config.data.candidates.clone();
     (

@@ -75,7 +75,7 @@ fn step_losses_equal_pytorch() {
         config.model.encoder = tiny();
         config.model.dropout = 0.0;
         config.loss.kind = run.kind;
-        (config.fgsm.lambda, config.fgsm.epsilon) = (run.lambda, golden.epsilon);
+        (config.fgsm.lambda, config.fgsm.absolute_epsilon) = (run.lambda, golden.epsilon);
         (config.negatives.kind, config.negatives.in_batch) = (NegativeKind::None, true);
         config.view.concepts = View::Names;
         config.view.mention = MentionTemplate::Bare;
@@ -255,6 +255,8 @@ fn world(folder: &Path) -> Config {
         config.negatives.mine_every,
         config.negatives.mine_top,
     ) = (2, 2, 4);
+    // Tests of FGSM ask for it.
+    config.fgsm.lambda = 0.0;
     config.optimiser.learning_rate = 1e-3;
     (
         config.optimiser.batch,

@@ -456,7 +456,7 @@ fn ranking_loss_equals_pytorch() {
         let mut config = Config::default();
         (config.data.task, config.model.tied) = (Task::Rank, true);
         config.model.encoder = folder.path().to_owned();
-        (config.fgsm.lambda, config.fgsm.epsilon) = (expected.lambda, golden.fgsm_epsilon);
+        (config.fgsm.lambda, config.fgsm.absolute_epsilon) = (expected.lambda, golden.fgsm_epsilon);
         let mut start = golden.start(config);
         let examples: Vec<&Example> = start.examples.iter().collect();
         let batch = rank_batch(&start.entity_inputs, &examples).expect("they have candidates");
@@ -489,6 +489,7 @@ fn transformation_equals_pytorch() {
     let expected = &golden.transformation;
     let mut config = Config::default();
     config.model.encoder = super::tiny();
+    config.fgsm.lambda = 0.0;
     let options = &mut config.transformation;
     (options.weight, options.layer, options.epsilon, options.rate) =
         (1.0, 1, golden.epsilon, golden.climb);
