@@ -442,6 +442,7 @@ fn family(options: &Options) -> Family {
 
 /// Measures one tower on sequences of `length` tokens. Nothing is trained.
 fn measured(config: &Config, device: &OpenDevice, length: usize) -> Result<Rates> {
+    config.check_output(&device.device)?;
     let gradients = device.device.clone().autodiff();
     let gradients = if config.model.gradient_checkpointing {
         gradients.gradient_checkpointing()
