@@ -3,6 +3,8 @@
 #[path = "experiment/blink.rs"]
 mod blink;
 mod common;
+#[path = "experiment/presets.rs"]
+mod presets;
 
 use common::{KB, Workspace as Bench, tiny};
 

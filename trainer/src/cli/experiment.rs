@@ -1,24 +1,89 @@
 //! `pel experiment`: reproduces the tables of the papers.
 
-use crate::experiment::{self, Options};
-use crate::io::device::{DeviceArgs, Work};
+use crate::experiment::{self, Options, Preset};
+use crate::io::device::{DeviceArgs, OpenDevice, Work};
+use crate::io::json as to_json;
 use crate::io::outputs::{Inputs, Output};
 use clap::Args;
-use pel_shared::error::Result;
+use pel_shared::error::{Error, Result};
 use std::path::PathBuf;
 
 /// Train and evaluate the rows of the papers' tables, and write the tables
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples with the papers' sizes:\n  \
+    pel experiment --preset pel-medmentions --data medmentions --encoder SapBERT --out pel-medmentions\n  \
     pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl --corpus corpus --out tables\n  \
     pel experiment --table t-2,t-5 --encoder bert-base-uncased --kb kb.jsonl --corpus worlds --seeds 0,1,2 --out t-tables\n  \
     pel experiment --table blink-2,blink-9,blink-figure-3 --encoder bert-base-uncased --kb kb.jsonl --corpus corpus --out blink\n\n\
     Table 4 of PEL needs a corpus with held-out types (`pel split okb`). The tables of T-Biencoder (t-2 to t-7) need splits \
-    without common domains (`pel split domains`, `pel import zeshel`).\n\
+    without common domains (`pel split domains`, `pel import zeshel`). A preset makes both.\n\
     An interrupted command resumes when repeated.")]
 pub struct ExperimentArgs {
+    /// A published experiment: all settings, data and tables as in its paper; --set overrides a
+    /// setting, --table takes some of its tables
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["config", "ranker_config", "kb", "corpus", "grid", "ranker_grid"])]
+    preset: Option<Preset>,
+    /// With --preset: the folder of the data as released
+    #[arg(long, value_name = "DIR", requires = "preset")]
+    data: Option<PathBuf>,
+    /// With --preset: print its settings with their sources in the paper, and nothing else
+    #[arg(long, requires = "preset", conflicts_with_all = ["smoke", "estimate"])]
+    print: bool,
+    /// With --preset: two steps a training and short windows, to try a small sample of the data
+    #[arg(long, requires = "preset", conflicts_with = "estimate")]
+    smoke: bool,
+    /// With --preset: print what it costs in time and memory at the published size of its data, by
+    /// rates that are measured with the encoder; train nothing
+    #[arg(long, requires = "preset")]
+    estimate: bool,
+    /// With --estimate: tokens a second that the encoder reads and is trained on, instead of
+    /// measuring
+    #[arg(
+        long,
+        value_name = "READ,TRAINED",
+        value_delimiter = ',',
+        requires = "estimate"
+    )]
+    rates: Vec<f64>,
+    /// The encoder to begin with
+    #[arg(long, required_unless_present = "print")]
+    encoder: Option<PathBuf>,
+    /// The concept table
+    #[arg(long, required_unless_present = "preset")]
+    kb: Option<PathBuf>,
+    /// The corpus folder
+    #[arg(long, required_unless_present = "preset")]
+    corpus: Option<PathBuf>,
+    /// The folder of runs, results and tables
+    #[arg(long, required_unless_present_any = ["print", "estimate"])]
+    out: Option<PathBuf>,
     #[command(flatten)]
     options: Options,
+}
+
+impl ExperimentArgs {
+    /// The options with the paths of the call.
+    fn options(&self) -> Options {
+        let path = |given: &Option<PathBuf>| given.clone().unwrap_or_default();
+        Options {
+            encoder: path(&self.encoder),
+            kb: path(&self.kb),
+            corpus: path(&self.corpus),
+            out: path(&self.out),
+            ..self.options.clone()
+        }
+    }
+
+    /// The given rates.
+    fn rates(&self) -> Result<Option<[f64; 2]>> {
+        match self.rates.as_slice() {
+            [] => Ok(None),
+            [read, trained] if *read > 0.0 && *trained > 0.0 => Ok(Some([*read, *trained])),
+            found => Err(Error::usage(format!(
+                "--rates: expected two numbers above 0, such as 250000,40000, found {found:?}"
+            ))),
+        }
+    }
 }
 
 /// Runs `pel experiment`.
@@ -26,21 +91,83 @@ pub struct ExperimentArgs {
 /// # Errors
 /// As training and evaluation. Finished rows are kept.
 pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let options = &args.options;
+    let options = args.options();
+    if let Some(preset) = args.preset {
+        return of_preset(args, preset, &options, device, json);
+    }
+    check(&options)?;
+    tables(&options, &device.open(Work::Long)?, json)
+}
+
+/// Runs a preset: part by part, each over its imported data.
+fn of_preset(
+    args: &ExperimentArgs,
+    preset: Preset,
+    options: &Options,
+    device: &DeviceArgs,
+    json: bool,
+) -> Result<()> {
+    if args.print {
+        match json {
+            true => println!("{}", to_json::pretty(&preset.json()?)?),
+            false => print!("{}", preset.text()),
+        }
+        return Ok(());
+    }
+    options.pair_of_counts()?;
+    let plan = preset.plan()?;
+    if args.estimate {
+        let rates = args.rates()?;
+        let found = experiment::estimate(&plan, options, &device.open(Work::Long)?, rates)?;
+        match json {
+            true => println!("{}", to_json::pretty(&found)?),
+            false => print!("{}", found.text()),
+        }
+        return Ok(());
+    }
+    let Some(data) = &args.data else {
+        return Err(Error::usage(
+            "--preset: expected --data, the folder of the data as released, found none",
+        ));
+    };
+    let parts = plan.chosen(options)?;
+    let read = [
+        Some(data),
+        Some(&options.encoder),
+        options.pretrained.as_ref(),
+        options.pretrained_ranker.as_ref(),
+    ];
+    Inputs::new()
+        .artifacts(read.into_iter().flatten().map(PathBuf::as_path))
+        .check([Output::Into(&options.out)])?;
+    let opened = device.open(Work::Long)?;
+    preset.claim(&options.out)?;
+    for part in parts {
+        eprintln!("\n{}", part.name);
+        let prepared = experiment::prepare(part, data, &options.out.join("data"))?;
+        let own = plan.options(part, options, &prepared, args.smoke)?;
+        check(&own)?;
+        tables(&own, &opened, json)?;
+    }
+    Ok(())
+}
+
+/// Checks options before anything is trained.
+fn check(options: &Options) -> Result<()> {
     options.pair_of_counts()?;
     check_outputs(options)?;
-    experiment::check_folder(&options.out)?;
-    experiment::run(
-        options,
-        &device.open(Work::Long)?,
-        |table, file, text| match json {
-            true => println!(
-                "{}",
-                serde_json::json!({"table": table.slug(), "file": file})
-            ),
-            false => println!("{text}"),
-        },
-    )
+    experiment::check_folder(&options.out)
+}
+
+/// Writes the tables.
+fn tables(options: &Options, device: &OpenDevice, json: bool) -> Result<()> {
+    experiment::run(options, device, |table, file, text| match json {
+        true => println!(
+            "{}",
+            serde_json::json!({"table": table.slug(), "file": file})
+        ),
+        false => println!("{text}"),
+    })
 }
 
 /// Refuses outputs that overwrite inputs or lie in a model.

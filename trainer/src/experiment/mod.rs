@@ -14,6 +14,7 @@ mod blink;
 mod blink_tables;
 mod cells;
 mod domains;
+mod estimate;
 mod folds;
 mod measured;
 mod measuring;
@@ -22,6 +23,8 @@ mod options;
 mod other_kb;
 mod pel;
 mod pel_tables;
+mod preset_data;
+mod presets;
 mod pretrained;
 mod search;
 mod settings;
@@ -30,7 +33,10 @@ mod t_biencoder;
 mod t_tables;
 mod tables;
 
+pub use estimate::{Estimate, Rates, estimate};
 pub use options::Options;
+pub use preset_data::{Prepared, prepare};
+pub use presets::{Part, Plan, Preset};
 pub use settings::check_folder;
 pub use tables::{Family, TableId};
 
@@ -204,7 +210,13 @@ impl Bench<'_> {
     /// The configuration of a row with these settings.
     fn config(&self, row: &[String], seed: u64) -> Result<Config> {
         let options = self.options;
-        let settings = [self.paths(seed), options.settings.clone(), row.to_vec()].concat();
+        let settings = [
+            self.paths(seed),
+            options.base.clone(),
+            options.settings.clone(),
+            row.to_vec(),
+        ]
+        .concat();
         let base = match self.family {
             // The rows say which of them have FGSM.
             Family::Pel => Config {

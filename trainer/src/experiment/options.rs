@@ -9,8 +9,13 @@ use std::path::PathBuf;
 /// What is trained and measured for which tables; `pel experiment` reads it from its command line.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// The tables and figures
-    #[arg(long, value_enum, value_delimiter = ',', required = true)]
+    /// The tables and figures [default with --preset: its own]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        required_unless_present = "preset"
+    )]
     pub table: Vec<TableId>,
     /// The configuration that all rows share, as for `pel train`
     #[arg(long)]
@@ -18,17 +23,20 @@ pub struct Options {
     /// Sets one option of it; what the rows of a table differ in is theirs to set
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
+    /// Settings of a preset, which those of the call override
+    #[arg(skip)]
+    pub base: Vec<String>,
     /// The encoder to begin with
-    #[arg(long)]
+    #[arg(skip)]
     pub encoder: PathBuf,
     /// The concept table
-    #[arg(long)]
+    #[arg(skip)]
     pub kb: PathBuf,
     /// The corpus folder
-    #[arg(long)]
+    #[arg(skip)]
     pub corpus: PathBuf,
     /// The folder of runs, results and tables
-    #[arg(long)]
+    #[arg(skip)]
     pub out: PathBuf,
     /// Seeds; every row is trained once with each
     #[arg(long, value_delimiter = ',', default_value = "0")]
@@ -60,6 +68,9 @@ pub struct Options {
     /// Tables with a cross-encoder: sets one option of the cross-encoder's configuration
     #[arg(long = "ranker-set", value_name = "KEY=VALUE")]
     pub ranker_settings: Vec<String>,
+    /// Settings of a preset for the cross-encoder
+    #[arg(skip)]
+    pub ranker_base: Vec<String>,
     /// Tables with a cross-encoder: how many candidates the cross-encoder sees; of several the best
     /// on the validation split counts [default: 1,2,4,8,16, and 32,64 in BLINK's tables]
     #[arg(long, value_name = "K", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=200))]

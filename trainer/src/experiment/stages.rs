@@ -475,6 +475,7 @@ pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
     let list = vec!["data.candidates=\"-\"".to_owned()];
     let settings = [
         bench.paths(seed),
+        bench.options.ranker_base.clone(),
         bench.options.ranker_settings.clone(),
         list,
     ]
