@@ -34,11 +34,16 @@ impl Config {
             })?;
             return Ok(lock);
         }
-        // Keys that an earlier version did not have take the defaults of that version.
+        // Keys that an earlier version did not have take the defaults of that version. Copies of the
+        // log may change.
         let before = read_text(&path)?;
+        let with_log = |before: Self| Self {
+            log: self.log.clone(),
+            ..before
+        };
         let before = toml::from_str::<Self>(&before)
             .ok()
-            .map_or(Ok(before), |before| before.to_toml())?;
+            .map_or(Ok(before), |before| with_log(before).to_toml())?;
         match first_difference(&before, &text) {
             Some((was, is)) => Err(Error::input(format!(
                 "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; choose another --out, or the same configuration",

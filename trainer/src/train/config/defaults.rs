@@ -338,6 +338,7 @@ impl Default for Optimiser {
             micro_batch: 0,
             epochs: 7.0,
             steps: None,
+            patience: 0,
         }
     }
 }
