@@ -13,9 +13,9 @@ use std::path::PathBuf;
     pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl --corpus corpus --out tables\n  \
     pel experiment --table t-2,t-5 --encoder bert-base-uncased --kb kb.jsonl --corpus worlds --seeds 0,1,2 --out t-tables\n  \
     pel experiment --table blink-2,blink-9,blink-figure-3 --encoder bert-base-uncased --kb kb.jsonl --corpus corpus --out blink\n\n\
-    Table 4 of PEL needs a corpus with held-out types (`pel split okb`). The tables of T-Biencoder (t-2 to t-7) need splits \
+    Each table is written as Markdown, LaTeX (booktabs) and CSV. Table 4 of PEL needs a corpus with held-out types (`pel split okb`). The tables of T-Biencoder (t-2 to t-7) need splits \
     without common domains (`pel split domains`, `pel import zeshel`).\n\
-    An interrupted command resumes when repeated.")]
+    An interrupted command resumes when repeated, also on another machine with a copy of --out and of the inputs.")]
 pub struct ExperimentArgs {
     #[command(flatten)]
     options: Options,
@@ -36,7 +36,10 @@ pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()>
         |table, file, text| match json {
             true => println!(
                 "{}",
-                serde_json::json!({"table": table.slug(), "file": file})
+                serde_json::json!({
+                    "table": table.slug(), "file": file,
+                    "latex": file.with_extension("tex"), "csv": file.with_extension("csv")
+                })
             ),
             false => println!("{text}"),
         },
@@ -59,7 +62,9 @@ fn check_outputs(options: &Options) -> Result<()> {
     let tables: Vec<_> = options
         .table
         .iter()
-        .map(|table| options.out.join(format!("{}.md", table.slug())))
+        .flat_map(|table| {
+            experiment::FORMATS.map(|ending| options.out.join(format!("{}.{ending}", table.slug())))
+        })
         .collect();
     // The run of an earlier call may be a row's model. Training itself refuses to overwrite its own
     // model.
