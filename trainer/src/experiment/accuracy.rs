@@ -127,7 +127,7 @@ pub fn by_training(blink: &Blink<'_>) -> Result<Table> {
     };
     let mut text = Table::new(title, &["Method", "Training", "Accuracy"]);
     for (training, (accuracy, (name, _))) in &rows {
-        text.line(&[name.as_str(), training, accuracy]);
+        text.line(&[name.as_str(), *training, accuracy.as_str()]);
     }
     let named =
         |(training, (_, (name, hits))): (&str, CellHits)| (format!("{name}, {training}"), hits);
