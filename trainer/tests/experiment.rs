@@ -6,7 +6,8 @@ mod common;
 #[path = "experiment/presets.rs"]
 mod presets;
 
-use common::{KB, Workspace as Bench, tiny};
+use common::{KB, Workspace as Bench, contents, tiny};
+use std::path::Path;
 
 /// What makes a training take a moment; the mentions of dev are those of all splits.
 const SMALL: &str = "--split dev --set data.split=train --set optimiser.batch=2 --set optimiser.steps=2 \
@@ -84,6 +85,22 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
     );
     assert_eq!(made("tables/results/ce-1-random-seed1.json"), before);
     assert!(bench.path("tables/plots/pel-figure-3-random.svg").is_file());
+    for said in [
+        "Difference from PEL-CE in random negatives, recall@1, in points: tfidf ",
+        "BLAKE3 of the data: concepts `",
+        "ce-1-random-seed0 `",
+        "ce-1-random-seed1 `",
+        "Seeds 0, 1.",
+    ] {
+        assert!(table().contains(said), "{said}: {}", table());
+    }
+    let latex = std::fs::read_to_string(bench.path("tables/pel-3.tex")).expect("written");
+    assert!(latex.contains("\\midrule\n{}tfidf & "), "{latex}");
+    let csv = std::fs::read_to_string(bench.path("tables/pel-3.csv")).expect("written");
+    assert!(
+        csv.contains("Random recall@1,Random recall@1 deviation,Random recall@1 low,"),
+        "{csv}"
+    );
 
     // Each seed is its own.
     for seed in ["0", "1"] {
@@ -142,6 +159,82 @@ fn a_table_has_every_row_that_was_measured_with_all_its_seeds() {
         std::fs::read_to_string(bench.path("mine/pel-3.md")).expect("read"),
         "mine"
     );
+}
+
+/// Copies a file, or a folder with all that is in it.
+fn copy_all(from: &Path, to: &Path) {
+    let files = match from.is_dir() {
+        true => contents(from),
+        false => vec![(from.to_owned(), std::fs::read(from).expect("read"))],
+    };
+    for (path, bytes) in files {
+        let to = match path.strip_prefix(from) {
+            Ok(below) if from.is_dir() => to.join(below),
+            _ => to.to_owned(),
+        };
+        std::fs::create_dir_all(to.parent().expect("a folder")).expect("made");
+        std::fs::write(to, bytes).expect("written");
+    }
+}
+
+#[test]
+fn a_folder_resumes_where_it_was_moved_to() {
+    let bench = bench();
+    copy_all(&tiny(), &bench.path("encoder"));
+    let line = line(&format!(
+        "--table pel-3,blink-2 --counts 1,2 --only ce-1-random {RANKER} --set checkpoints.every=1"
+    ))
+    .replace(&tiny().display().to_string(), "@encoder");
+    // Stages have no rows to choose from.
+    let [rows_line, stages_line] = [
+        line.replace("pel-3,blink-2", "pel-3"),
+        line.replace("pel-3,blink-2", "blink-2")
+            .replace(" --only ce-1-random", ""),
+    ];
+    bench.done(&rows_line.replace(RANKER, "").replace("  ", " "));
+    bench.done(&stages_line);
+    // On another machine, where nothing has the place that it had. It had been stopped after the
+    // first step of one training, and before the cross-encoder was measured.
+    let other = self::bench();
+    for name in ["encoder", "kb.jsonl", "tables"] {
+        copy_all(&bench.path(name), &other.path(name));
+        if name == "encoder" {
+            std::fs::remove_dir_all(bench.path(name)).expect("removed");
+        }
+    }
+    let result = "tables/results/ce-1-random-seed0.json";
+    for name in [
+        result,
+        "tables/runs/blink-cross-seed0.json",
+        "tables/lists/blink-bi-seed0-blink-cross2-dev.jsonl",
+    ] {
+        std::fs::remove_file(other.path(name)).expect("removed");
+    }
+    let run = "tables/runs/ce-1-random-seed0";
+    for name in ["model", "checkpoints/step-0000002"] {
+        std::fs::remove_dir_all(other.path(&format!("{run}/{name}"))).expect("removed");
+    }
+    let done = other.done(&rows_line.replace(RANKER, "").replace("  ", " "));
+    assert!(done.err.contains("resuming from step 1"), "{}", done.err);
+    let done = other.done(&stages_line);
+    assert!(done.err.contains("resuming from step 2"), "{}", done.err);
+    let measured = |bench: &Bench| {
+        let text = std::fs::read_to_string(bench.path(result)).expect("measured");
+        let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        ["recall", "kept", "hits", "weights"].map(|key| found[key].clone())
+    };
+    assert_eq!(measured(&bench), measured(&other));
+    assert!(measured(&bench)[3].is_string());
+    for table in ["pel-3", "blink-2"] {
+        assert_eq!(rows(&bench, table), rows(&other, table));
+    }
+    // A file that names a place names the new one.
+    let config =
+        std::fs::read_to_string(other.path(&format!("{run}/config.toml"))).expect("written");
+    assert!(config.contains(&other.path("kb.jsonl").display().to_string()));
+    // Another encoder in its place is another.
+    std::fs::write(other.path("encoder/README.md"), "other").expect("written");
+    other.refuses(&[(&stages_line, 3, "the encoder has changed")]);
 }
 
 #[test]

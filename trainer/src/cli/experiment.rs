@@ -15,9 +15,9 @@ use std::path::PathBuf;
     pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl --corpus corpus --out tables\n  \
     pel experiment --table t-2,t-5 --encoder bert-base-uncased --kb kb.jsonl --corpus worlds --seeds 0,1,2 --out t-tables\n  \
     pel experiment --table blink-2,blink-9,blink-figure-3 --encoder bert-base-uncased --kb kb.jsonl --corpus corpus --out blink\n\n\
-    Table 4 of PEL needs a corpus with held-out types (`pel split okb`). The tables of T-Biencoder (t-2 to t-7) need splits \
-    without common domains (`pel split domains`, `pel import zeshel`). A preset makes both.\n\
-    An interrupted command resumes when repeated.")]
+    Each table is written as Markdown, LaTeX (booktabs) and CSV. Table 4 of PEL needs a corpus with held-out types (`pel split okb`). \
+    The tables of T-Biencoder (t-2 to t-7) need splits without common domains (`pel split domains`, `pel import zeshel`). A preset makes both.\n\
+    An interrupted command resumes when repeated, also on another machine with a copy of --out and of the inputs.")]
 pub struct ExperimentArgs {
     /// A published experiment: all settings, data and tables as in its paper; --set overrides a
     /// setting, --table takes some of its tables
@@ -164,7 +164,10 @@ fn tables(options: &Options, device: &OpenDevice, json: bool) -> Result<()> {
     experiment::run(options, device, |table, file, text| match json {
         true => println!(
             "{}",
-            serde_json::json!({"table": table.slug(), "file": file})
+            serde_json::json!({
+                "table": table.slug(), "file": file,
+                "latex": file.with_extension("tex"), "csv": file.with_extension("csv")
+            })
         ),
         false => println!("{text}"),
     })
@@ -186,7 +189,9 @@ fn check_outputs(options: &Options) -> Result<()> {
     let tables: Vec<_> = options
         .table
         .iter()
-        .map(|table| options.out.join(format!("{}.md", table.slug())))
+        .flat_map(|table| {
+            experiment::FORMATS.map(|ending| options.out.join(format!("{}.{ending}", table.slug())))
+        })
         .collect();
     // The run of an earlier call may be a row's model. Training itself refuses to overwrite its own
     // model.

@@ -10,6 +10,7 @@ mod nil_figures;
 pub mod nil_model;
 mod options;
 mod outcomes;
+pub mod paired;
 pub mod probability;
 mod probability_figures;
 pub mod ranks;

@@ -1,5 +1,6 @@
 //! The outcome of each mention, and the proportion of right mentions.
 
+use super::paired::Hits;
 use crate::data::split::{Gold, Split};
 use pel_shared::metrics::{Interval, Share, chance_of_first, pooled_with_interval, rank_of};
 use pel_shared::score::Candidate;
@@ -63,17 +64,22 @@ pub struct At {
     pub recall: Option<f64>,
     /// The bootstrap interval over documents (95 %).
     pub interval: Option<Interval>,
+    /// The hits of each document.
+    #[serde(skip)]
+    pub documents: Hits,
 }
 
 impl At {
     /// The recall over hits. Each hit comes with its document.
     pub(super) fn new(k: usize, hits: impl Iterator<Item = (usize, bool)>) -> Self {
-        let (share, interval) = pooled_with_interval(hits, RESAMPLES, SEED);
+        let hits: Vec<(usize, bool)> = hits.collect();
+        let (share, interval) = pooled_with_interval(hits.iter().copied(), RESAMPLES, SEED);
         Self {
             k,
             share,
             recall: share.value(),
             interval,
+            documents: Hits::new(hits),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::data::domain::{DomainOf, domain_of};
 use crate::data::split::Split;
 use crate::evaluate::At;
+use crate::evaluate::paired::Hits;
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::metrics::{Interval, macro_with_interval, pooled_with_interval, rank_of};
 use pel_shared::score::Candidate;
@@ -93,6 +94,17 @@ impl Ranks {
     /// [`Ranks::normalised`], averaged over domains.
     pub fn normalised_by_domain(&self, k: usize) -> Value {
         self.macro_average(k, self.first_of_found(k))
+    }
+
+    /// The hits of each document at k.
+    pub fn hits(&self, k: usize) -> Hits {
+        Hits::new(self.found(k).map(|(document, _, hit)| (document, hit)))
+    }
+
+    /// The hits of [`Ranks::normalised`] of each document.
+    pub fn normalised_hits(&self, k: usize) -> Hits {
+        let hits = self.first_of_found(k);
+        Hits::new(hits.map(|(document, _, hit)| (document, hit)))
     }
 
     /// For each mention whether its concept is among the first k, with document and domain.

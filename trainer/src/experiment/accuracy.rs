@@ -1,8 +1,8 @@
 //! BLINK's tables 4 and 6: accuracy by knowledge base, and by training data.
 
 use super::TableId;
-use super::blink::{Blink, recall};
-use super::cells::Markdown;
+use super::blink::{Blink, CellHits, with_hits};
+use super::cells::{RowHits, Table, differences};
 use super::models::{Cross, Finder, TrainedEncoder};
 use crate::retrieve::lexical::System;
 use pel_shared::error::Result;
@@ -38,7 +38,7 @@ const WITH_PRETRAINED: &str = "`--pretrained` and `--pretrained-ranker` give mod
 ///
 /// # Errors
 /// As training and searching.
-pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
+pub fn by_kb(blink: &Blink<'_>) -> Result<Table> {
     let (options, pretrained) = (
         blink.bench.options,
         blink.bench.options.pretrained.as_deref(),
@@ -48,17 +48,14 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
     } else {
         TrainedEncoder::Retriever
     };
-    let mut text = Markdown::new(TableId::Blink4.title(), &["Method", "Accuracy"]);
+    let mut rows = Vec::new();
     for (name, _, finder) in SIMPLE {
-        text.line(&[name.to_owned(), blink.recall(finder, &options.split, 1)?]);
+        rows.push(blink.row(name, finder, &options.split, 1)?);
     }
-    text.line(&[
-        ALONE.to_owned(),
-        blink.recall(Finder::Trained(ours), &options.split, 1)?,
-    ]);
-    text.line(&both(blink, "Ours", Finder::Trained, ours)?);
+    rows.push(blink.row(ALONE, Finder::Trained(ours), &options.split, 1)?);
+    rows.push(both(blink, "Ours", Finder::Trained, ours)?);
     if blink.bench.other_kb.is_some() {
-        text.line(&both(
+        rows.push(both(
             blink,
             "Ours (other knowledge base)",
             Finder::Elsewhere,
@@ -66,7 +63,7 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
         )?);
         if pretrained.is_some() {
             let name = "Ours (other knowledge base, without fine-tuning)";
-            text.line(&both(
+            rows.push(both(
                 blink,
                 name,
                 Finder::Elsewhere,
@@ -74,6 +71,10 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
             )?);
         }
     }
+    let mut text = Table::new(TableId::Blink4.title(), &["Method", "Accuracy"]);
+    rows.iter()
+        .for_each(|(accuracy, (name, _))| text.line(&[name, accuracy]));
+    compare(&mut text, rows.into_iter().map(|(_, row)| row));
     match pretrained {
         Some(folder) => text.note(&format!("Ours was fine-tuned from {}.", folder.display())),
         None => text.note(WITH_PRETRAINED),
@@ -96,18 +97,14 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Markdown> {
 ///
 /// # Errors
 /// As training and searching.
-pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
+pub fn by_training(blink: &Blink<'_>) -> Result<Table> {
     let (options, pretrained) = (
         blink.bench.options,
         blink.bench.options.pretrained.as_deref(),
     );
-    let mut rows: Vec<[String; 3]> = Vec::new();
+    let mut rows = Vec::new();
     for (name, training, finder) in SIMPLE {
-        rows.push([
-            name.to_owned(),
-            training.to_owned(),
-            blink.recall(finder, &options.split, 1)?,
-        ]);
+        rows.push((training, blink.row(name, finder, &options.split, 1)?));
     }
     let count = if pretrained.is_some() {
         TRAININGS.len()
@@ -115,21 +112,26 @@ pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
         1
     };
     for (training, of) in TRAININGS.into_iter().take(count) {
-        let alone = blink.recall(Finder::Trained(of), &options.split, 1)?;
-        rows.push([ALONE.to_owned(), training.to_owned(), alone]);
-        let [name, accuracy] = both(blink, "Ours", Finder::Trained, of)?;
-        rows.push([name, training.to_owned(), accuracy]);
+        let alone = blink.row(ALONE, Finder::Trained(of), &options.split, 1)?;
+        rows.push((training, alone));
+        rows.push((training, both(blink, "Ours", Finder::Trained, of)?));
     }
     let title = TableId::Blink6.title();
     let Some(folder) = pretrained else {
-        let mut text = Markdown::new(title, &["Method", "Accuracy"]);
+        let mut text = Table::new(title, &["Method", "Accuracy"]);
         rows.iter()
-            .for_each(|[name, _, accuracy]| text.line(&[name, accuracy]));
+            .for_each(|(_, (accuracy, (name, _)))| text.line(&[name, accuracy]));
+        compare(&mut text, rows.into_iter().map(|(_, (_, row))| row));
         text.note(WITH_PRETRAINED);
         return Ok(text);
     };
-    let mut text = Markdown::new(title, &["Method", "Training", "Accuracy"]);
-    rows.iter().for_each(|row| text.line(row));
+    let mut text = Table::new(title, &["Method", "Training", "Accuracy"]);
+    for (training, (accuracy, (name, _))) in &rows {
+        text.line(&[name.as_str(), *training, accuracy.as_str()]);
+    }
+    let named =
+        |(training, (_, (name, hits))): (&str, CellHits)| (format!("{name}, {training}"), hits);
+    compare(&mut text, rows.into_iter().map(named));
     text.note(&format!(
         "The other corpus is that of {}.",
         folder.display()
@@ -137,17 +139,26 @@ pub fn by_training(blink: &Blink<'_>) -> Result<Markdown> {
     Ok(text)
 }
 
-/// The cells of both stages, with the K that is best on the validation split.
+/// Adds how the rows differ from that of the bi-encoder alone.
+fn compare(text: &mut Table, rows: impl Iterator<Item = RowHits>) {
+    let mut rows: Vec<RowHits> = rows.collect();
+    if let Some(at) = rows.iter().position(|(name, _)| name.starts_with(ALONE)) {
+        rows[..=at].rotate_right(1);
+    }
+    text.compare([differences(&rows, "accuracy")]);
+}
+
+/// Both stages, with the K that is best on the validation split.
 fn both(
     blink: &Blink<'_>,
     name: &str,
     finder: fn(TrainedEncoder) -> Finder,
     of: TrainedEncoder,
-) -> Result<[String; 2]> {
+) -> Result<CellHits> {
     let (k, ranks) = blink.best(
         finder(of),
         Cross { of, fgsm: false },
         &blink.bench.options.split,
     )?;
-    Ok([format!("{name}, K = {k}"), recall(&ranks, 1)])
+    Ok(with_hits(&format!("{name}, K = {k}"), &ranks, 1))
 }

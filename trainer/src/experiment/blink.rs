@@ -1,9 +1,10 @@
 //! The stages of BLINK with every seed, and figures over their ranks.
 
 use super::Bench;
-use super::cells::{cell, mean};
+use super::cells::{RowHits, cell, mean};
 use super::models::{Cross, Finder};
 use super::stages::Stages;
+use crate::evaluate::paired::Hits;
 use crate::evaluate::ranks::{Ranks, Value};
 use pel_shared::error::Result;
 
@@ -56,6 +57,18 @@ impl<'a> Blink<'a> {
         Ok(recall(&self.over(|stages| stages.ranks(finder, split))?, k))
     }
 
+    /// A row of recall at k on a split: its name, its cell, and the hits that are compared.
+    ///
+    /// # Errors
+    /// As training and searching.
+    pub fn row(&self, name: &str, finder: Finder, split: &str, k: usize) -> Result<CellHits> {
+        Ok(with_hits(
+            name,
+            &self.over(|stages| stages.ranks(finder, split))?,
+            k,
+        ))
+    }
+
     /// The largest number of candidates that a cross-encoder reorders.
     pub fn most(&self) -> usize {
         self.ks.last().copied().unwrap_or(1)
@@ -86,6 +99,15 @@ impl<'a> Blink<'a> {
                 .collect(),
         ))
     }
+}
+
+/// A cell of recall, and its row with the hits that are compared.
+pub type CellHits = (String, RowHits);
+
+/// Recall@k as a cell, and the hits of its row.
+pub fn with_hits(name: &str, ranks: &[Ranks], k: usize) -> CellHits {
+    let hits: Vec<Hits> = ranks.iter().map(|ranks| ranks.hits(k)).collect();
+    (recall(ranks, k), (name.to_owned(), hits))
 }
 
 /// A figure of every seed's ranks, as a cell.

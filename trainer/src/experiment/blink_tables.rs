@@ -1,7 +1,7 @@
-//! BLINK's tables and figures in the paper's layout, as Markdown.
+//! BLINK's tables and figures in the paper's layout.
 
-use super::blink::{Blink, cell_of, macro_accuracy, mean_value, recall};
-use super::cells::{Markdown, VALUES, seeds};
+use super::blink::{Blink, cell_of, macro_accuracy, mean_value, recall, with_hits};
+use super::cells::{RowHits, Table, VALUES, differences, seeds};
 use super::models::{Cross, Finder, TrainedEncoder};
 use super::pel::PelRow;
 use super::{Row, TableId, accuracy, search};
@@ -35,7 +35,7 @@ const CONTEXT: usize = 60;
 ///
 /// # Errors
 /// As training and searching.
-pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
+pub fn table(blink: &Blink<'_>, table: TableId) -> Result<Table> {
     let (dev, test) = (
         blink.validation.as_str(),
         blink.bench.options.split.as_str(),
@@ -43,11 +43,15 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
     let train = blink.bench.config(&[], 0)?.data.split;
     let mut text = match table {
         TableId::Blink1 => {
-            let mut text = Markdown::new(table.title(), &["Method", "Train", "Validation", "Test"]);
+            let mut text = Table::new(table.title(), &["Method", "Train", "Validation", "Test"]);
+            let mut rows = Vec::new();
             for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
                 let of = |split: &str| blink.recall(finder, split, 64);
-                text.line(&[name.to_owned(), of(&train)?, of(dev)?, of(test)?]);
+                let (cell, row) = blink.row(name, finder, test, 64)?;
+                text.line(&[name.to_owned(), of(&train)?, of(dev)?, cell]);
+                rows.push(row);
             }
+            text.compare([differences(&rows, &format!("recall@64 on {test}"))]);
             let every = blink.bench.options.train_every;
             if every > 1 {
                 text.note(&format!("Train: one mention of {every} (`--train-every`)."));
@@ -55,22 +59,20 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             text
         }
         TableId::Blink2 => {
-            let mut text = Markdown::new(
+            let mut text = Table::new(
                 table.title(),
                 &["Method", "U.Acc.", "U.Acc., macro over domains"],
             );
             let bi = blink.over(|stages| stages.ranks(BI, test))?;
-            text.line(&[
-                "Bi-encoder only".to_owned(),
-                recall(&bi, 1),
-                macro_accuracy(&bi),
-            ]);
             let (k, both) = blink.best(BI, Cross::BLINK, test)?;
-            text.line(&[
-                format!("Bi-encoder and cross-encoder, K = {k}"),
-                recall(&both, 1),
-                macro_accuracy(&both),
-            ]);
+            let second = format!("Bi-encoder and cross-encoder, K = {k}");
+            let mut rows = Vec::new();
+            for (name, ranks) in [("Bi-encoder only", &bi), (second.as_str(), &both)] {
+                let (cell, row) = with_hits(name, ranks, 1);
+                text.line(&[name.to_owned(), cell, macro_accuracy(ranks)]);
+                rows.push(row);
+            }
+            text.compare([differences(&rows, "unnormalised accuracy")]);
             text
         }
         TableId::Blink3 => {
@@ -82,12 +84,15 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
                 "Test",
                 "Macro over domains",
             ];
-            let mut text = Markdown::new(&format!("{}, K = {k}", table.title()), &head);
+            let mut text = Table::new(&format!("{}, K = {k}", table.title()), &head);
             let first = |split: &str| blink.over(|stages| stages.ranks(BM25, split));
             let second = |split: &str| {
                 blink.over(|stages| Ok(stages.reranked(BM25, Cross::BLINK, split, &[k])?.remove(0)))
             };
+            let mut rows: Vec<RowHits> = Vec::new();
             let mut row = |name: &str, [dev, test]: [Vec<Ranks>; 2]| {
+                let hits = test.iter().map(|one| one.normalised_hits(k)).collect();
+                rows.push((name.to_owned(), hits));
                 let cells = [&dev, &test].map(|ranks| {
                     [
                         cell_of(ranks, |one| one.normalised(k)),
@@ -98,13 +103,15 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
             };
             row("BM25", [first(dev)?, first(test)?]);
             row("Cross-encoder", [second(dev)?, second(test)?]);
+            let figure = format!("normalised accuracy on {test}");
+            text.compare([differences(&rows, &figure)]);
             text.note(
                 "The cross-encoder has learned from the bi-encoder's candidates, not from BM25's.",
             );
             text
         }
         TableId::Blink5 => {
-            let mut text = Markdown::new(table.title(), &["Method", "Recall@100"]);
+            let mut text = Table::new(table.title(), &["Method", "Recall@100"]);
             let rows = [
                 (
                     "Alias table of the training split, by frequency, then names",
@@ -115,16 +122,20 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
                 (DEFINED.0, DEFINED.1),
                 ("Bi-encoder", BI),
             ];
+            let mut compared = Vec::new();
             for (name, finder) in rows {
-                text.line(&[name.to_owned(), blink.recall(finder, test, 100)?]);
+                let (cell, row) = blink.row(name, finder, test, 100)?;
+                text.line(&[name.to_owned(), cell]);
+                compared.push(row);
             }
+            text.compare([differences(&compared, "recall@100")]);
             text
         }
         TableId::Blink4 => accuracy::by_kb(blink)?,
         TableId::Blink6 => accuracy::by_training(blink)?,
         TableId::Blink7 => match blink.stages.first() {
             Some(stages) => return search::table(table, blink.bench, stages),
-            None => Markdown::new(table.title(), &[]),
+            None => Table::new(table.title(), &[]),
         },
         TableId::Blink8 => examples(blink, table, test)?,
         TableId::Blink9 => {
@@ -134,13 +145,16 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
                 &format!("Teacher, K = {k}"),
                 "Distilled bi-encoder",
             ];
-            let mut text = Markdown::new(table.title(), &head);
-            let of = |encoder| blink.recall(Finder::Trained(encoder), test, 1);
-            text.line(&[
-                of(TrainedEncoder::Own)?,
-                recall(&teacher, 1),
-                of(TrainedEncoder::Student)?,
-            ]);
+            let mut text = Table::new(table.title(), &head);
+            let of = |name, encoder| blink.row(name, Finder::Trained(encoder), test, 1);
+            let cells = [
+                of("the bi-encoder", TrainedEncoder::Own)?,
+                with_hits("teacher", &teacher, 1),
+                of("distilled bi-encoder", TrainedEncoder::Student)?,
+            ];
+            let (cells, rows): (Vec<String>, Vec<RowHits>) = cells.into_iter().unzip();
+            text.line(&cells);
+            text.compare([differences(&rows, "accuracy")]);
             text
         }
         TableId::BlinkFigure2 => {
@@ -149,7 +163,7 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
                 .into_iter()
                 .chain(head.iter().map(String::as_str))
                 .collect();
-            let mut text = Markdown::new(table.title(), &head);
+            let mut text = Table::new(table.title(), &head);
             let mut series = Vec::new();
             for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
                 let ranks = blink.over(|stages| stages.ranks(finder, dev))?;
@@ -172,7 +186,7 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
     if table != TableId::Blink8 {
         text.note(&format!("{} {VALUES}", seeds(&blink.bench.options.seeds)));
     }
-    Ok(text.text)
+    Ok(text)
 }
 
 /// Table 5 of PEL: rankers over the candidates of the retriever with the best recall@16 (its
@@ -180,7 +194,7 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<String> {
 ///
 /// # Errors
 /// As training and searching.
-pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<String> {
+pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<Table> {
     let mut found = Vec::new();
     for row in retrievers {
         let ranks = blink.over(|stages| {
@@ -204,26 +218,27 @@ pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<String> {
         blink.bench.options.split.as_str(),
     );
     let (finder, title) = (Finder::Trained(of), TableId::Pel5.title());
-    let mut text = Markdown::new(
+    let mut text = Table::new(
         title,
         &["Ranker", "Candidates", "Accuracy", "Macro over domains"],
     );
+    let mut rows = Vec::new();
+    let mut add = |name: &str, k: String, ranks: &[Ranks]| {
+        let (cell, row) = with_hits(name, ranks, 1);
+        text.line(&[name.to_owned(), k, cell, macro_accuracy(ranks)]);
+        rows.push(row);
+    };
     let alone = blink.over(|stages| stages.ranks(finder, test))?;
-    text.line(&[
-        format!("{} without a ranker", row.name()),
+    add(
+        &format!("{} without a ranker", row.name()),
         "-".into(),
-        recall(&alone, 1),
-        macro_accuracy(&alone),
-    ]);
+        &alone,
+    );
     for (name, fgsm) in [("PEL-Pb", false), ("PEL-Pb + FGSM", true)] {
         let (k, both) = blink.best(finder, Cross { of, fgsm }, test)?;
-        text.line(&[
-            name.to_owned(),
-            k.to_string(),
-            recall(&both, 1),
-            macro_accuracy(&both),
-        ]);
+        add(name, k.to_string(), &both);
     }
+    text.compare([differences(&rows, "accuracy")]);
     let compared = found
         .iter()
         .map(|(row, value)| format!("{} {}", row.slug(), percent(*value)));
@@ -234,18 +249,18 @@ pub fn of_pel(blink: &Blink<'_>, retrievers: &[PelRow]) -> Result<String> {
         compared.collect::<Vec<_>>().join(", ")
     ));
     text.note(&format!("{} {VALUES}", seeds(&blink.bench.options.seeds)));
-    Ok(text.text)
+    Ok(text)
 }
 
 /// Figure 3: accuracy of both stages by the number of candidates.
-fn by_k(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
+fn by_k(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Table> {
     let head = [
         "K",
         "Recall@K of the bi-encoder",
         "Normalised accuracy of the cross-encoder",
         "Overall accuracy",
     ];
-    let mut text = Markdown::new(table.title(), &head);
+    let mut text = Table::new(table.title(), &head);
     let bi = blink.over(|stages| stages.ranks(BI, split))?;
     let all = blink.over(|stages| stages.reranked(BI, Cross::BLINK, split, &blink.ks))?;
     let at = |at: usize| -> Vec<Ranks> { all.iter().map(|ks| ks[at].clone()).collect() };
@@ -276,10 +291,10 @@ fn by_k(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
 
 /// Table 8: mentions that only one stage links rightly; first those that the cross-encoder
 /// corrects.
-fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Markdown> {
+fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Table> {
     let (k, _) = blink.best(BI, Cross::BLINK, split)?;
     let title = format!("{}, K = {k}", table.title());
-    let mut text = Markdown::new(&title, &["Mention", "Bi-encoder", "Cross-encoder"]);
+    let mut text = Table::new(&title, &["Mention", "Bi-encoder", "Cross-encoder"]);
     let (Some(stages), Some(seed)) = (blink.stages.first(), blink.bench.options.seeds.first())
     else {
         return Ok(text);

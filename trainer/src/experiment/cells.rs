@@ -1,10 +1,10 @@
-//! The cells of a table: percent, means over seeds, intervals over documents.
+//! The cells of a table: percent, means over seeds, intervals over documents, differences of rows.
 
+use crate::evaluate::paired::{Difference, Hits, difference, method};
 use crate::evaluate::ranks::Value;
 use crate::experiment::measured::Measured;
 use crate::train::Kept;
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 /// The description of a table's cells.
 pub const VALUES: &str = "Values in percent: the mean of all seeds with ± their standard deviation; in brackets the 95 % interval over documents, \
@@ -20,32 +20,47 @@ pub fn seeds(all: &[u64]) -> String {
     )
 }
 
-/// A Markdown table under a title, row by row.
-pub struct Markdown {
-    /// The text so far.
-    pub text: String,
+/// A table under a title, row by row.
+pub struct Table {
+    /// The title.
+    pub title: String,
+    /// The heads of the columns.
+    pub head: Vec<String>,
+    /// The cells of each row.
+    pub rows: Vec<Vec<String>>,
+    /// The paragraphs below, in which words may be bold or code as in Markdown.
+    pub notes: Vec<String>,
 }
 
-impl Markdown {
+impl Table {
     /// A table with a title and column heads.
     pub fn new(title: &str, head: &[&str]) -> Self {
-        let mut table = Self {
-            text: format!("# {title}\n\n"),
-        };
-        table.line(head);
-        table.line(&vec!["---"; head.len()]);
-        table
+        Self {
+            title: title.to_owned(),
+            head: head.iter().map(|head| (*head).to_owned()).collect(),
+            rows: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// Adds a row.
     pub fn line(&mut self, cells: &[impl AsRef<str>]) {
-        let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
-        let _ = writeln!(self.text, "| {} |", cells.join(" | "));
+        let cells = cells.iter().map(|cell| cell.as_ref().to_owned());
+        self.rows.push(cells.collect());
     }
 
     /// Adds a paragraph below the table.
     pub fn note(&mut self, words: &str) {
-        let _ = writeln!(self.text, "\n{words}");
+        self.notes.push(words.to_owned());
+    }
+
+    /// Adds how rows differ from their reference row ([`differences`]).
+    pub fn compare(&mut self, all: impl IntoIterator<Item = Option<String>>) {
+        let before = self.notes.len();
+        self.notes.extend(all.into_iter().flatten());
+        if self.notes.len() > before {
+            self.note(&method());
+        }
     }
 
     /// Adds the sentences below a table: the time of its trainings, and the description of its
@@ -111,6 +126,53 @@ pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<S
     ))
 }
 
+/// A row with its hits, one for each seed.
+pub type RowHits = (String, Vec<Hits>);
+
+/// How rows differ from the first of them, their reference, in a figure. `None` if there is nothing
+/// to compare.
+pub fn differences(rows: &[RowHits], figure: &str) -> Option<String> {
+    let ((reference, base), others) = rows.split_first()?;
+    let of = |(name, hits): &RowHits| match difference(hits, base) {
+        Some(Difference { value, interval, p }) => {
+            let [value, low, high] =
+                [value, interval.low, interval.high].map(|share| 100.0 * share);
+            format!("{name} {value:+.1} [{low:+.1}, {high:+.1}], p = {p:.3}")
+        }
+        None => format!("{name} -, measured by an earlier version"),
+    };
+    let words: Vec<String> = others.iter().map(of).collect();
+    (!base.is_empty() && !words.is_empty()).then(|| {
+        format!(
+            "Difference from {reference} in {figure}, in points: {}.",
+            words.join("; ")
+        )
+    })
+}
+
+/// The hits of measured rows at k, 1 or 64. The first row, the reference, comes before the
+/// baselines.
+pub fn hits_at<'a>(
+    baselines: &[Measured],
+    rows: impl IntoIterator<Item = (String, &'a [Measured])>,
+    k: usize,
+) -> Vec<RowHits> {
+    let hits = |measured: &[Measured]| {
+        let hits = measured.iter().filter_map(|one| one.hits(k));
+        hits.cloned().collect::<Vec<Hits>>()
+    };
+    let mut all: Vec<RowHits> = rows
+        .into_iter()
+        .map(|(name, measured)| (name, hits(measured)))
+        .collect();
+    let baselines = baselines
+        .iter()
+        .map(|one| (one.name.clone(), hits(std::slice::from_ref(one))));
+    let second = all.len().min(1);
+    drop(all.splice(second..second, baselines));
+    all
+}
+
 /// A cell in percent: the mean and standard deviation over seeds, and the first seed's interval
 /// over documents.
 pub fn values<'a>(
@@ -170,6 +232,25 @@ pub fn over_seeds(values: &[f64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_compared_with_the_first() {
+        let hits = |right: &[bool]| Hits::new(right.iter().copied().enumerate());
+        let rows = [
+            ("PEL-CE".to_owned(), vec![hits(&[true, false])]),
+            ("PEL-Pb".to_owned(), vec![hits(&[true, false])]),
+            ("old".to_owned(), vec![]),
+        ];
+        assert_eq!(
+            differences(&rows, "recall@1").as_deref(),
+            Some(
+                "Difference from PEL-CE in recall@1, in points: PEL-Pb +0.0 [+0.0, +0.0], p = 1.000; \
+                 old -, measured by an earlier version."
+            )
+        );
+        assert_eq!(differences(&rows[..1], "recall@1"), None);
+        assert_eq!(differences(&rows[2..], "recall@1"), None);
+    }
 
     #[test]
     fn table_states_which_weights_it_measures() {

@@ -5,9 +5,10 @@
 //! OUT/folds/COUNT/N/runs, lists  the stages of that fold, for its cross-encoders
 //! ```
 
-use super::cells::{Markdown, over_seeds, took};
+use super::cells::{Table, over_seeds, seeds, took};
 use super::measuring::of_every_seed;
 use super::models::{Cross, Finder, TrainedEncoder};
+use super::provenance::{Weights, of_rows};
 use super::settings::{asked_for, check_rows, digest};
 use super::stages::{Stages, ranker_config};
 use super::{Bench, Options, Row, TableId, kept};
@@ -82,11 +83,11 @@ struct Point<'a> {
     measured: Vec<Measured>,
 }
 
-/// Trains every point of the grid on every fold.
+/// Trains every point of the grid on every fold. Returns the table and its models.
 ///
 /// # Errors
 /// As training; or if the grid is invalid, or there are more folds than documents.
-pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
+pub fn table(table: TableId, bench: &Bench<'_>) -> Result<(Table, Vec<Weights>)> {
     let (options, rows) = (bench.options, rows(table, bench.options)?);
     // All settings are checked before the first training.
     for row in rows.iter().filter(|row| row.fold == 0) {
@@ -109,6 +110,7 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
     let slugs = check_rows(bench, &rows)?;
     let folders = folds(bench, &bench.config(&[], 0)?.data.split)?;
     let mut points: Vec<Point<'_>> = Vec::new();
+    let mut weights = Vec::new();
     for row in &rows {
         let own = of_fold(options, row, folders[row.fold].clone());
         let own = Bench {
@@ -119,6 +121,10 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
             Some(k) => ranked(bench, &own, row, k, &slugs)?,
             None => own.of_row(row, &slugs)?,
         };
+        // A cross-encoder's weights lie with its fold.
+        if row.candidates.is_none() {
+            weights.extend(of_rows([(row, measured.as_slice())]));
+        }
         let at = points
             .iter()
             .position(|point| point.settings == row.settings)
@@ -133,7 +139,7 @@ pub fn table(table: TableId, bench: &Bench<'_>) -> Result<String> {
         points[at].folds += usize::from(!measured.is_empty());
         points[at].measured.extend(measured);
     }
-    Ok(written(table, options, &points))
+    Ok((written(table, options, &points), weights))
 }
 
 /// The options for a row, whose fold is a corpus in that folder.
@@ -196,7 +202,7 @@ fn ranked(
     of_every_seed(options, row)
 }
 
-fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> String {
+fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> Table {
     let (ranks, k) = (table.ranks(), candidates(table, options).unwrap_or(64));
     let first = if ranks {
         format!("Accuracy, K = {k}")
@@ -207,7 +213,7 @@ fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> String {
         "recall@{k}{}",
         if ranks { " of the bi-encoder" } else { "" }
     );
-    let mut text = Markdown::new(table.title(), &["Settings", "Folds", &first, &second]);
+    let mut text = Table::new(table.title(), &["Settings", "Folds", &first, &second]);
     let mut best: Option<(f64, &Point<'_>)> = None;
     for point in points {
         let values = |k: usize| -> Vec<f64> {
@@ -241,8 +247,10 @@ fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> String {
     }
     if let Some(words) = took(points.iter().flat_map(|point| &point.measured)).filter(|_| !ranks) {
         text.note(&words);
+    } else {
+        text.note(&seeds(&options.seeds));
     }
-    text.text
+    text
 }
 
 /// The trainings: each point of the grid on each fold.

@@ -1,6 +1,7 @@
 //! The figures of a row, as stored in a file.
 
 use crate::evaluate::Figures;
+use crate::evaluate::paired::Hits;
 use crate::evaluate::ranks::Value;
 use crate::train::Kept;
 use pel_shared::metrics::CurvePoint;
@@ -39,7 +40,29 @@ pub struct Measured {
     /// Recall on further splits, and in each domain of every split.
     #[serde(default)]
     pub splits: Vec<SplitRecall>,
+    /// The hits of each document of the test split at 1 and 64, over the mentions with a concept;
+    /// empty in files of an earlier version.
+    #[serde(default)]
+    pub hits: Vec<HitsAt>,
+    /// The hash of the measured model; `None` without training and in files of an earlier version.
+    #[serde(default)]
+    pub weights: Option<String>,
+    /// The version of the program that measured it; `None` in files of an earlier version.
+    #[serde(default)]
+    pub program: Option<String>,
 }
+
+/// The hits of each document at a k.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HitsAt {
+    /// k.
+    pub k: usize,
+    /// The hits.
+    pub documents: Hits,
+}
+
+/// The ks whose hits are stored.
+const KS_OF_HITS: [usize; 2] = [1, 64];
 
 /// Recall on a split.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,6 +99,9 @@ pub struct NilResult {
     pub all_classes: Vec<Value>,
     /// Points of the curve: recall and precision.
     pub curve: Vec<(f64, f64)>,
+    /// The hits of each document at 1 over all classes; empty in files of an earlier version.
+    #[serde(default)]
+    pub hits: Hits,
 }
 
 impl RecallOf {
@@ -106,6 +132,21 @@ impl Measured {
                     .iter()
                     .map(|point: &CurvePoint| (point.recall, point.precision))
                     .collect(),
+                hits: nil
+                    .all_classes
+                    .iter()
+                    .find(|at| at.k == 1)
+                    .map_or_else(Hits::default, |at| at.documents.clone()),
+            });
+        let hits = figures
+            .recall
+            .iter()
+            .filter(|recall| recall.mentions == "all")
+            .flat_map(|recall| &recall.at)
+            .filter(|at| KS_OF_HITS.contains(&at.k))
+            .map(|at| HitsAt {
+                k: at.k,
+                documents: at.documents.clone(),
             });
         let protocol = Some(figures.protocol.clone());
         Self {
@@ -113,6 +154,8 @@ impl Measured {
             protocol,
             recall: RecallOf::all(&figures.recall),
             nil: nil.collect(),
+            hits: hits.collect(),
+            program: Some(env!("CARGO_PKG_VERSION").to_owned()),
             ..Self::default()
         }
     }
@@ -120,6 +163,11 @@ impl Measured {
     /// Recall at k over some mentions.
     pub fn recall(&self, mentions: &str, k: usize) -> Option<&Value> {
         at(&self.recall, mentions, k)
+    }
+
+    /// The hits of each document of the test split at 1 or 64.
+    pub fn hits(&self, k: usize) -> Option<&Hits> {
+        Some(&self.hits.iter().find(|at| at.k == k)?.documents)
     }
 
     /// Recall at k over some mentions of a split.

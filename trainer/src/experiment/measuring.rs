@@ -98,6 +98,7 @@ impl Bench<'_> {
                 eprintln!("\n{}: {slug}", row.name());
                 let config = self.config(&row.settings(), seed)?;
                 let run = options.out.join("runs").join(&slug);
+                settings::follow_move(&config, &run)?;
                 let trained = train(&config, &run, self.device).context(|| slug.clone())?;
                 let snapshot =
                     Snapshot::open(&config, Some(&trained.model), &row.name(), self.device)?;
@@ -120,6 +121,7 @@ impl Bench<'_> {
                             / trained.examples.max(1) as f64,
                     ),
                     transformation: last_norms(&events),
+                    weights: Some(settings::hash_of(&trained.model)?),
                     ..self.evaluated(&config, &snapshot, row.name(), learned)?
                 })
             },

@@ -5,7 +5,7 @@
 //! OUT/settings*.json       the settings that all rows share; a call with others is refused
 //! OUT/runs/ROW-seedN/      a run of `pel train`, which can be resumed
 //! OUT/results/ROW-seedN.json   its figures; a row with figures is not measured again
-//! OUT/pel-2.md ...         the tables, with means over seeds and intervals over documents
+//! OUT/pel-2.md, .tex, .csv ...   the tables, with means over seeds and intervals over documents
 //! OUT/plots/               the figures
 //! ```
 
@@ -16,6 +16,7 @@ mod cells;
 mod domains;
 mod estimate;
 mod folds;
+mod formats;
 mod measured;
 mod measuring;
 mod models;
@@ -26,6 +27,7 @@ mod pel_tables;
 mod preset_data;
 mod presets;
 mod pretrained;
+mod provenance;
 mod search;
 mod settings;
 mod stages;
@@ -44,9 +46,12 @@ use crate::data::concept_table;
 use crate::io::device::OpenDevice;
 use crate::io::files::{io_error, read_text, write_no_follow};
 use crate::train::config::{Config, Fgsm};
+use cells::Table;
+use measured::Measured;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::model::config::BertConfig;
+use provenance::{Sources, Weights};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -62,8 +67,11 @@ pub trait Row {
     fn settings(&self) -> Vec<String>;
 }
 
+/// The endings of a table's files: Markdown, LaTeX and CSV.
+pub const FORMATS: [&str; 3] = ["md", "tex", "csv"];
+
 /// Trains and measures the rows of the tables, and writes the tables. `written` is called with each
-/// table, its file and its text.
+/// table, its file in Markdown and that text.
 ///
 /// # Errors
 /// As training and evaluating. Finished rows stay on disk.
@@ -100,19 +108,28 @@ pub fn run(
     for flag in options.idle(&tables) {
         eprintln!("warning: {flag} changes nothing: no table that was asked for has it");
     }
+    let mut sources: Option<String> = None;
     for table in tables {
         let bench = bench_of(table);
         if !table.folds() {
             bench.check_splits(&kb)?;
         }
         settings::check(&bench, &data)?;
-        let text = bench.text(counts, &kb)?;
-        let path = options.out.join(format!("{}.md", table.slug()));
-        write_no_follow(&path, |file| {
-            file.write_all(text.as_bytes())
-                .map_err(|cause| io_error("writing", &path, cause))
-        })?;
-        written(table, &path, &text);
+        if sources.is_none() {
+            sources = Some(Sources::read(options)?.words());
+        }
+        let mut filled = bench.filled(counts, &kb)?;
+        filled.note(sources.as_deref().unwrap_or_default());
+        let texts = [filled.markdown(), filled.latex(), filled.csv()];
+        let markdown = options.out.join(format!("{}.{}", table.slug(), FORMATS[0]));
+        for (ending, text) in FORMATS.iter().zip(&texts) {
+            let path = markdown.with_extension(ending);
+            write_no_follow(&path, |file| {
+                file.write_all(text.as_bytes())
+                    .map_err(|cause| io_error("writing", &path, cause))
+            })?;
+        }
+        written(table, &markdown, &texts[0]);
     }
     Ok(())
 }
@@ -154,29 +171,41 @@ impl Bench<'_> {
         })
     }
 
-    /// Trains and measures the rows of its table, and returns the table's text.
-    fn text(&self, counts: [usize; 2], kb: &KnowledgeBase) -> Result<String> {
+    /// Trains and measures the rows of its table, and returns the table.
+    fn filled(&self, counts: [usize; 2], kb: &KnowledgeBase) -> Result<Table> {
         let Self { table, options, .. } = *self;
-        let text = match self.family {
+        let of_stages = || provenance::of_stages(&options.out, &options.seeds);
+        let (mut filled, weights) = match self.family {
             Family::Pel if table == TableId::Pel5 => {
                 let retrievers = models::retrievers(options, counts)?;
                 settings::check_rows(self, &retrievers)?;
-                blink_tables::of_pel(&blink::Blink::new(self)?, &retrievers)?
+                let filled = blink_tables::of_pel(&blink::Blink::new(self)?, &retrievers)?;
+                (filled, of_stages()?)
             }
             Family::Pel => {
                 let rows = self.trained(pel::rows(table, counts))?;
                 pel_tables::draw(table, &options.out, &rows)?;
-                pel_tables::markdown(table, &self.baselines()?, &rows)
+                let filled = pel_tables::layout(table, &self.baselines()?, &rows);
+                (filled, weights(&rows))
             }
             Family::TBiencoder => self.t_biencoder(kb)?,
-            Family::Blink if table.folds() => return folds::table(table, self),
-            Family::Blink => blink_tables::table(&blink::Blink::new(self)?, table)?,
+            Family::Blink if table.folds() => folds::table(table, self)?,
+            Family::Blink => {
+                let filled = blink_tables::table(&blink::Blink::new(self)?, table)?;
+                (filled, of_stages()?)
+            }
         };
-        Ok(format!("{text}\n{}\n", self.measured_on()?))
+        if !table.folds() {
+            filled.note(&self.measured_on()?);
+        }
+        if let Some(words) = provenance::words(&weights) {
+            filled.note(&words);
+        }
+        Ok(filled)
     }
 
     /// A table of T-Biencoder, whose splits should share no domain.
-    fn t_biencoder(&self, kb: &KnowledgeBase) -> Result<String> {
+    fn t_biencoder(&self, kb: &KnowledgeBase) -> Result<(Table, Vec<Weights>)> {
         let Self { table, options, .. } = *self;
         let config = self.config(&[], 0)?;
         let validated = config.validation.split.as_str();
@@ -198,13 +227,14 @@ impl Bench<'_> {
             .for_each(|words| eprintln!("warning: {words}"));
         let rows = self.trained(t_biencoder::rows(table, self.depth()?))?;
         t_tables::draw(table, &options.out, &rows, &options.split)?;
-        Ok(t_tables::markdown(
+        let filled = t_tables::layout(
             table,
             &self.baselines()?,
             &rows,
             [validated, &options.split],
             &shared,
-        ))
+        );
+        Ok((filled, weights(&rows)))
     }
 
     /// The configuration of a row with these settings.
@@ -242,6 +272,14 @@ impl Bench<'_> {
             format!("seed={seed}"),
         ]
     }
+}
+
+/// The models of measured rows.
+fn weights<R: Row>(rows: &[(R, Vec<Measured>)]) -> Vec<Weights> {
+    let rows = rows
+        .iter()
+        .map(|(row, measured)| (row, measured.as_slice()));
+    provenance::of_rows(rows)
 }
 
 /// Reads the stored result of an earlier call, or computes and stores it.

@@ -1,8 +1,9 @@
-//! PEL's tables in the paper's layout, as Markdown, and its figures 2 and 3.
+//! PEL's tables in the paper's layout, and its figures 2 and 3.
 
-use super::cells::{Markdown, over_seeds, values};
+use super::cells::{RowHits, Table, differences, hits_at, over_seeds, values};
 use super::pel::PelRow;
 use super::{Row, TableId};
+use crate::evaluate::paired::Hits;
 use crate::experiment::measured::{Measured, NilResult};
 use crate::plots::{Chart, Series, smoothed};
 use crate::train::METRICS;
@@ -15,7 +16,7 @@ use std::path::Path;
 type Rows = [(PelRow, Vec<Measured>)];
 
 /// A table with its baselines.
-pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
+pub fn layout(table: TableId, baselines: &[Measured], rows: &Rows) -> Table {
     let head: &[&str] = match table {
         TableId::Pel2 => &[
             "",
@@ -41,7 +42,7 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
             "All recall@64",
         ],
     };
-    let mut text = Markdown::new(table.title(), head);
+    let mut text = Table::new(table.title(), head);
     let one = |measured: &Measured| vec![measured.clone()];
     match table {
         TableId::Pel2 => {
@@ -128,8 +129,63 @@ pub fn markdown(table: TableId, baselines: &[Measured], rows: &Rows) -> String {
             }
         }
     }
+    text.compare(compared(table, baselines, rows));
     text.trainings(rows.iter().flat_map(|(_, measured)| measured));
-    text.text
+    text
+}
+
+/// How rows differ from the first trained one: tables 2 and 3 in recall, table 4 over all classes.
+fn compared(table: TableId, baselines: &[Measured], rows: &Rows) -> Vec<Option<String>> {
+    let recall = |name: &dyn Fn(&PelRow) -> String, rows: &[&(PelRow, Vec<Measured>)], of: &str| {
+        [1, 64].map(|k| {
+            let rows = rows
+                .iter()
+                .map(|(row, measured)| (name(row), measured.as_slice()));
+            differences(&hits_at(baselines, rows, k), &format!("{of}recall@{k}"))
+        })
+    };
+    match table {
+        TableId::Pel2 => {
+            let name = |row: &PelRow| {
+                let (name, sampling) = (row.name(), row.sampling_name());
+                format!("{name}, {} {sampling}", row.count)
+            };
+            recall(&name, &rows.iter().collect::<Vec<_>>(), "").to_vec()
+        }
+        TableId::Pel3 => [NegativeKind::Random, NegativeKind::Mixed]
+            .into_iter()
+            .flat_map(|sampling| {
+                let of: Vec<_> = rows
+                    .iter()
+                    .filter(|(row, _)| row.sampling == sampling)
+                    .collect();
+                let first = of.first().map_or("", |(row, _)| row.sampling_name());
+                recall(&PelRow::name, &of, &format!("{first} negatives, "))
+            })
+            .collect(),
+        _ => {
+            let first = rows.iter().find_map(|(_, measured)| measured.first());
+            let kinds: &[NilResult] = match first {
+                Some(first) => &first.nil,
+                None => &[],
+            };
+            let of_kind = |kind: &NilResult| {
+                let hits = |measured: &[Measured]| -> Vec<Hits> {
+                    let nil = measured
+                        .iter()
+                        .filter_map(|one| one.nil.iter().find(|nil| nil.kind == kind.kind));
+                    nil.map(|nil| nil.hits.clone()).collect()
+                };
+                let rows: Vec<RowHits> = rows
+                    .iter()
+                    .map(|(row, measured)| (row.name(), hits(measured)))
+                    .collect();
+                let all = format!("recall@1 over all classes, NIL {}", kind.kind);
+                differences(&rows, &all)
+            };
+            kinds.iter().map(of_kind).collect()
+        }
+    }
 }
 
 fn recall(measured: &[Measured], mentions: &str, k: usize) -> String {
@@ -200,7 +256,7 @@ mod tests {
     use super::super::pel;
     use super::*;
     use crate::evaluate::ranks::Value;
-    use crate::experiment::measured::RecallOf;
+    use crate::experiment::measured::{HitsAt, RecallOf};
 
     fn measured(name: &str, seed: Option<u64>, first: f64) -> Measured {
         let value = |k, value| Value {
@@ -215,13 +271,16 @@ mod tests {
             recall: Some(0.6),
             all_classes: vec![value(1, 0.5), value(64, 0.9)],
             curve: vec![(0.5, 0.9)],
+            hits: Hits::default(),
         };
         let recall = RecallOf {
             mentions: "all".into(),
             at: vec![value(1, first), value(64, 0.9)],
         };
         let (steps, step_seconds) = (seed.map(|_| 10), seed.map(|_| 60.0));
+        let documents = Hits::new([(0, first > 0.45), (1, true)]);
         Measured {
+            hits: vec![HitsAt { k: 1, documents }],
             name: name.into(),
             seed,
             steps,
@@ -244,7 +303,8 @@ mod tests {
                 )
             })
             .collect();
-        let text = markdown(TableId::Pel3, &[measured("tfidf", None, 0.4)], &all);
+        let baselines = [measured("tfidf", None, 0.4)];
+        let text = layout(TableId::Pel3, &baselines, &all).markdown();
         assert!(
             text.contains("| tfidf | 40.0 [39.0, 41.0] | 90.0 [89.0, 91.0] | - | - |"),
             "{text}"
@@ -261,12 +321,19 @@ mod tests {
             text.contains("10 steps a row; 16 trainings took 16 minutes"),
             "{text}"
         );
+        // The baseline misses one of two documents, so a quarter of the samples does not differ.
+        let said = "Difference from PEL-CE in random negatives, recall@1, in points: tfidf -50.0 [-100.0, +0.0], p = 0.";
+        assert!(text.contains(said), "{text}");
+        assert!(
+            text.contains("; PEL-Pb +0.0 [+0.0, +0.0], p = 1.000; "),
+            "{text}"
+        );
         let rows = pel::rows(TableId::Pel4, [4, 8]);
         let all: Vec<(PelRow, Vec<Measured>)> = rows
             .iter()
             .map(|row| (*row, vec![measured("x", Some(1), 0.5)]))
             .collect();
-        let text = markdown(TableId::Pel4, &[], &all);
+        let text = layout(TableId::Pel4, &[], &all).markdown();
         assert!(
             text.contains("| PEL-Pb (m = 0.05) | 80.0 | 70.0 | 60.0 | 50.0 | 90.0 |"),
             "{text}"

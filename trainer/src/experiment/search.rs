@@ -1,6 +1,6 @@
 //! BLINK's table 7: recall and time of exact search and HNSW, over a given number of vectors.
 
-use super::cells::Markdown;
+use super::cells::Table;
 use super::models::TrainedEncoder;
 use super::stages::Stages;
 use super::{Bench, TableId};
@@ -54,7 +54,7 @@ struct Searches {
 ///
 /// # Errors
 /// As training.
-pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<String> {
+pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<Table> {
     let wanted = bench.options.search_rows as usize;
     let seed = bench.options.seeds.first().copied().unwrap_or(0);
     let path = bench
@@ -73,7 +73,7 @@ pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<S
         "Construction, s",
         "MB",
     ];
-    let mut text = Markdown::new(table.title(), &head);
+    let mut text = Table::new(table.title(), &head);
     for row in &found.searched {
         let mut cells = vec![row.method.clone()];
         cells.extend(
@@ -97,7 +97,7 @@ pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<S
          {} (HNSW1) and {} (HNSW2) while searching.",
         found.rows, found.own, found.queries, HnswOptions::NEIGHBOURS, EF[0], EF[1]
     ));
-    Ok(text.text)
+    Ok(text)
 }
 
 fn measure(bench: &Bench<'_>, stages: &Stages<'_>, wanted: usize) -> Result<Searches> {

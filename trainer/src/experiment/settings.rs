@@ -4,7 +4,7 @@
 use super::{Bench, Family, Options, Row, TableId, keep, kept, pretrained, stages};
 use crate::data::corpus;
 use crate::data::domain::{DomainOf, OwnDomain};
-use crate::io::files::{entries, io_error, list_files};
+use crate::io::files::{entries, io_error, list_files, read_text, write_no_follow};
 use crate::train::config::Config;
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
@@ -83,21 +83,36 @@ pub fn check_folder(out: &Path) -> Result<()> {
 /// # Errors
 /// If a file cannot be read.
 pub fn digest(options: &Options) -> Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    let mut files = corpus::files(&options.corpus);
-    files.sort();
-    for path in std::iter::once(options.kb.clone()).chain(files) {
-        add(&mut hasher, &path)?;
-    }
-    Ok(hasher.finalize().to_hex().to_string())
+    hash_all(std::iter::once(options.kb.clone()).chain(corpus_files(&options.corpus)))
 }
 
-/// A hash of a file, or of all files below a folder.
-fn hash_of(path: &Path) -> Result<String> {
+/// A hash of a file, or of all files below a folder in the order of their names.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn hash_of(path: &Path) -> Result<String> {
+    hash_all(list_files(path)?)
+}
+
+/// A hash of the documents and mentions of a corpus, in the order of the files' names.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn hash_of_corpus(corpus: &Path) -> Result<String> {
+    hash_all(corpus_files(corpus))
+}
+
+fn corpus_files(corpus: &Path) -> Vec<PathBuf> {
+    let mut files = corpus::files(corpus);
+    files.sort();
+    files
+}
+
+fn hash_all(files: impl IntoIterator<Item = PathBuf>) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    list_files(path)?
-        .iter()
-        .try_for_each(|file| add(&mut hasher, file))?;
+    for file in files {
+        add(&mut hasher, &file)?;
+    }
     Ok(hasher.finalize().to_hex().to_string())
 }
 
@@ -115,6 +130,11 @@ struct Ranking {
     ranker: Config,
     train_every: u32,
     own_share: f64,
+    /// As those of [`Settings`]; `None` in files of an earlier version.
+    #[serde(default)]
+    data: Option<String>,
+    #[serde(default)]
+    encoder_hash: Option<String>,
 }
 
 /// The settings that all rows with models of another corpus share.
@@ -206,6 +226,7 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     );
     let own_domain = options.within_domain.and_then(OwnDomain::of_concept);
     let (data, encoder_hash) = (Some(data.to_owned()), Some(hash_of(&options.encoder)?));
+    let of_ranker = (data.clone(), encoder_hash.clone());
     let settings = Settings {
         config,
         split,
@@ -217,6 +238,8 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     };
     same(&out.join(name), settings, |kept, new| {
         forget_epsilon(bench.family, &mut kept.config, &new.config);
+        let known = [kept.data.is_some(), kept.encoder_hash.is_some()];
+        forget_paths(&mut kept.config, &new.config, known);
         kept.data = kept.data.take().or_else(|| new.data.clone());
         kept.encoder_hash = kept
             .encoder_hash
@@ -230,15 +253,27 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
         } else {
             "settings-ranker.json"
         };
-        same(
-            &out.join(name),
-            Ranking {
-                ranker,
-                train_every,
-                own_share,
-            },
-            |kept, new| forget_epsilon(bench.family, &mut kept.ranker, &new.ranker),
-        )?;
+        let (data, encoder_hash) = match ranker.model.encoder == options.encoder {
+            true => of_ranker,
+            false => (of_ranker.0, Some(hash_of(&ranker.model.encoder)?)),
+        };
+        let ranking = Ranking {
+            ranker,
+            train_every,
+            own_share,
+            data,
+            encoder_hash,
+        };
+        same(&out.join(name), ranking, |kept, new| {
+            let known = [kept.data.is_some(), kept.encoder_hash.is_some()];
+            forget_epsilon(bench.family, &mut kept.ranker, &new.ranker);
+            forget_paths(&mut kept.ranker, &new.ranker, known);
+            kept.data = kept.data.take().or_else(|| new.data.clone());
+            kept.encoder_hash = kept
+                .encoder_hash
+                .take()
+                .or_else(|| new.encoder_hash.clone());
+        })?;
     }
     if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && options.pretrained.is_some() {
         let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);
@@ -252,6 +287,12 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
                 ranker_hash,
             },
             |kept, new| {
+                if kept.bi_encoder_hash.is_some() {
+                    kept.bi_encoder.clone_from(&new.bi_encoder);
+                }
+                if kept.ranker_hash.is_some() {
+                    kept.ranker.clone_from(&new.ranker);
+                }
                 kept.bi_encoder_hash = kept
                     .bi_encoder_hash
                     .take()
@@ -266,10 +307,57 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
             hash: Some(hash_of(kb)?),
         };
         same(&out.join("settings-other-kb.json"), other, |kept, new| {
+            if kept.hash.is_some() {
+                kept.kb.clone_from(&new.kb);
+            }
             kept.hash = kept.hash.take().or_else(|| new.hash.clone());
         })?;
     }
     Ok(())
+}
+
+/// Takes the paths of data and of the encoder from this call, where hashes (`known`) say what they
+/// name: a folder can be moved with its inputs. Copies of the log may differ too.
+fn forget_paths(kept: &mut Config, new: &Config, known: [bool; 2]) {
+    let [data, encoder] = known;
+    if data {
+        kept.data.kb.clone_from(&new.data.kb);
+        kept.data.corpus.clone_from(&new.data.corpus);
+    }
+    if encoder {
+        kept.model.encoder.clone_from(&new.model.encoder);
+    }
+    kept.log.clone_from(&new.log);
+}
+
+/// Gives a run that began in another place the paths of this call, if it differs in nothing else.
+/// [`check`] has compared the hashes of the inputs; candidate lists and models of earlier stages lie
+/// in the folder itself.
+///
+/// # Errors
+/// If its configuration cannot be read or written.
+pub fn follow_move(config: &Config, run: &Path) -> Result<()> {
+    let path = run.join("config.toml");
+    if !path.is_file() {
+        return Ok(());
+    }
+    // Training itself refuses a file that is no configuration.
+    let Ok(before) = toml::from_str::<Config>(&read_text(&path)?) else {
+        return Ok(());
+    };
+    let mut moved = before.clone();
+    forget_paths(&mut moved, config, [true, true]);
+    moved.data.candidates.clone_from(&config.data.candidates);
+    let candidates = &config.validation.candidates;
+    moved.validation.candidates.clone_from(candidates);
+    if moved != *config || before == *config {
+        return Ok(());
+    }
+    let text = config.to_toml()?;
+    write_no_follow(&path, |file| {
+        file.write_all(text.as_bytes())
+            .map_err(|cause| io_error("writing", &path, cause))
+    })
 }
 
 /// Checks that each word of `--only` names a row. `slugs` are the file names of all rows.

@@ -8,7 +8,7 @@
 //! ```
 
 use super::models::{Cross, Finder, TrainedEncoder, by_cosine};
-use super::{Bench, Family, Row, other_kb, pretrained};
+use super::{Bench, Family, Row, other_kb, pretrained, settings};
 use crate::data::candidate_lists::CandidateLists;
 use crate::data::concept_table;
 use crate::data::split::{Split, TrainingSplit};
@@ -391,10 +391,12 @@ impl<'a> Stages<'a> {
             .join(format!("{name}.json"));
         if !done.is_file() {
             eprintln!("\n{name}");
+            settings::follow_move(config, &run)?;
             let trained = train(config, &run, self.bench.device).context(|| name.clone())?;
             let said = serde_json::json!({
                 "steps": trained.steps, "examples": trained.examples, "step_seconds": trained.step_seconds,
-                "mining_seconds": trained.mining_seconds, "kept": trained.kept
+                "mining_seconds": trained.mining_seconds, "kept": trained.kept,
+                "weights": settings::hash_of(&trained.model)?, "program": env!("CARGO_PKG_VERSION")
             });
             super::keep(&done, &said)?;
         }

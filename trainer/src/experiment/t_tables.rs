@@ -1,6 +1,6 @@
-//! T-Biencoder's tables in the paper's layout, as Markdown, and its figure 3.
+//! T-Biencoder's tables in the paper's layout, and its figure 3.
 
-use super::cells::{Markdown, mean, over_seeds, values};
+use super::cells::{Table, differences, hits_at, mean, over_seeds, values};
 use super::t_biencoder::{TRow, Transformed};
 use super::{Row, TableId};
 use crate::data::resplit::HELD_OUT;
@@ -18,19 +18,19 @@ const K: usize = 64;
 
 /// A table with its baselines. `splits` are the validation and the test split, and `notes` the
 /// paragraphs below.
-pub fn markdown(
+pub fn layout(
     table: TableId,
     baselines: &[Measured],
     rows: &Rows,
     splits: [&str; 2],
     notes: &[String],
-) -> String {
+) -> Table {
     let [validation, test] = splits;
     let on =
         |measured: &[Measured], split: &str| values(measured, |one| one.recall_on(split, "all", K));
     let mut text = match table {
         TableId::T2 | TableId::T5 => {
-            let mut text = Markdown::new(
+            let mut text = Table::new(
                 table.title(),
                 &[
                     "Model",
@@ -78,7 +78,7 @@ pub fn markdown(
                 "Training domains, seen",
                 "Training domains, unseen",
             ];
-            let mut text = Markdown::new(table.title(), &head);
+            let mut text = Table::new(table.title(), &head);
             for (row, measured) in rows {
                 let held_out =
                     |of: &'static str| values(measured, |one| one.recall_on(HELD_OUT, of, K));
@@ -90,8 +90,7 @@ pub fn markdown(
         _ => {
             let by_layer = table == TableId::T6;
             let varied = if by_layer { "K" } else { "ε" };
-            let mut text =
-                Markdown::new(table.title(), &["Scorer", varied, "Validation", "Testing"]);
+            let mut text = Table::new(table.title(), &["Scorer", varied, "Validation", "Testing"]);
             for (row, measured) in rows {
                 let value = |of: Transformed| {
                     if by_layer {
@@ -111,6 +110,19 @@ pub fn markdown(
             text
         }
     };
+    let figure = format!("recall@{K} on {test}");
+    let baselines = match table {
+        TableId::T2 | TableId::T5 => baselines,
+        _ => &[],
+    };
+    let shown: Vec<&(TRow, Vec<Measured>)> = match table {
+        TableId::T3 => chosen(rows, validation),
+        _ => rows.iter().collect(),
+    };
+    let shown = shown
+        .into_iter()
+        .map(|(row, measured)| (described(table, row), measured.as_slice()));
+    text.compare([differences(&hits_at(baselines, shown, K), &figure)]);
     text.trainings(rows.iter().flat_map(|(_, measured)| measured));
     if rows.iter().any(|(row, _)| row.scorer == Scorer::SumOfMax) {
         text.note(&format!(
@@ -122,7 +134,38 @@ pub fn markdown(
         text.note("Seen are concepts that the row has learned from.");
     }
     notes.iter().for_each(|words| text.note(words));
-    text.text
+    text
+}
+
+/// The name of a row with what the table varies.
+fn described(table: TableId, row: &TRow) -> String {
+    let name = format!("{} {} {}", row.name(), row.scorer_name(), row.negatives());
+    match (table, row.transformed) {
+        (TableId::T3, Some(of)) => format!("{name} K = {}, ε = {}", of.layer, of.epsilon),
+        (TableId::T6, Some(of)) => format!("{name} K = {}", of.layer),
+        (TableId::TFigure3, Some(of)) => format!("{name} ε = {}", of.epsilon),
+        _ => name,
+    }
+}
+
+/// For each scorer and kind of negatives, the row that is best on the validation split; the first of
+/// equals.
+fn chosen<'a>(rows: &'a Rows, validation: &str) -> Vec<&'a (TRow, Vec<Measured>)> {
+    let value = |measured: &[Measured]| {
+        mean(
+            measured
+                .iter()
+                .filter_map(|one| one.recall_on(validation, "all", K)?.value),
+        )
+        .unwrap_or(0.0)
+    };
+    rows.chunk_by(|(a, _), (b, _)| (a.scorer, a.hard) == (b.scorer, b.hard))
+        .filter_map(|kind| {
+            kind.iter()
+                .rev()
+                .max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)))
+        })
+        .collect()
 }
 
 /// The norms of the matrices at the end of training, in words.
@@ -144,9 +187,8 @@ fn norms(rows: &Rows) -> Option<String> {
     ))
 }
 
-/// Table 3: for each scorer and kind of negatives, the row that is best on the validation split;
-/// the first of equals.
-fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
+/// Table 3: the rows that are best on the validation split, and of how many.
+fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Table {
     let [validation, test] = splits;
     let head = [
         "Scorer",
@@ -157,22 +199,10 @@ fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
         "Testing",
         "Tried",
     ];
-    let mut text = Markdown::new(table.title(), &head);
-    let value = |measured: &[Measured]| {
-        mean(
-            measured
-                .iter()
-                .filter_map(|one| one.recall_on(validation, "all", K)?.value),
-        )
-        .unwrap_or(0.0)
-    };
-    for kind in rows.chunk_by(|(a, _), (b, _)| (a.scorer, a.hard) == (b.scorer, b.hard)) {
-        let best = kind
-            .iter()
-            .rev()
-            .max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)));
-        let Some((row, measured)) = best else {
-            continue;
+    let mut text = Table::new(table.title(), &head);
+    for (row, measured) in chosen(rows, validation) {
+        let alike = |(other, _): &&(TRow, Vec<Measured>)| {
+            (other.scorer, other.hard) == (row.scorer, row.hard)
         };
         let Some(of) = row.transformed else { continue };
         let on = |split: &str| values(measured, |one| one.recall_on(split, "all", K));
@@ -183,14 +213,14 @@ fn best(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
             of.layer.to_string(),
             on(validation),
             on(test),
-            kind.len().to_string(),
+            rows.iter().filter(alike).count().to_string(),
         ]);
     }
     text
 }
 
 /// Table 4: a line for each domain, a column for each row, and the macro-average.
-fn by_domain(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
+fn by_domain(table: TableId, rows: &Rows, splits: [&str; 2]) -> Table {
     let heads: Vec<String> = rows
         .iter()
         .map(|(row, _)| format!("{} {}", row.name(), row.scorer_name()))
@@ -199,7 +229,7 @@ fn by_domain(table: TableId, rows: &Rows, splits: [&str; 2]) -> Markdown {
         .into_iter()
         .chain(heads.iter().map(String::as_str))
         .collect();
-    let mut text = Markdown::new(table.title(), &head);
+    let mut text = Table::new(table.title(), &head);
     for split in splits {
         let first = rows
             .iter()
@@ -342,7 +372,7 @@ mod tests {
             (row("t-dual-hard-id-k0-e10"), measured(&[[0.4, 0.3]])),
             (row("t-dual-hard-id-k0-e20"), measured(&[[0.4, 0.8]])),
         ];
-        let text = markdown(TableId::T3, &[], &rows, ["dev", "test"], &[]);
+        let text = layout(TableId::T3, &[], &rows, ["dev", "test"], &[]).markdown();
         let lines: Vec<&str> = text
             .lines()
             .filter(|line| line.starts_with("| DUAL"))

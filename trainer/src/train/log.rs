@@ -1,7 +1,10 @@
-//! The log of a run: `metrics.jsonl`, and a progress bar on a terminal or a line every 30 seconds
-//! elsewhere.
+//! The log of a run: `metrics.jsonl` with its copies for other programs, and a progress bar on a
+//! terminal or a line every 30 seconds elsewhere.
 
 use super::best::Kept;
+use super::config::Config;
+use super::tensorboard::EventFile;
+use super::wandb::History;
 use crate::io::files::{for_each_line, io_error, open_no_follow, write_no_follow};
 use crate::train::detect::SpanFigures;
 use crate::train::validation::Validated;
@@ -12,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The file of what a run has said, in its folder.
 pub const METRICS: &str = "metrics.jsonl";
@@ -79,6 +82,15 @@ pub enum Event {
         /// The figures of each corpus.
         found: Vec<SpanFigures>,
     },
+    /// The run ends early, because validations no longer improve.
+    Stopped {
+        /// Steps done.
+        step: usize,
+        /// The step of the best validation.
+        best: usize,
+        /// Validations since then.
+        validations: usize,
+    },
     /// The end of the run: the weights that became the model.
     Kept {
         /// Steps done.
@@ -108,16 +120,117 @@ impl Event {
             Self::Step { step, .. }
             | Self::Mining { step, .. }
             | Self::Detection { step, .. }
-            | Self::Validation { step, .. } => *step,
+            | Self::Validation { step, .. }
+            | Self::Stopped { step, .. } => *step,
             Self::Kept { steps, .. } => *steps,
+        }
+    }
+
+    /// The figure of a validation that early stopping compares: recall@1, or the mean F1.
+    fn figure(&self) -> Option<f64> {
+        match self {
+            Self::Validation { found, .. } => found.recall_1,
+            Self::Detection { found, .. } if !found.is_empty() => {
+                Some(found.iter().map(|found| found.f1).sum::<f64>() / found.len() as f64)
+            }
+            _ => None,
+        }
+    }
+
+    /// The numbers of a step or validation, by their tags.
+    fn scalars(&self) -> Vec<(String, f64)> {
+        let named = |all: &[(&str, Option<f64>)]| -> Vec<(String, f64)> {
+            all.iter()
+                .filter_map(|(tag, value)| Some(((*tag).to_owned(), (*value)?)))
+                .collect()
+        };
+        match self {
+            Self::Step {
+                loss,
+                gradient_norm,
+                learning_rate,
+                pairs_per_s,
+                transformation,
+                ..
+            } => named(&[
+                ("train/loss", Some(*loss)),
+                ("train/gradient_norm", Some(*gradient_norm)),
+                ("train/learning_rate", Some(*learning_rate)),
+                ("train/pairs_per_s", Some(*pairs_per_s)),
+                ("train/norm_a_m", transformation.map(|norms| norms[0])),
+                ("train/norm_a_e", transformation.map(|norms| norms[1])),
+            ]),
+            Self::Validation { found, .. } => named(&[
+                ("validation/recall_1", found.recall_1),
+                ("validation/recall_16", found.recall_16),
+                ("validation/recall_64", found.recall_64),
+                ("validation/recall_listed", found.recall_listed),
+                ("validation/zero_shot_1", found.zero_shot_1),
+                ("validation/zero_shot_64", found.zero_shot_64),
+                ("validation/nil_aupr", found.nil_aupr),
+            ]),
+            // Several corpora may have one set of labels.
+            Self::Detection { found, .. } => (1..)
+                .zip(found)
+                .flat_map(|(number, found)| {
+                    let SpanFigures {
+                        scheme,
+                        precision,
+                        recall,
+                        f1,
+                        labelled,
+                        ..
+                    } = found;
+                    [
+                        ("precision", precision),
+                        ("recall", recall),
+                        ("f1", f1),
+                        ("labelled", labelled),
+                    ]
+                    .map(|(name, value)| (format!("validation/{number}-{scheme}/{name}"), *value))
+                })
+                .collect(),
+            Self::Mining { .. } | Self::Stopped { .. } | Self::Kept { .. } => Vec::new(),
         }
     }
 }
 
-/// The open metrics file and the progress bar.
+/// How many validations have not improved.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Improvement {
+    /// The step of the best validation, and its figure.
+    pub best: Option<(usize, f64)>,
+    /// Validations since then.
+    pub since: usize,
+    /// The step of the last validation.
+    last: Option<usize>,
+}
+
+impl Improvement {
+    /// Adds an event; only validations count, and each step once.
+    fn add(&mut self, event: &Event) {
+        let step = event.step();
+        let Some(figure) = event.figure() else {
+            return;
+        };
+        if self.last.is_some_and(|last| last >= step) {
+            return;
+        }
+        self.last = Some(step);
+        match self.best {
+            Some((_, best)) if figure <= best => self.since += 1,
+            _ => (self.best, self.since) = (Some((step, figure)), 0),
+        }
+    }
+}
+
+/// The open metrics file, its copies and the progress bar.
 pub struct Log {
     path: PathBuf,
     file: File,
+    events: Option<EventFile>,
+    history: Option<History>,
+    improvement: Improvement,
     bar: ProgressBar,
     terminal: bool,
     steps: usize,
@@ -132,26 +245,34 @@ pub struct Log {
 const QUIET: Duration = Duration::from_secs(30);
 
 impl Log {
-    /// Opens the metrics of a run that has done `step` of `steps` steps. Events after that step,
-    /// which a killed run left, are dropped. `listed` says whether the negatives come from
-    /// candidate lists.
+    /// Opens the log in the folder of a run that has done `step` of `steps` steps. Events after that
+    /// step, which a killed run left, are dropped.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
-    pub fn open(path: &Path, step: usize, steps: usize, listed: bool) -> Result<Self> {
+    /// If a file cannot be read or written.
+    pub fn open(run: &Path, config: &Config, step: usize, steps: usize) -> Result<Self> {
+        let path = run.join(METRICS);
+        let mut improvement = Improvement::default();
         if path.exists() {
-            // A mining event precedes its step, and mining is repeated.
-            let kept = read(path)?.into_iter().filter(|event| match event {
+            let mut kept = read(&path)?;
+            kept.retain(|event| match event {
+                // A mining event precedes its step, and mining is repeated.
                 Event::Mining { step: before, .. } => *before < step,
                 // Written again at the end of the run.
-                Event::Kept { .. } => false,
+                Event::Stopped { .. } | Event::Kept { .. } => false,
                 _ => event.step() <= step,
             });
-            crate::io::files::write_jsonl(path, kept)?;
+            kept.iter().for_each(|event| improvement.add(event));
+            crate::io::files::write_jsonl(&path, kept)?;
         } else {
-            write_no_follow(path, |_| Ok(()))?;
+            write_no_follow(&path, |_| Ok(()))?;
         }
-        let file = open_no_follow(path, OpenOptions::new().append(true))?;
+        let file = open_no_follow(&path, OpenOptions::new().append(true))?;
+        let events = config.log.tensorboard.then(|| EventFile::new(run, step));
+        let history = match config.log.wandb {
+            true => Some(History::open(run, config, step, now())?),
+            false => None,
+        };
         let bar = ProgressBar::with_draw_target(
             Some(steps as u64),
             ProgressDrawTarget::stderr_with_hz(2),
@@ -167,15 +288,37 @@ impl Log {
             .unwrap_or_else(Instant::now);
         let terminal = std::io::stderr().is_terminal();
         Ok(Self {
-            path: path.into(),
+            path,
             file,
+            events,
+            history,
+            improvement,
             bar,
             terminal,
             steps,
             printed,
-            listed,
+            listed: !config.data.candidates.as_os_str().is_empty(),
             warned: false,
         })
+    }
+
+    /// How many validations have not improved.
+    pub fn improvement(&self) -> Improvement {
+        self.improvement
+    }
+
+    /// The figures of a detector after `step` steps, if it was validated.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn detected(&self, step: usize) -> Result<Option<Vec<SpanFigures>>> {
+        let of_step = |event| match event {
+            Event::Detection {
+                step: at, found, ..
+            } if at == step => Some(found),
+            _ => None,
+        };
+        Ok(read(&self.path)?.into_iter().rev().find_map(of_step))
     }
 
     /// The result of the validation after `step` steps, if there was one.
@@ -192,14 +335,26 @@ impl Log {
         Ok(read(&self.path)?.into_iter().rev().find_map(of_step))
     }
 
-    /// Appends an event to the metrics and shows it.
+    /// Appends an event to the metrics and their copies, and shows it.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If a file cannot be written.
     pub fn record(&mut self, event: &Event) -> Result<()> {
         let line = serde_json::to_string(event)
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         writeln!(self.file, "{line}").map_err(|cause| io_error("writing", &self.path, cause))?;
+        self.improvement.add(event);
+        let (time, scalars) = (now(), event.scalars());
+        if let Some(events) = &mut self.events {
+            events.write(time, event.step(), &scalars)?;
+        }
+        if let Some(history) = &mut self.history {
+            history.write(time, event.step(), &scalars)?;
+            let is_step = matches!(event, Event::Step { step, .. } if *step < self.steps);
+            if !is_step {
+                history.summarise()?;
+            }
+        }
         let words = words(event);
         match event {
             Event::Step {
@@ -247,6 +402,13 @@ impl Drop for Log {
     }
 }
 
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
+}
+
 fn words(event: &Event) -> String {
     let percent =
         |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{:.1}", 100.0 * value));
@@ -279,6 +441,11 @@ fn words(event: &Event) -> String {
             percent(&found.zero_shot_1),
             percent(&found.nil_aupr),
             found.mentions
+        ),
+        Event::Stopped {
+            best, validations, ..
+        } => format!(
+            "training stops early: the best validation was after step {best}, and the {validations} since are not better (optimiser.patience)"
         ),
         Event::Kept { kept, .. } => format!("the model has {}", kept.words()),
         Event::Detection { found, seconds, .. } => {
@@ -324,7 +491,10 @@ pub fn seconds(events: &[Event], batch: usize) -> (f64, f64) {
             Event::Mining { step, seconds, .. } => {
                 mining.insert(*step, *seconds);
             }
-            Event::Validation { .. } | Event::Detection { .. } | Event::Kept { .. } => {}
+            Event::Validation { .. }
+            | Event::Detection { .. }
+            | Event::Stopped { .. }
+            | Event::Kept { .. } => {}
         }
     }
     // An empty sum is -0.
@@ -363,4 +533,68 @@ pub fn read(path: &Path) -> Result<Vec<Event>> {
         events.pop();
     }
     events.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Validations of a detector with one corpus, by step and F1.
+    fn improvement(figures: &[(usize, f64)]) -> Improvement {
+        let mut improvement = Improvement::default();
+        for (step, f1) in figures {
+            let found = SpanFigures {
+                scheme: "clinical".into(),
+                mentions: 10,
+                threshold: 0.5,
+                precision: *f1,
+                recall: *f1,
+                f1: *f1,
+                labelled: 1.0,
+            };
+            improvement.add(&Event::Detection {
+                step: *step,
+                seconds: 1.0,
+                found: vec![found],
+            });
+        }
+        improvement
+    }
+
+    #[test]
+    fn validations_since_the_best_are_counted() {
+        let of = |figures: &[(usize, f64)]| {
+            let found = improvement(figures);
+            (found.best, found.since)
+        };
+        assert_eq!(of(&[]), (None, 0));
+        assert_eq!(of(&[(1, 0.5)]), (Some((1, 0.5)), 0));
+        // An equal figure is no improvement.
+        assert_eq!(of(&[(1, 0.5), (2, 0.5), (3, 0.4)]), (Some((1, 0.5)), 2));
+        assert_eq!(of(&[(1, 0.5), (2, 0.4), (3, 0.6)]), (Some((3, 0.6)), 0));
+        // The same validation twice counts once.
+        assert_eq!(of(&[(1, 0.5), (2, 0.4), (2, 0.4)]), (Some((1, 0.5)), 1));
+    }
+
+    #[test]
+    fn scalars_of_a_detector_are_tagged_by_corpus() {
+        let found = |scheme: &str| SpanFigures {
+            scheme: scheme.into(),
+            mentions: 2,
+            threshold: 0.5,
+            precision: 0.25,
+            recall: 0.5,
+            f1: 0.375,
+            labelled: 1.0,
+        };
+        let event = Event::Detection {
+            step: 3,
+            seconds: 1.0,
+            found: vec![found("a"), found("a")],
+        };
+        let scalars = event.scalars();
+        assert_eq!(scalars.len(), 8);
+        assert_eq!(scalars[2], ("validation/1-a/f1".to_owned(), 0.375));
+        assert_eq!(scalars[4], ("validation/2-a/precision".to_owned(), 0.25));
+    }
 }

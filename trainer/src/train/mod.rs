@@ -28,10 +28,12 @@ mod run;
 pub mod run_lock;
 mod snapshot;
 mod step;
+mod tensorboard;
 #[cfg(test)]
 mod tests;
 pub mod training_loop;
 pub mod validation;
+mod wandb;
 
 pub use crate::train::validation::{CANDIDATES, Validated, Validation};
 pub use best::Kept;
@@ -67,7 +69,7 @@ pub const MODEL: &str = "model";
 pub struct Trained {
     /// The folder of the model.
     pub model: PathBuf,
-    /// All steps of the run.
+    /// All steps of the run, until it ended.
     pub steps: usize,
     /// Training examples.
     pub examples: usize,
@@ -192,12 +194,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let mut run = Run {
         config,
         order: Order::new(config.seed, examples.len()),
-        log: Log::open(
-            &out.join(METRICS),
-            step,
-            steps,
-            !config.data.candidates.as_os_str().is_empty(),
-        )?,
+        log: Log::open(out, config, step, steps)?,
         entity_inputs,
         examples,
         validation,
@@ -214,8 +211,13 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     };
     let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
     let (mut fgsm_seconds, mut measured_seconds) = (0.0, 0.0);
+    let mut end = steps;
     run.validate_if_due(step)?;
     for step in step..steps {
+        if run.stops(step)? {
+            end = step;
+            break;
+        }
         let times = run.step(step);
         let times = run.checkpoint_if_interrupted(step, times)?;
         step_seconds += times.step;
@@ -234,16 +236,16 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let model = out.join(MODEL);
     if run.validation.is_some() {
         // A run that was killed after its last validation has logged it already.
-        validated = match run.log.validated(steps)? {
+        validated = match run.log.validated(end)? {
             Some(found) => Some(found),
-            None => run.validate(steps)?,
+            None => run.validate(end)?,
         };
     }
-    let kept = run.write_model(&model, validated.as_ref())?;
+    let kept = run.write_model(&model, end, validated.as_ref())?;
     figures::draw(out)?;
     Ok(Trained {
         model,
-        steps,
+        steps: end,
         examples: run.examples.len(),
         report,
         validated,

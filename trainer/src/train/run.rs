@@ -111,6 +111,19 @@ impl Run<'_> {
         Ok(Some(found))
     }
 
+    /// Whether the run ends after `done` steps, because its validations no longer improve. It then
+    /// has a checkpoint there, so that a later call ends at the same step.
+    pub fn stops(&mut self, done: usize) -> Result<bool> {
+        let Some(stopped) = stopped(self.config, &self.log, done) else {
+            return Ok(false);
+        };
+        if self.checkpoints.last()?.is_none_or(|(last, _)| last < done) {
+            self.save(done)?;
+        }
+        self.log.record(&stopped)?;
+        Ok(true)
+    }
+
     /// Writes a checkpoint of `step` steps.
     pub fn save(&mut self, step: usize) -> Result<()> {
         self.checkpoints.save(
@@ -152,14 +165,19 @@ impl Run<'_> {
         bests.prune(&steps)
     }
 
-    /// Writes the model of a finished run: its best weights, or the last ones; `last` is the
-    /// validation of the last ones.
-    pub fn write_model(&mut self, place: &Path, last: Option<&Validated>) -> Result<Kept> {
+    /// Writes the model of a run that ends after `end` steps: its best weights, or the last ones;
+    /// `last` is the validation of the last ones.
+    pub fn write_model(
+        &mut self,
+        place: &Path,
+        end: usize,
+        last: Option<&Validated>,
+    ) -> Result<Kept> {
         let last = last.and_then(|found| found.recall_1);
         let best = self
             .bests
             .as_ref()
-            .and_then(|bests| Some((bests, bests.before(self.steps)?)));
+            .and_then(|bests| Some((bests, bests.before(end)?)));
         let kept = match best {
             Some((bests, record)) if last.is_none_or(|last| last <= record.recall_1) => {
                 write_folder(place, |folder| bests.copy(record, folder))?;
@@ -173,17 +191,30 @@ impl Run<'_> {
                     self.model.save(folder, &self.config.view_options())
                 })?;
                 Kept {
-                    step: self.steps,
+                    step: end,
                     recall_1: last.filter(|_| self.bests.is_some()),
                 }
             }
         };
         self.log.record(&Event::Kept {
-            steps: self.steps,
+            steps: end,
             kept: kept.clone(),
         })?;
         Ok(kept)
     }
+}
+
+/// The event that ends a run after `done` steps, if enough validations have not improved.
+pub fn stopped(config: &Config, log: &Log, done: usize) -> Option<Event> {
+    let (patience, improvement) = (config.optimiser.patience, log.improvement());
+    let (best, _) = improvement
+        .best
+        .filter(|_| patience > 0 && improvement.since >= patience)?;
+    Some(Event::Stopped {
+        step: done,
+        best,
+        validations: improvement.since,
+    })
 }
 
 /// The knowledge base encoded after `step` steps. It is encoded if the last one is older.

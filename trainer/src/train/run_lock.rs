@@ -34,10 +34,12 @@ impl Config {
             })?;
             return Ok(lock);
         }
-        // Keys that an earlier version did not have take the defaults of that version.
+        // Keys that an earlier version did not have take the defaults of that version. Copies of the
+        // log may change.
         let before = read_text(&path)?;
         let before = match toml::from_str::<Self>(&before) {
             Ok(mut before) => {
+                before.log.clone_from(&self.log);
                 // Without FGSM it has no ε.
                 if before.fgsm.lambda == 0.0 && self.fgsm.lambda == 0.0 {
                     before.fgsm.clone_from(&self.fgsm);

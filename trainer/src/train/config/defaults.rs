@@ -346,6 +346,7 @@ impl Default for Optimiser {
             micro_batch: 0,
             epochs: 7.0,
             steps: None,
+            patience: 0,
         }
     }
 }

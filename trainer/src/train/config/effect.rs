@@ -19,9 +19,20 @@ pub fn idle(config: &Config, key: &str) -> Option<&'static str> {
         !data.candidates.as_os_str().is_empty(),
     );
     let (section, name) = key.split_once('.').unwrap_or(("", key));
+    if key == "optimiser.patience" {
+        let validates = match &config.detect {
+            Some(detect) if data.task == Task::Detect => !detect.validation.is_empty(),
+            _ => config.validates(),
+        };
+        return match (validates, config.validation_every(1)) {
+            (false, _) => Some("nothing is validated"),
+            (true, 0) => Some("the only validation is at the end (validation.every)"),
+            _ => None,
+        };
+    }
     if data.task == Task::Detect {
         let used = match section {
-            "optimiser" | "checkpoints" | "detect" | "" => true,
+            "optimiser" | "checkpoints" | "log" | "detect" | "" => true,
             "model" => matches!(
                 name,
                 "encoder" | "dropout" | "gradient_checkpointing" | "precision"
@@ -168,6 +179,21 @@ mod tests {
                 false,
             ),
             (Config::alignment(), &[], "validation.keep", true),
+            (link(), &[], "optimiser.patience", true),
+            (
+                link(),
+                &["data.corpus=\"corpus\""],
+                "optimiser.patience",
+                false,
+            ),
+            (
+                link(),
+                &["data.corpus=\"corpus\"", "validation.keep=last"],
+                "optimiser.patience",
+                true,
+            ),
+            (Config::detection(), &[], "optimiser.patience", true),
+            (Config::detection(), &[], "log.tensorboard", false),
         ] {
             assert_eq!(of(base, settings, key), expected, "{settings:?} {key}");
         }

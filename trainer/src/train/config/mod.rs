@@ -52,6 +52,8 @@ pub struct Config {
     pub validation: Validation,
     /// Checkpoints during training.
     pub checkpoints: Checkpoints,
+    /// Copies of the log for other programs.
+    pub log: LogCopies,
     /// The detector, if one is trained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,
@@ -258,6 +260,9 @@ pub struct Optimiser {
     pub epochs: f64,
     /// The number of steps; overrides `epochs`.
     pub steps: Option<usize>,
+    /// Early stopping: the run ends after so many validations in a row without a better figure
+    /// (recall@1; for a detector the mean F1); 0 = off.
+    pub patience: usize,
 }
 
 /// The schedule of the learning rate after the warm-up.
@@ -315,6 +320,16 @@ pub struct Checkpoints {
     pub every: usize,
     /// How many of the latest checkpoints are kept.
     pub keep: usize,
+}
+
+/// Copies of the log for other programs, beside `metrics.jsonl`. A run may be resumed with others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogCopies {
+    /// Event files of TensorBoard.
+    pub tensorboard: bool,
+    /// JSON in the manner of W&B, in the folder `wandb`.
+    pub wandb: bool,
 }
 
 impl Config {

@@ -20,9 +20,10 @@ pub use validation::SpanFigures;
 
 use super::checkpoint::Checkpoints;
 use super::config::{Config, Detect};
-use super::log::{Event, Log, METRICS};
+use super::log::{Event, Log};
 use super::optimiser::Optimiser;
 use super::random::{Order, Purpose, stream};
+use super::run::stopped;
 use super::{MODEL, figures};
 use crate::io::device::OpenDevice;
 use crate::io::files::write_folder;
@@ -45,7 +46,7 @@ use std::time::Instant;
 pub struct TrainedDetector {
     /// The folder of the model.
     pub model: PathBuf,
-    /// All steps of the run.
+    /// All steps of the run, until it ended.
     pub steps: usize,
     /// Training windows.
     pub examples: usize,
@@ -110,7 +111,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         detect,
         device,
         order: Order::new(config.seed, examples.len()),
-        log: Log::open(&out.join(METRICS), step, steps, false)?,
+        log: Log::open(out, config, step, steps)?,
         training,
         validation,
         examples,
@@ -119,31 +120,33 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         optimiser,
         checkpoints,
     };
-    let mut validated = Vec::new();
+    let mut end = steps;
+    run.validate_if_due(step)?;
     for step in step..steps {
+        if run.stops(step)? {
+            end = step;
+            break;
+        }
         let stepped = run.step(step);
         run.save_if_interrupted(step, stepped)?;
         let done = step + 1;
         if done.is_multiple_of(config.checkpoints.every) || done == steps {
             run.save(done)?;
         }
-        let every = config.validation_every(run.examples.len());
-        if done == steps || every > 0 && done.is_multiple_of(every) {
-            let found = run.validate(done);
-            validated = run.save_if_interrupted(done, found)?;
-        }
+        let validated = run.validate_if_due(done);
+        run.save_if_interrupted(done, validated)?;
     }
-    // The run was finished before, or stopped during its last validation.
-    if validated.is_empty() {
-        validated = run.validate(steps)?;
-    }
+    let validated = match run.log.detected(end)? {
+        Some(found) => found,
+        None => run.validate(end)?,
+    };
     run.model.set_thresholds(&validated);
     let model = out.join(MODEL);
     write_folder(&model, |folder| run.model.save(folder))?;
     figures::draw(out)?;
     Ok(TrainedDetector {
         model,
-        steps,
+        steps: end,
         examples: run.examples.len(),
         report,
         validated,
@@ -180,6 +183,28 @@ impl Run<'_> {
         self.checkpoints.save_with(step, &self.optimiser, |folder| {
             self.model.save(&folder.join(MODEL))
         })
+    }
+
+    /// As [`super::run::Run::stops`].
+    fn stops(&mut self, done: usize) -> Result<bool> {
+        let Some(stopped) = stopped(self.config, &self.log, done) else {
+            return Ok(false);
+        };
+        if self.checkpoints.last()?.is_none_or(|(last, _)| last < done) {
+            self.save(done)?;
+        }
+        self.log.record(&stopped)?;
+        Ok(true)
+    }
+
+    /// Validates after `done` steps if a validation is due and not in the log yet.
+    fn validate_if_due(&mut self, done: usize) -> Result<()> {
+        let every = self.config.validation_every(self.examples.len());
+        let due = every > 0 && done > 0 && done.is_multiple_of(every) && done < self.steps;
+        if due && self.log.detected(done)?.is_none() {
+            self.validate(done)?;
+        }
+        Ok(())
     }
 
     fn step(&mut self, step: usize) -> Result<()> {

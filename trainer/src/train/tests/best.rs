@@ -263,3 +263,62 @@ fn a_run_of_an_earlier_version_kept_the_last_weights() {
         "{error}"
     );
 }
+
+/// A run whose weights do not move, so that no validation is better than the first.
+fn impatient(folder: &Path, patience: usize) -> Config {
+    let mut config = spoilt(folder);
+    config.optimiser.learning_rate = 1e-12;
+    config.optimiser.patience = patience;
+    config
+}
+
+#[test]
+fn run_stops_after_validations_without_improvement() {
+    let root = tempfile::tempdir().expect("a folder");
+    for (patience, keep, steps, kept) in [
+        (0, Keep::Best, 6, 1),
+        (2, Keep::Best, 3, 1),
+        (2, Keep::Last, 3, 3),
+        (6, Keep::Best, 6, 1),
+    ] {
+        let mut config = impatient(root.path(), patience);
+        config.validation.keep = keep;
+        // No checkpoint is due where the run stops.
+        config.checkpoints.every = 100;
+        let out = root.path().join(format!("run-{patience}-{keep:?}"));
+        let trained = run(&config, &out).expect("it trains");
+        assert_eq!((trained.steps, trained.kept.step), (steps, kept));
+        assert!(trained.validated.is_some() && figures(&out).len() == steps);
+        let before = outcome(&out);
+        let stopped = before
+            .1
+            .iter()
+            .find(|line| line.contains("stopped"))
+            .map(String::as_str);
+        assert_eq!(stopped, (steps == 3).then_some("3 stopped, 2 since 1"));
+        // The same command again changes nothing.
+        let again = run(&config, &out).expect("it is done");
+        assert_eq!((again.steps, again.kept.step), (steps, kept));
+        assert!(outcome(&out) == before);
+    }
+}
+
+#[test]
+fn resumed_run_stops_where_an_uninterrupted_run_does() {
+    let root = tempfile::tempdir().expect("a folder");
+    let mut config = impatient(root.path(), 2);
+    config.checkpoints.every = 2;
+    run(&config, &root.path().join("whole")).expect("it trains");
+    let expected = outcome(&root.path().join("whole"));
+    for end in [interrupt::kill_after, interrupt::interrupt_after] {
+        let deaths = ended_and_resumed(end, &config, root.path(), "ended", 5, |out, checks| {
+            let found = outcome(out);
+            assert_eq!(found.1, expected.1, "ended at check {checks}");
+            assert!(
+                found.0 == expected.0,
+                "ended at check {checks}: other weights"
+            );
+        });
+        assert!(deaths > 2, "{deaths}");
+    }
+}

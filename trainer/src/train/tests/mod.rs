@@ -5,6 +5,7 @@ mod batches;
 mod best;
 mod checkpoints;
 mod learning;
+mod log_copies;
 mod methods;
 mod refused;
 mod steps;
@@ -287,6 +288,11 @@ fn outcome(out: &Path) -> (Vec<Vec<u8>>, Vec<String>) {
         Event::Mining { step, examples, .. } => format!("{step} mined {examples}"),
         Event::Validation { step, found, .. } => format!("{step} {found:?}"),
         Event::Detection { step, found, .. } => format!("{step} {found:?}"),
+        Event::Stopped {
+            step,
+            best,
+            validations,
+        } => format!("{step} stopped, {validations} since {best}"),
         Event::Kept { steps, kept } => format!("{steps} {kept:?}"),
     });
     (files.into(), lasting.collect())
