@@ -2,7 +2,7 @@
 //! of the data, and from these time and memory by measured rates. Every window counts as full, so
 //! the figures are upper bounds.
 
-use super::cells::Markdown;
+use super::cells::Table;
 use super::models;
 use super::preset_data::Prepared;
 use super::presets::{Plan, Size};
@@ -196,10 +196,10 @@ impl Estimate {
             "Step, GB",
             "Vectors, GB",
         ];
-        let mut text = Markdown::new(&format!("Cost of {}", self.paper), &head);
+        let mut table = Table::new(&format!("Cost of {}", self.paper), &head);
         let gigabytes = |bytes: f64| format!("{:.1}", bytes / 1e9);
         for cost in &self.trainings {
-            text.line(&[
+            table.line(&[
                 format!("{}: {}", cost.part, cost.training),
                 cost.seeds.to_string(),
                 cost.work.steps.to_string(),
@@ -221,19 +221,19 @@ impl Estimate {
                 None => format!("given: {read}"),
             }
         });
-        text.note(&format!(
+        table.note(&format!(
             "All of it: {:.0} hours. {}: {}. The paper has {}.",
             self.hours,
             self.device,
             rates.collect::<Vec<_>>().join("; "),
             self.encoder
         ));
-        text.note(
+        table.note(
             "Every window counts as full, and every negative as encoded by itself, so time and memory are upper bounds. Searching \
              the vectors and reading the data are not counted. State: weights, gradients and moments. Step: the activations of a \
              micro-batch (`--set optimiser.micro_batch`, `--set model.gradient_checkpointing=true` make it smaller).",
         );
-        text.text
+        table.markdown()
     }
 }
 

@@ -50,7 +50,7 @@ pub struct ReviewCounts {
 }
 
 /// The additions of a review.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Reviewed {
     /// Concepts with only what they gain, in the order of their identifiers: those of the bundle
     /// with their name, then new ones.
