@@ -99,8 +99,8 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
             threshold: Some(table.threshold),
             ..NilPolicy::default()
         },
-        batch_tokens: 2048,
-        bf16: false,
+        batch_tokens: Some(2048),
+        compute_precision: pel_shared::model::layer::Precision::F32,
     }
 }
 

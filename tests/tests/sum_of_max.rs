@@ -482,7 +482,7 @@ fn interrupted_index_is_resumed() {
     let (folder, device) = (tempfile::tempdir().expect("a folder"), cpu());
     let out = folder.path().join("bundle");
     let recipe = || Recipe {
-        batch_tokens: 16,
+        batch_tokens: Some(16),
         ..with_tokens(View::Both)
     };
     let whole = build(recipe(), &device, &WorkFolder::beside(&out))

@@ -57,7 +57,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
     #[cfg(not(feature = "native"))]
     let native: [(&str, Body); 0] = [];
     #[cfg(feature = "native")]
-    let native: [(&str, Body); 22] = [
+    let native: [(&str, Body); 23] = [
         ("archive", archive),
         ("bioc", bioc),
         ("brat", brat),

@@ -38,7 +38,7 @@ enum Command {
     Candidates(cli::candidates::CandidatesArgs),
     Convert(cli::convert::ConvertArgs),
     Compact(cli::compact::CompactArgs),
-    Experiment(cli::experiment::ExperimentArgs),
+    Experiment(Box<cli::experiment::ExperimentArgs>),
     Index(cli::index::IndexArgs),
     Update(cli::update::UpdateArgs),
     Diff(cli::diff::DiffArgs),

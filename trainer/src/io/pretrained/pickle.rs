@@ -508,7 +508,7 @@ impl<'a> Machine<'a> {
             ));
         };
         Ok(Value::Storage(Storage {
-            key: *key,
+            key,
             dtype: *dtype,
             count: size(*count)?,
         }))
