@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::index::{FIRST_PASS, TokenCodes, TokenStore};
 use crate::kb::ConceptId;
 use crate::kernels;
-use crate::model::encode::BatchSize;
 use crate::model::tower::Side;
 use crate::nil::NilPolicy;
 use crate::score::{Candidate, Scorer};
@@ -71,7 +70,7 @@ impl Linker {
             self.scorer,
             Side::Mention,
             &rows,
-            BatchSize::default(),
+            self.encoder.batch_size(),
             tick,
         )
     }

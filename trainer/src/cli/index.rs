@@ -160,7 +160,7 @@ pub struct IndexArgs {
     /// --floats`
     #[arg(long, value_name = "FILE")]
     export_vectors: Option<PathBuf>,
-    /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 32768 on a GPU]
+    /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 16384 on a GPU]
     #[arg(long, value_name = "N")]
     batch_tokens: Option<usize>,
     #[command(flatten)]

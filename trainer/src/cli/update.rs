@@ -70,7 +70,7 @@ pub struct UpdateArgs {
     /// HNSW: the least recall@64 against exact search, 0 to 1; below it nothing is written
     #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, value_parser = share)]
     recall_floor: f64,
-    /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 32768 on a GPU]
+    /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 16384 on a GPU]
     #[arg(long, value_name = "N")]
     batch_tokens: Option<usize>,
     #[command(flatten)]

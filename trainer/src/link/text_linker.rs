@@ -10,7 +10,6 @@ use crate::link::second_stage::SecondStage;
 use crate::stores::VectorStore;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
-use pel_shared::model::encode::BatchSize;
 use pel_shared::model::tower::Side;
 use pel_shared::output::Record;
 use pel_shared::score::Scorer;
@@ -181,16 +180,12 @@ impl TextLinker {
             .map(tokenize)
             .collect::<Result<Vec<Option<Encoded>>>>()?;
         let rows: Vec<&Encoded> = tokenized.iter().flatten().collect();
-        let found = self
-            .linker
-            .encoder()
-            .encode_all(
-                Scorer::Dual,
-                Side::Mention,
-                &rows,
-                BatchSize::default(),
-                |_| interrupt::check(),
-            )?
+        let encoder = self.linker.encoder();
+        let size = encoder.batch_size();
+        let found = encoder
+            .encode_all(Scorer::Dual, Side::Mention, &rows, size, |_| {
+                interrupt::check()
+            })?
             .pooled;
         if rows.len() == texts.len() {
             return Ok(found);

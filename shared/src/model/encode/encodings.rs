@@ -1,7 +1,7 @@
 //! The vectors of sequences and, for Sum-of-Max (T-Biencoder, eq. 5), those of their tokens, from
 //! one forward pass.
 
-use super::{BatchSize, Encoder};
+use super::Encoder;
 use crate::error::Result;
 use crate::model::tower::{Pooling, Side};
 use crate::score::Scorer;
@@ -100,12 +100,12 @@ impl Encoder {
         }
     }
 
-    /// [`Encoder::encode_all`] in batches of the default size.
+    /// [`Encoder::encode_all`] in batches of [`Encoder::batch_size`].
     ///
     /// # Errors
     /// As [`Encoder::encode_batches`].
     pub fn encode_for(&self, scorer: Scorer, side: Side, rows: &[&Encoded]) -> Result<Encodings> {
-        self.encode_all(scorer, side, rows, BatchSize::default(), |_| Ok(()))
+        self.encode_all(scorer, side, rows, self.batch_size(), |_| Ok(()))
     }
 
     /// The vectors of whole sequences.

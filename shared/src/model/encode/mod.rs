@@ -25,6 +25,10 @@ use burn::tensor::{Device, Tensor, TensorData};
 /// weight often, few enough for the page to show its first links early.
 const TOKENS: usize = 256;
 
+/// Tokens of a batch on a GPU if nobody waits for single batches: starting its kernels takes about
+/// 10 ms, in which a large card computes as many tokens.
+const GPU_TOKENS: usize = 16_384;
+
 /// Two towers, or one that reads both sides.
 pub struct Encoder {
     engine: Engine,
@@ -164,12 +168,20 @@ impl Encoder {
         self.limits[0].positions.min(self.limits[1].positions)
     }
 
-    /// The size of a batch in long encoding runs: on a GPU large enough to keep it busy.
+    /// The size of a batch if the caller waits for all of them.
+    pub fn batch_size(&self) -> BatchSize {
+        match self.engine {
+            Engine::Cpu { .. } => BatchSize::default(),
+            Engine::Burn { .. } => BatchSize::of_tokens(GPU_TOKENS),
+        }
+    }
+
+    /// The size of a batch in long encoding runs.
     pub fn long_run_batch(&self) -> BatchSize {
-        BatchSize::of_tokens(match self.engine {
-            Engine::Cpu { .. } => 2048,
-            Engine::Burn { .. } => 32_768,
-        })
+        match self.engine {
+            Engine::Cpu { .. } => BatchSize::of_tokens(2048),
+            Engine::Burn { .. } => BatchSize::of_tokens(GPU_TOKENS),
+        }
     }
 
     /// Groups rows, given by their lengths in tokens, into batches that are awaited one by one. On
