@@ -78,6 +78,38 @@ const LINKS: [(&str, &str, u64, u64); 3] =
     [("a", "D1", 0, 5), ("a", "D2", 11, 21), ("c", "D3", 2, 10)];
 
 #[test]
+fn notes_that_repeat_earlier_ones_have_their_links() {
+    let place = Place::new();
+    let texts = [
+        "Fever. No chest pain.",
+        "Diabetes with fever since May.",
+        "😷 diabetes, chest pain",
+    ];
+    // More notes than are linked at once.
+    let jsonl: String = (0..600)
+        .map(|at| {
+            let text = texts[at % texts.len()];
+            serde_json::json!({"note_id": at.to_string(), "text": text}).to_string() + "\n"
+        })
+        .collect();
+    place.put("notes.jsonl", jsonl);
+    let output = place.link(&["notes.jsonl", "--format", "jsonl"]);
+    let mut links: Vec<Vec<Value>> = vec![Vec::new(); 600];
+    for mut row in json(good(&output)) {
+        let note = row["doc"].take();
+        let note: usize = note
+            .as_str()
+            .and_then(|id| id.parse().ok())
+            .expect("a note");
+        links[note].push(row);
+    }
+    for (at, own) in links.iter().enumerate() {
+        assert!(!own.is_empty(), "note {at} has no links");
+        assert_eq!(*own, links[at % texts.len()], "note {at}");
+    }
+}
+
+#[test]
 fn rows_of_a_table_are_notes_with_their_identifiers() {
     let place = Place::new();
     let jsonl: String = [

@@ -17,6 +17,7 @@ use crate::link::output_format::OutputFormat;
 use crate::link::second_stage::RankerArgs;
 use crate::link::shards::part::Part;
 use crate::link::text_linker::{SharedStore, TextLinker, TextOptions};
+use crate::link::vector_cache::VectorCache;
 use crate::link::{context_rules, date, open_linker};
 use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
@@ -198,6 +199,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             linker,
             second,
             store,
+            cache: Some(VectorCache::default()),
         },
         options: TextOptions {
             link: options,

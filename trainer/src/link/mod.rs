@@ -15,6 +15,7 @@ pub(crate) mod shards;
 mod sink;
 mod table;
 pub mod text_linker;
+pub mod vector_cache;
 
 use crate::io::device::OpenDevice;
 use crate::io::files::read_text;

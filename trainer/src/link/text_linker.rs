@@ -7,6 +7,7 @@ use crate::io::bundles;
 use crate::io::device::OpenDevice;
 use crate::io::interrupt;
 use crate::link::second_stage::SecondStage;
+use crate::link::vector_cache::VectorCache;
 use crate::stores::VectorStore;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
@@ -39,6 +40,8 @@ pub struct TextLinker {
     pub second: Option<SecondStage>,
     /// Where candidates are searched instead of in the bundle, if anywhere.
     pub store: Option<SharedStore>,
+    /// Vectors kept over calls, if any.
+    pub cache: Option<VectorCache>,
 }
 
 /// A store of vectors, searched by one batch of mentions at a time.
@@ -261,7 +264,7 @@ impl TextLinker {
         }
         let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
         let joined = Prepared::join(prepared);
-        let queries = self.linker.encode(&joined, |_| interrupt::check())?;
+        let queries = self.encode(&joined)?;
         let mut links = self.finish(&joined, &queries, options)?.into_iter();
         let parts = texts.iter().zip(counts).map(|(text, count)| {
             let mut links: Vec<Link> = links.by_ref().take(count).collect();
@@ -297,12 +300,20 @@ impl TextLinker {
                 .collect::<Result<Vec<_>>>()?;
             let mut prepared = Prepared::join(prepared).of_one_text();
             self.linker.judge(text, &mut prepared)?;
-            let queries = self.linker.encode(&prepared, |_| interrupt::check())?;
+            let queries = self.encode(&prepared)?;
             let mut links = self.finish(&prepared, &queries, options)?;
             self.rerank(text, &mut links, options)?;
             each(links)?;
         }
         Ok(())
+    }
+
+    /// The vectors of mentions.
+    fn encode(&self, prepared: &Prepared) -> Result<Queries> {
+        match &self.cache {
+            None => self.linker.encode(prepared, |_| interrupt::check()),
+            Some(cache) => cache.encode(&self.linker, prepared),
+        }
     }
 
     /// Searches candidates, in the bundle or the store, and decides.
@@ -362,12 +373,13 @@ impl TextLinker {
 }
 
 impl From<Linker> for TextLinker {
-    /// A linker without cross-encoder and store.
+    /// A linker without cross-encoder, store and cache.
     fn from(linker: Linker) -> Self {
         Self {
             linker,
             second: None,
             store: None,
+            cache: None,
         }
     }
 }
