@@ -398,9 +398,9 @@ impl Linker {
                 mention.text = Cow::Owned(name.to_owned());
                 concepts
             });
-            let encoded = view.mention(&self.bundle.tokens, &mention)?;
-            let sequence = encoded.map(|encoded| interner.intern(encoded));
             let mut named = sense.unwrap_or_else(|| self.named_concepts(&mention.text));
+            let encoded = view.mention_named(&self.bundle.tokens, &mention, named.len())?;
+            let sequence = encoded.map(|encoded| interner.intern(encoded));
             let mut modified = false;
             if let (true, Some(core)) = (named.is_empty(), without_modifiers(&mention.text)) {
                 named = self.named_concepts(core);

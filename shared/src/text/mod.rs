@@ -152,6 +152,23 @@ impl<'a> Mention<'a> {
             ..Self::cut(text, span)?
         })
     }
+
+    /// The mention with at most this number of words of context on each side. Words are separated
+    /// by white space.
+    #[must_use]
+    pub fn with_context(&self, words: usize) -> Self {
+        let is_gap = |(_, c): &(usize, char)| c.is_whitespace();
+        let mut gaps_before = self.left.char_indices().rev().filter(is_gap);
+        let mut gaps_after = self.right.char_indices().filter(is_gap);
+        let start = gaps_before.nth(words).map_or(0, |(at, _)| at);
+        let end = gaps_after.nth(words).map_or(self.right.len(), |(at, _)| at);
+        Self {
+            span: self.span,
+            text: self.text.clone(),
+            left: &self.left[start..],
+            right: &self.right[..end],
+        }
+    }
 }
 
 /// Converts byte offsets of a text to code points (Python, BRAT, PubTator) and UTF-16 code units
@@ -271,6 +288,21 @@ mod tests {
         );
         assert_eq!(offsets.byte_of_utf16(1), None);
         assert_eq!(offsets.byte_of_code_point(99), None);
+    }
+
+    #[test]
+    fn context_has_whole_words() {
+        let text = "He  has a\tsevere, dry cough.\nNo fever";
+        let start = text.find("dry").expect("the text has it");
+        let mention = Mention::cut(text, Span::new(start, start + 9)).expect("a valid span");
+        let sides = |words| {
+            let short = mention.with_context(words);
+            (short.left, short.right)
+        };
+        assert_eq!(sides(0), (" ", "."));
+        assert_eq!(sides(1), ("\tsevere, ", ".\nNo"));
+        assert_eq!(sides(2), (" a\tsevere, ", ".\nNo fever"));
+        assert_eq!(sides(9), ("He  has a\tsevere, ", ".\nNo fever"));
     }
 
     #[test]

@@ -53,6 +53,11 @@ pub struct ViewOptions {
     /// [`Spelling`](crate::lexical::Spelling) overlap with a name. The vectors have the rest.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spelling: f32,
+    /// The words of context on each side of a mention that is a name of exactly one concept, for
+    /// [`MentionTemplate::Context`]; `None` for as many as fit, as other mentions have. A name
+    /// needs little context, and a short window is encoded faster and found again in other texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name_context: Option<usize>,
 }
 
 /// Whether the field can be left out of a manifest, so that older builds can read it.
@@ -89,6 +94,7 @@ impl ViewOptions {
             abbreviations: true,
             mix: 0.0,
             spelling: 0.0,
+            name_context: None,
         }
     }
 
@@ -201,6 +207,23 @@ impl ViewOptions {
     /// If the vocabulary has no marker tokens, or the text cannot be tokenized.
     pub fn mention(&self, tokens: &Tokens, mention: &Mention<'_>) -> Result<Option<Encoded>> {
         tokens.mention(mention, self.mention_template, self.mention_tokens)
+    }
+
+    /// As [`ViewOptions::mention`], for a mention that is a name of this number of concepts
+    /// ([`ViewOptions::name_context`]).
+    ///
+    /// # Errors
+    /// As [`ViewOptions::mention`].
+    pub fn mention_named(
+        &self,
+        tokens: &Tokens,
+        mention: &Mention<'_>,
+        concepts: usize,
+    ) -> Result<Option<Encoded>> {
+        match self.name_context.filter(|_| concepts == 1) {
+            Some(words) => self.mention(tokens, &mention.with_context(words)),
+            None => self.mention(tokens, mention),
+        }
     }
 }
 

@@ -56,7 +56,7 @@ impl Counts {
         let mut reader = bundle.manifest.view.reader();
         for mention in detected {
             let mention = reader.mention_in(text, mention.pieces())?;
-            sequences.extend(bundle.manifest.view.mention(&bundle.tokens, &mention)?);
+            sequences.extend(encoded(bundle, &mention)?);
         }
         self.sequences += sequences.len();
         self.tokens += sequences
@@ -65,6 +65,13 @@ impl Counts {
             .sum::<usize>();
         Ok(())
     }
+}
+
+/// The tokens of a mention, as `pel link` encodes it.
+fn encoded(bundle: &Bundle, mention: &Mention<'_>) -> Result<Option<Encoded>> {
+    let named = bundle.dictionary.lookup_mention(&mention.text);
+    let view = &bundle.manifest.view;
+    view.mention_named(&bundle.tokens, mention, named.len())
 }
 
 /// Links the folder once.
@@ -124,7 +131,7 @@ pub(crate) fn mention_vectors(
         let mut reader = bundle.manifest.view.reader();
         for mention in bundle.detect(&text, &DetectOptions::default())? {
             let mention = reader.mention_in(&text, mention.pieces())?;
-            if let Some(encoded) = bundle.manifest.view.mention(&bundle.tokens, &mention)?
+            if let Some(encoded) = encoded(bundle, &mention)?
                 && seen.insert(encoded.clone())
             {
                 sequences.push(encoded);

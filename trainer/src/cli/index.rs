@@ -72,6 +72,10 @@ pub struct IndexArgs {
     /// mentions, 128 for others]
     #[arg(long)]
     mention_tokens: Option<usize>,
+    /// The words of context on each side of a mention that is a name of exactly one concept: fewer
+    /// are faster [default: as in the encoder's bundle, else as many as fit]
+    #[arg(long, value_name = "WORDS")]
+    name_context: Option<usize>,
     /// Do not expand abbreviations that the text defines
     #[arg(long)]
     keep_abbreviations: bool,
@@ -213,6 +217,7 @@ impl IndexArgs {
                 0.0
             }),
             spelling: self.spelling.unwrap_or(defaults.spelling),
+            name_context: self.name_context.or(defaults.name_context),
         }
     }
 }

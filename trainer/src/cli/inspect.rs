@@ -241,10 +241,13 @@ fn print_manifest(bundle: &Bundle) {
     } else {
         ""
     };
+    let names = view.name_context.map_or(String::new(), |words| {
+        format!(", names of one concept with {words} words of context")
+    });
     row(
         "Mentions",
         format!(
-            "{:?}, at most {} tokens{forms}",
+            "{:?}, at most {} tokens{names}{forms}",
             view.mention_template, view.mention_tokens
         ),
     );

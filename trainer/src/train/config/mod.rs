@@ -384,6 +384,7 @@ impl Config {
             abbreviations,
             mix: 0.0,
             spelling: 0.0,
+            name_context: None,
         }
     }
 }
