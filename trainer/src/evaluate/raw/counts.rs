@@ -380,8 +380,8 @@ mod tests {
         assert_eq!(counted(counts.context["future"]), [(0, 0), (0, 0)]);
     }
 
-    /// "lung cancer" and "lung" in it, both annotated: each has its own mention, and a nested mention
-    /// that is not annotated is wrong where spans have to be equal.
+    /// "lung cancer" and "lung" in it, both annotated: each has its own mention, and a nested
+    /// mention that is not annotated is wrong where spans have to be equal.
     #[test]
     fn nested_mentions_are_counted_each_for_itself() {
         let right = [annotated(0, 4, &[1], ""), annotated(0, 11, &[2], "")];
