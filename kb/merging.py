@@ -3,11 +3,16 @@
 import collections
 import re
 
-from names import key
+from names import key, preferred
 
 
 def absorb(kept, other):
-    """Merges an equivalent concept into `kept`."""
+    """Merges an equivalent concept into `kept`. Its label stays unless it is an odd one (`names.preferred`)."""
+    rows = [(concept["names"][0], concept["names"][1:], concept["sources"]) for concept in (kept, other) if concept["names"]]
+    if len(rows) == 2:
+        label = preferred(rows, kept["names"][0])
+        if label != kept["names"][0]:
+            kept["names"] = [label, *kept["names"]]
     kept["names"] += other["names"]
     kept["xrefs"] += other["xrefs"] + ([("UMLS:" if re.fullmatch(r"C\d{7}", other["id"]) else "") + other["id"]])
     kept["sources"] += other["sources"]

@@ -1,5 +1,6 @@
 """Names: cleaning, comparison, and the forms that are no names."""
 
+import collections
 import re
 
 LONGEST_NAME, LONGEST_DEFINITION = 80, 400
@@ -57,6 +58,46 @@ CLASSIFIED = re.compile(rf"({SCALE}s? ?)+[- ]?(\d+[a-c]?|[ivx]{{1,4}}[a-c]?|[a-d
 def is_classified(name):
     """Whether a name is a value on an unnamed scale: Grade 3, Type II, Stage IV."""
     return bool(CLASSIFIED.fullmatch(name.strip()))
+
+
+# Codes, inverted forms (`periodontitis, aggressive`, but not a list: `a, b and c`) and qualifiers in brackets at the end.
+ODD = re.compile(r"\b(NOS|NEC)\b|[Uu]nspecified|[Nn]ot otherwise specified|, (?!.*\b(and|or)\b)|\s[(\[][^()\[\]]*[)\]]$")
+
+# Which source's name is shown if names are equally good.
+ORDER = ("PEL", "MONDO", "DOID", "DOID2016", "SYMP", "UBERON", "CL", "GO", "NBO", "PATO", "MPATH", "CHEBI", "MESH", "NCIT", "ORDO",
+         "NIFSTD", "MAXO", "CDISC", "SNOMEDGPS", "DRUGBANK", "UNII", "DRUGSFDA", "PR", "BIOMAPPINGS", "MEDMENTIONS")
+
+
+def is_odd(name):
+    """Whether a name is none to show: all in capitals, with a code, inverted, or with a qualifier in brackets."""
+    return name.isupper() or bool(ODD.search(name))
+
+
+def preferred(rows, chosen=""):
+    """The name to show of a concept that was merged from rows: (label, synonyms, sources), the row that stays first.
+
+    It is a label, a synonym with the words of a label in another order, or `chosen`. The first of these decides: that the name is
+    not odd; that it is `chosen`; that it is a label; how many sources bear it; which is the first of them in ORDER; the order of
+    the rows.
+    """
+    words = [sorted(words_of(label)) for label, _, _ in rows]
+    labels = {label.lower() for label, _, _ in rows}
+    found, sources = {}, collections.defaultdict(set)
+    for name in [chosen] if chosen else []:
+        found[name.lower()] = name
+    for label, synonyms, of in rows:
+        for name in (label, *synonyms):
+            low = name.lower()
+            sources[low].update(of)
+            if low in labels or sorted(words_of(name)) in words:
+                if is_odd(found.setdefault(low, name)) and not is_odd(name):
+                    found[low] = name
+
+    def rank(low):
+        places = [ORDER.index(source) for source in sources[low] if source in ORDER]
+        return (is_odd(found[low]), low != chosen.lower(), low not in labels, -len(sources[low]), min(places, default=len(ORDER)))
+
+    return found[min(found, key=rank)]
 
 
 def words_of(name):

@@ -6,6 +6,8 @@ They are applied to the finished rows, so an identifier in them is one of the ta
 
 import pathlib
 
+import names
+
 HERE = pathlib.Path(__file__).resolve().parent
 DOUBLES, WORDINGS = HERE / "doubles.tsv", HERE / "wordings.tsv"
 
@@ -23,7 +25,7 @@ def read(path, header):
 
 
 def doubles(path=DOUBLES):
-    """(line, identifier, identifier of the same concept that stays, its preferred name)."""
+    """(line, identifier, identifier of the same concept that stays, its usual name or nothing)."""
     return [(at, *columns) for at, columns in read(path, ["id", "same_as", "name"])]
 
 
@@ -63,12 +65,15 @@ def apply(table, same, further, counts):
     return list(rows.values())
 
 
-def merge(kept, other, preferred):
-    """Merges a row into one of the same concept, with this preferred name."""
+def merge(kept, other, usual):
+    """Merges a row into one of the same concept. Its name is the usual one, unless that is empty or odd (`names.preferred`)."""
+    rows = [(row["name"], row["synonyms"], row["sources"]) for row in (kept, other)]
     unique = {}
-    for row in ({"name": preferred, "synonyms": []}, kept, other):
+    for row in ({"name": names.preferred(rows, usual), "synonyms": []}, kept, other):
         for name in (row["name"], *row["synonyms"]):
             unique.setdefault(name.lower(), name)
+    if usual:
+        unique.setdefault(usual.lower(), usual)
     kept["name"], *kept["synonyms"] = unique.values()
     for field in ("types", "type_ids"):
         kept[field] = list(dict.fromkeys([*kept[field], *other[field]]))

@@ -81,6 +81,15 @@ class Reviewed(unittest.TestCase):
         self.assertEqual(rows[0]["name"], "Lack of energy")
         self.assertIn("UMLS:C0000002", rows[0]["xrefs"])
 
+    def test_a_double_without_a_usual_name_has_the_better_one(self):
+        table = self.table()
+        table[0].update(name="Energy, lack of", synonyms=["LACK OF ENERGY"])
+        rows = reviewed.apply(table, [(2, "PEL:decreased-energy", "SNOMED:1", "")], [], collections.Counter())
+        self.assertEqual((rows[0]["name"], rows[0]["synonyms"]),
+                         ("decreased energy", ["Energy, lack of", "LACK OF ENERGY", "No energy", "low energy"]))
+        rows = reviewed.apply(self.table(), [(2, "PEL:decreased-energy", "SNOMED:1", "LOE")], [], collections.Counter())
+        self.assertEqual((rows[0]["name"], rows[0]["synonyms"][-1]), ("decreased energy", "LOE"))
+
     def test_wordings_are_added_unless_another_concept_has_them(self):
         counts = collections.Counter()
         rows = reviewed.apply(self.table(), [], [(2, "C0000002", ["worn out", "Low energy", "Tired"])], counts)
@@ -115,6 +124,38 @@ class Names(unittest.TestCase):
         for name, others in (("flu", ["influenza"]), ("tics", ["tic disorder"]), ("SAC", ["serrated adenocarcinoma"]),
                              ("gut", ["digestive tract"]), ("rib", ["bone of the chest"])):
             self.assertFalse(names.is_small_acronym(name, others), name)
+
+    def test_odd_names_are_found(self):
+        for name in ("AORTIC VALVE", "Pneumonia NOS", "periodontitis, aggressive", "Unspecified asthma", "hypoblast (generic)",
+                     "delirium [disease]", "lymphoma, not otherwise specified"):
+            self.assertTrue(names.is_odd(name), name)
+        for name in ("aortic valve", "HIV infection", "measles, mumps and rubella vaccine", "Lipoprotein(a)", "2,4-dinitrophenol",
+                     "leukemia with isolated del(5q)"):
+            self.assertFalse(names.is_odd(name), name)
+
+    def test_the_order_of_sources_has_them_all(self):
+        self.assertEqual(set(names.ORDER), build.OPEN)
+        self.assertEqual(len(names.ORDER), len(build.OPEN))
+
+    def test_the_name_to_show_follows_from_the_rule(self):
+        def shown(*rows, chosen=""):
+            return names.preferred(rows, chosen)
+        # An odd form loses, whatever bears it.
+        self.assertEqual(shown(("PNEUMONIA", [], ["MONDO", "MESH"]), ("Pneumonia NOS", [], ["NCIT"]), ("lung inflammation", [], ["DOID"])),
+                         "lung inflammation")
+        # The chosen name, unless it is odd; then a label before a synonym.
+        two = (("heart failure", ["cardiac failure"], ["MESH"]), ("cardiac failure", ["failure heart"], ["MONDO"]))
+        self.assertEqual(shown(*two, chosen="weak heart"), "weak heart")
+        # The name that more sources bear, then the first source.
+        self.assertEqual(shown(*two, chosen="HF"), "cardiac failure")
+        self.assertEqual(shown(("renal failure", [], ["NCIT"]), ("kidney failure", [], ["MONDO"])), "kidney failure")
+        self.assertEqual(shown(("renal failure", [], ["NCIT"]), ("kidney failure", [], ["NCIT"])), "renal failure")
+        # A synonym counts if it is a label in another order, because another one may mean something else.
+        gum = ("periodontitis, aggressive", ["juvenile periodontitis", "aggressive periodontitis"], ["MONDO"])
+        self.assertEqual(shown(gum, ("AP", [], ["MESH"])), "aggressive periodontitis")
+        # If all are odd, the one that stays.
+        self.assertEqual(shown(("teeth, fused", [], ["MONDO"]), ("TEETH, FUSED", [], ["MESH"]), chosen="teeth, fused"), "teeth, fused")
+        self.assertEqual(shown(("OHAHA SYNDROME", [], ["MONDO"]), ("Ohaha syndrome", [], ["MESH"])), "Ohaha syndrome")
 
     def test_one_of_two_names_is_dropped(self):
         found = names.names_of(concept("pox", None, ["MONDO"], synonyms=["(Pox) or (Poxus poxi)", "Grade 2", "the pox"]))
@@ -319,6 +360,16 @@ class Merging(unittest.TestCase):
         self.assertEqual(pool[0]["added"], ["Fracture of rib", "rib fracture"])
         self.assertEqual([c["id"] for c in pool], ["C0000001", "C0000002", "SNOMED:2"])
         self.assertEqual(counts["x: left out"], 1)
+
+    def test_an_odd_label_gives_way_to_that_of_the_concept_which_joins(self):
+        pool = [pooled("C0000001", "Disease", "Periodontitis, aggressive", "aggressive periodontitis"),
+                pooled("X:1", "Disease", "aggressive periodontitis"),
+                pooled("C0000002", "Disease", "gum disease", "disease of the gums"),
+                pooled("X:2", "Disease", "disease of the gums")]
+        merging.merge_same_names(pool)
+        self.assertEqual([one["gone"] for one in pool], [False, True, False, True])
+        self.assertEqual(pool[0]["names"][:2], ["aggressive periodontitis", "Periodontitis, aggressive"])
+        self.assertEqual(pool[2]["names"][0], "gum disease")
 
     def test_an_identifier_alone_adds_no_name_and_selects_nothing(self):
         pool = [pooled("C0000001", "Organism", "coli", chosen=False)]

@@ -26,6 +26,9 @@ const VALUES = [
   { field: "severity", value: "severe", word: "severe", sign: "●", attribute: true },
 ];
 
+/** The values of the filter of context for all mentions, and for those that are stated of the patient now. */
+export const [ALL, STATED] = ["all", "stated"];
+
 /** The value of the filter for mentions whose kind is not known. */
 export const NO_KIND = "none";
 
@@ -48,6 +51,13 @@ const wordsOf = (values) => values.map(({ word }) => word).join(", ");
 
 /** The values that decide whether a mention is stated of the patient now. */
 const statusOf = (link) => valuesOf(link).filter(({ attribute }) => !attribute);
+
+const capitalised = (word) => word[0].toUpperCase() + word.slice(1);
+
+/** The choices of the filter of context: value and words. @param {Link[]} links @returns {[string, string][]} */
+export const contextsIn = (links) => [
+  [ALL, "All"], [STATED, "Stated of the patient now"], ...valuesIn(links).map(({ word }) => [word, capitalised(word)]),
+];
 
 /** The unusual values that occur. @param {Link[]} links @returns {Value[]} */
 export const valuesIn = (links) => VALUES.filter((value) => links.some((link) => has(link, value)));
@@ -88,8 +98,11 @@ export function kindsIn(links) {
 /**
  * Whether a mention passes the filter.
  *
- * @param {{ stated: boolean, kind: string }} filter `stated`: only what is stated of the patient now; `kind`: only this kind,
- *   unless empty
+ * @param {{ context: string, kind: string }} filter `context`: all, only what is stated of the patient now, or only mentions with
+ *   the value of this word; `kind`: only this kind, unless empty
  * @param {Link} link
  */
-export const passes = ({ stated, kind }, link) => (!stated || isStated(link)) && (kind === "" || kindOf(link) === kind);
+export const passes = ({ context, kind }, link) => isSaid(context, link) && (kind === "" || kindOf(link) === kind);
+
+const isSaid = (context, link) =>
+  context === ALL || (context === STATED ? isStated(link) : valuesOf(link).some(({ word }) => word === context));

@@ -138,8 +138,8 @@ export function createEditor(on) {
       const holes = open ? piecesOf(open) : [];
       // The chosen mention shows all of its pieces; others give way where they share a word with it.
       const marks = links.flatMap((link) => (link === open ? marksOf(link, true) : around(marksOf(link, false), holes)));
-      // Sorting is stable: of pieces that start together, that of the first mention is shown.
-      shown = { text, marks: marks.sort((a, b) => a.start - b.start) };
+      // Of pieces that start together the longest is shown. Sorting is stable: of equal ones that of the first mention.
+      shown = { text, marks: marks.sort((a, b) => a.start - b.start || b.end - a.end) };
       draw();
     },
 

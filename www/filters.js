@@ -1,18 +1,17 @@
 // Filters of the mentions by context and kind, and the legend of the marks.
 
-import { KINDS, kindsIn, NO_KIND, passes, valuesIn } from "./context.js";
+import { ALL, contextsIn, KINDS, kindsIn, NO_KIND, passes, valuesIn } from "./context.js";
 import { byId, make } from "./dom.js";
 
 /** @param {() => void} changed a filter has changed */
 export function createFilters(changed) {
-  const stated = byId("filter-context");
+  const contexts = byId("filter-context");
   const kinds = byId("filter-kind");
-  const filter = { stated: false, kind: "" };
-  let offered = "";
+  const filter = { context: ALL, kind: "" };
   let explained = "";
 
-  stated.addEventListener("change", () => {
-    filter.stated = stated.value === "stated";
+  contexts.addEventListener("change", () => {
+    filter.context = contexts.value;
     changed();
   });
   kinds.addEventListener("change", () => {
@@ -20,16 +19,10 @@ export function createFilters(changed) {
     changed();
   });
 
-  /** Offers the kinds that occur. The choices remain the same elements while they can, because a menu may be open. */
   function drawKinds(links) {
     const all = kindsIn(links);
-    if (filter.kind !== "" && !all.includes(filter.kind)) all.push(filter.kind);
     byId("filter-kind-row").hidden = filter.kind === "" && all.every((kind) => kind === NO_KIND);
-    if (all.join() === offered) return;
-    offered = all.join();
-    const choice = (value, words) => make("option", { value }, words);
-    kinds.replaceChildren(choice("", "All kinds"), ...all.map((kind) => choice(kind, KINDS[kind])));
-    kinds.value = filter.kind;
+    offer(kinds, [["", "All kinds"], ...all.map((kind) => [kind, KINDS[kind]])]);
   }
 
   function drawLegend(visible) {
@@ -43,7 +36,7 @@ export function createFilters(changed) {
 
   return {
     /** Whether anything may be hidden. */
-    active: () => filter.stated || filter.kind !== "",
+    active: () => filter.context !== ALL || filter.kind !== "",
 
     /** Whether a mention is shown. @param {import("./state.js").Link} link */
     pass: (link) => passes(filter, link),
@@ -53,10 +46,26 @@ export function createFilters(changed) {
      * @param {import("./state.js").Link[]} visible those that are shown
      */
     draw(links, visible) {
+      offer(contexts, contextsIn(links));
       drawKinds(links);
       drawLegend(visible);
     },
   };
+}
+
+/**
+ * Offers choices that occur, and the one that is chosen. They remain the same elements while they can, because a menu may be open.
+ *
+ * @param {HTMLSelectElement} select
+ * @param {[string, string][]} choices value and words
+ */
+function offer(select, choices) {
+  const { value, selectedOptions } = select;
+  const [chosen] = selectedOptions;
+  if (chosen && !choices.some(([one]) => one === value)) choices.push([value, chosen.textContent]);
+  if (choices.map(([one]) => one).join() === [...select.options].map((option) => option.value).join()) return;
+  select.replaceChildren(...choices.map(([one, words]) => make("option", { value: one }, words)));
+  select.value = chosen ? value : choices[0][0];
 }
 
 /** A mark as in the note, and what it means. */

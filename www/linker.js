@@ -22,6 +22,8 @@ export class Linker {
     this.pel = null;
     /** The reader's threshold; null while it is the bundle's. */
     this.threshold = null;
+    /** Whether mentions inside and across others are found too. */
+    this.nested = false;
     /** A counter that increases when the added concepts change. */
     this.concepts = 0;
     this.run = null;
@@ -44,7 +46,9 @@ export class Linker {
   }
 
   isFresh(note) {
-    return note.fresh !== null && note.fresh.threshold === this.threshold && note.fresh.concepts === this.concepts;
+    const { fresh } = note;
+    return fresh !== null && fresh.threshold === this.threshold && fresh.nested === this.nested &&
+      fresh.concepts === this.concepts;
   }
 
   /** Whether the engine can explain and decide the links of a note. */
@@ -61,13 +65,14 @@ export class Linker {
   async link(note) {
     clearTimeout(this.timer);
     if (!this.pel) return false;
-    const run = { note, edits: [], parts: [], drawn: 0, cost: 0, timer: 0 };
+    const run = { note, edits: [], parts: [], merged: new Set(), drawn: 0, cost: 0, timer: 0 };
     if (this.run) clearTimeout(this.run.timer);
     this.run = run;
     this.held = null;
-    const { threshold, concepts } = this;
+    const { threshold, nested, concepts } = this;
     const options = {
       k: CANDIDATES,
+      overlapping: nested,
       spans: note.added.map(({ start, end }) => ({ start, end })),
       onLinks: (part) => this.#arrived(run, part),
     };
@@ -79,7 +84,7 @@ export class Linker {
       this.run = null;
       note.machine = moved(own(result.links), run.edits);
       if (run.edits.length === 0) {
-        note.fresh = { threshold, concepts };
+        note.fresh = { threshold, nested, concepts };
         this.held = note;
       }
       this.on.links(note);
@@ -113,7 +118,8 @@ export class Linker {
     const begin = performance.now();
     const parts = moved(inOrder(run.parts), run.edits);
     run.parts = [];
-    run.note.machine = mergeLinks(run.note.machine, parts);
+    run.note.machine = mergeLinks(run.note.machine, parts, run.merged);
+    for (const link of parts) run.merged.add(link);
     this.on.links(run.note);
     run.drawn = performance.now();
     run.cost = run.drawn - begin;

@@ -210,6 +210,11 @@ byId("note-files").addEventListener("change", async ({ target }) => {
 onDrop(openFiles);
 byId("show-licences").addEventListener("click", () => showLicences(linker.pel));
 
+byId("nested").addEventListener("change", ({ target }) => {
+  linker.nested = target.checked;
+  linker.schedule(notes.current());
+});
+
 createTheme();
 notes.show(notes.add(EXAMPLES[0].name, EXAMPLES[0].text));
 loadEngine(status, {

@@ -153,27 +153,36 @@ export const same = (a, b) => a.start === b.start && a.end === b.end;
 /** The spans of a mention. @param {Link} link @returns {{ start: number, end: number }[]} */
 export const piecesOf = (link) => (link.fragments?.length ? link.fragments : [link]);
 
-/** The first mention with a piece that contains or touches an offset. @param {Link[]} links @param {number} offset */
-export const linkAt = (links, offset) =>
-  links.find((link) => piecesOf(link).some(({ start, end }) => start <= offset && offset <= end));
+/**
+ * The first mention with a piece that contains or touches an offset; of those that start together the longest.
+ *
+ * @param {Link[]} links in text order
+ * @param {number} offset
+ */
+export function linkAt(links, offset) {
+  const found = links.filter((link) => piecesOf(link).some(({ start, end }) => start <= offset && offset <= end));
+  return found.filter(({ start }) => start === found[0].start).at(-1);
+}
 
 /**
- * Merges newer links into older ones. An older link remains if no newer one overlaps it. Both are in text order.
+ * Merges newer links into older ones. An older link remains if no newer one overlaps it, or if it is of the same linking: mentions
+ * may be nested. All are in text order.
  *
  * @param {Link[]} older
  * @param {Link[]} newer
+ * @param {Set<Link>} [own] the older links of the same linking
  * @returns {Link[]}
  */
-export function mergeLinks(older, newer) {
+export function mergeLinks(older, newer, own = new Set()) {
   const merged = [];
   let at = 0;
   for (const link of older) {
     while (at < newer.length && newer[at].end <= link.start) merged.push(newer[at++]);
-    if (at < newer.length && overlap(newer[at], link)) continue;
+    if (at < newer.length && overlap(newer[at], link) && !own.has(link)) continue;
     merged.push(link);
   }
   for (; at < newer.length; at += 1) merged.push(newer[at]);
-  return merged;
+  return inOrder(merged);
 }
 
 /** Sorts spans in text order. @param {{ start: number, end: number }[]} spans */

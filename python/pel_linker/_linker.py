@@ -40,7 +40,7 @@ class LinkOptions(TypedDict, total=False):
     """Prefixes of the cross-references to keep, in any case: ``["ICD10CM", "SNOMED"]``. None keeps
     all."""
     overlapping: bool
-    """Whether overlapping names are found too ("failure" in "heart failure")."""
+    """Whether nested and overlapping mentions are found too ("knee" in "left knee pain")."""
     names_only: bool
     """Whether only names of the knowledge base are found: neither unknown terms nor what the
     detector of the bundle finds."""

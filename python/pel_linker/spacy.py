@@ -70,7 +70,7 @@ class Settings:
     names_only: bool = False
     """Whether only names of the knowledge base are found."""
     overlapping: bool = False
-    """Whether names inside and across other names are found too."""
+    """Whether nested and overlapping mentions are found too. The group of spans has all."""
     span_key: str = "pel"
     """The name of the group of spans."""
     set_ents: bool = True

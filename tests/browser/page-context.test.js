@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import {
-  contextMarks, contextRows, contextWords, isStated, KINDS, kindsIn, NO_KIND, passes, spoken, valuesIn,
+  ALL, contextMarks, contextRows, contextsIn, contextWords, isStated, KINDS, kindsIn, NO_KIND, passes, spoken, STATED, valuesIn,
 } from "../../www/context.js";
 
 const link = (context = {}) => ({
@@ -72,7 +72,7 @@ test("laterality and severity are told, and do not matter to whether a mention i
   assert.deepEqual(contextRows(described), [
     ["Context", "stated of the patient now"], ["Laterality", "left"], ["Severity", "severe"],
   ]);
-  assert.ok(DESCRIBED.every((one) => isStated(one) && passes({ stated: true, kind: "" }, one)));
+  assert.ok(DESCRIBED.every((one) => isStated(one) && passes({ context: STATED, kind: "" }, one)));
   assert.ok(!isStated(link({ negated: true, laterality: "left" })));
   assert.equal(new Set(DESCRIBED.map(contextWords)).size, DESCRIBED.length);
 });
@@ -94,15 +94,28 @@ test("the details have context, section and kind", () => {
 });
 
 test("mentions are filtered by context and kind", () => {
-  const all = { stated: false, kind: "" };
-  const stated = { ...all, stated: true };
+  const all = { context: ALL, kind: "" };
+  const stated = { ...all, context: STATED };
   assert.ok([link(), ...UNUSUAL].every((one) => passes(all, one)));
   assert.ok(passes(stated, link()));
   assert.ok(!UNUSUAL.some((one) => passes(stated, one)));
   const drug = link({ group: "drug" });
   assert.ok(passes({ ...all, kind: "drug" }, drug) && !passes({ ...all, kind: "drug" }, link()));
   assert.ok(passes({ ...all, kind: NO_KIND }, link()) && !passes({ ...all, kind: NO_KIND }, drug));
-  assert.ok(!passes({ stated: true, kind: "drug" }, { ...drug, negated: true }));
+  assert.ok(!passes({ context: STATED, kind: "drug" }, { ...drug, negated: true }));
+  // Each value alone.
+  for (const one of [...UNUSUAL, ...DESCRIBED]) {
+    const only = { ...all, context: contextWords(one) };
+    assert.deepEqual([...UNUSUAL, ...DESCRIBED, link()].filter((other) => passes(only, other)), [one]);
+  }
+  assert.ok(passes({ context: "family", kind: "drug" }, { ...drug, negated: true, experiencer: "family" }));
+});
+
+test("the filter of context offers the values that occur", () => {
+  const usual = [[ALL, "All"], [STATED, "Stated of the patient now"]];
+  assert.deepEqual(contextsIn([link()]), usual);
+  const links = [link({ experiencer: "other" }), link({ negated: true, laterality: "left" })];
+  assert.deepEqual(contextsIn(links), [...usual, ["negated", "Negated"], ["someone else", "Someone else"], ["left", "Left"]]);
 });
 
 test("the kinds that occur can be chosen, in a constant order", () => {

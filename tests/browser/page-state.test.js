@@ -121,6 +121,10 @@ test("newer links replace overlapping ones", () => {
   assert.deepEqual(mergeLinks([], spans([1, 2])), spans([1, 2]));
   assert.deepEqual(mergeLinks(spans([1, 2]), []), spans([1, 2]));
   assert.deepEqual(mergeLinks(spans([1, 2], [3, 4]), spans([0, 9])), spans([0, 9]));
+  // Nested mentions of one linking arrive in parts.
+  const [old, knee, pain] = spans([0, 3], [5, 9], [0, 14]);
+  assert.deepEqual(mergeLinks([old, knee], spans([0, 4], [0, 14]), new Set([knee])), spans([0, 4], [0, 14], [5, 9]));
+  assert.deepEqual(mergeLinks([pain], spans([5, 9]), new Set([pain])), spans([0, 14], [5, 9]));
 });
 
 test("decisions of the reader are shown and can be undone", () => {
@@ -186,6 +190,13 @@ test("mentions are counted by type, NIL last", () => {
   assert.equal(summary(links), "4 mentions, 2 linked, 2 NIL");
   assert.equal(summary([links[2]]), "1 mention, 1 linked, 0 NIL");
   assert.equal(typeOf(links[0]), "NIL");
+});
+
+test("of nested mentions the longest is at an offset that starts both", () => {
+  const text = "lung cancer";
+  const note = noteOf(text, "lung", text, "cancer");
+  const [, whole] = note.machine;
+  for (const offset of [0, 2, 4, 8, 11]) assert.equal(linkAt(note.machine, offset), whole);
 });
 
 test("mentions that share a word are decided and found separately", () => {

@@ -105,12 +105,37 @@ test("what the text says of a mention is marked, listed and filtered", { timeout
   assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["chest pain"]);
   assert.equal(await page.locator("#shown").textContent(), "1 of 4 mentions shown");
   assert.equal(await legend.count(), 0);
+  for (const [label, text] of [["Negated", "fever"], ["Uncertain", "cough"], ["Family", "diabetes"]]) {
+    await page.getByLabel("Show", { exact: true }).selectOption({ label });
+    assert.deepEqual(await texts(), [text]);
+    assert.deepEqual(await page.locator("#reading .mark").allTextContents(), [text]);
+  }
+  await page.getByLabel("Show", { exact: true }).selectOption({ label: "Stated of the patient now" });
   await page.getByLabel("Kind", { exact: true }).selectOption({ label: "Problems" });
   assert.deepEqual(await texts(), ["chest pain"]);
   await page.getByLabel("Show", { exact: true }).selectOption({ label: "All" });
   assert.deepEqual(await texts(), ["fever", "cough", "diabetes", "chest pain"]);
   await page.getByLabel("Kind", { exact: true }).selectOption({ label: "All kinds" });
   assert.equal((await texts()).length, 4);
+  assert.deepEqual(complaints, []);
+});
+
+test("nested mentions come on request, and the note marks the longest", { timeout: 120_000 }, async (t) => {
+  const concepts = [{ id: "D13", name: "lung cancer" }, { id: "D14", name: "lung" }];
+  const { page, complaints } = await served(t, undefined, { concepts });
+  await write(page, "No lung cancer.");
+  const texts = async () => (await mentions(page)).map(([text]) => text);
+  assert.deepEqual(await texts(), ["lung cancer"]);
+  const nested = page.getByLabel("Nested mentions", { exact: true });
+  await linkedAfter(page, () => nested.check());
+  assert.deepEqual(await texts(), ["lung", "lung cancer"]);
+  assert.deepEqual(await page.locator("#marks .mark").allTextContents(), ["lung cancer"]);
+  // A mention that is chosen is marked inside the longer one.
+  await page.locator("#mention-rows button").first().click();
+  assert.deepEqual(await page.locator("#marks .mark").allTextContents(), ["lung", " cancer"]);
+  await page.locator("#details-close").click();
+  await linkedAfter(page, () => nested.uncheck());
+  assert.deepEqual(await texts(), ["lung cancer"]);
   assert.deepEqual(complaints, []);
 });
 

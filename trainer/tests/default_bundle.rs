@@ -135,6 +135,30 @@ fn example_note_is_linked_as_expected() {
     );
 }
 
+/// The detector's mentions, and on request the names in them.
+#[test]
+fn names_in_mentions_are_detected_on_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("nested.txt");
+    std::fs::write(&note, "He has lung cancer and left knee pain.\n").expect("written");
+    let texts = |more: &[&str]| -> Vec<String> {
+        let found = link(&note, more).into_iter();
+        found.map(|mention| mention.text).collect()
+    };
+    assert_eq!(texts(&[]), ["lung cancer", "left knee pain"]);
+    let nested = [
+        "lung",
+        "lung cancer",
+        "cancer",
+        "left knee",
+        "left knee pain",
+        "knee",
+        "knee pain",
+        "pain",
+    ];
+    assert_eq!(texts(&["--overlapping"]), nested);
+}
+
 /// A line of the annotated notes.
 #[derive(Deserialize)]
 struct Annotated {

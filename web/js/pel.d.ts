@@ -59,7 +59,10 @@ export interface LinkOptions {
   spans?: (Span & { fragments?: Span[] })[];
   /** Link the given spans only. */
   spansOnly?: boolean;
-  /** Detect overlapping names too, instead of the longest names from left to right. */
+  /**
+   * Detect nested and overlapping mentions too ("knee" in "left knee pain"), not only the longest names and the most probable
+   * spans. Links are in the order of their starts, then of their ends.
+   */
   overlapping?: boolean;
   /** Candidates per mention; 5 by default. */
   k?: number;

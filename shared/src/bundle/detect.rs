@@ -8,7 +8,7 @@ use crate::model::detector::{Detector, Features};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{DetectOptions, Detected, Origin};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The share of the detector's threshold that a name of the knowledge base has to reach. Of 1, 0.5
 /// and 0.25, a lower one finds more in texts unlike those of the training (ID-68) and more that is
@@ -30,9 +30,10 @@ const BESIDE: usize = 32;
 
 impl Bundle {
     /// Detects the mentions of a text, ordered by start, then end. With a detector: the spans that
-    /// it takes for mentions, less probable ones if they are names of the dictionary. Without one,
-    /// or with [`DetectOptions::names_only`]: names of the dictionary, and abbreviations whose long
-    /// form in the text is such a name.
+    /// it takes for mentions, less probable ones if they are names of the dictionary; with
+    /// [`DetectOptions::overlapping`] also the names inside them. Without one, or with
+    /// [`DetectOptions::names_only`]: names of the dictionary, and abbreviations whose long form in
+    /// the text is such a name.
     ///
     /// # Errors
     /// If the text cannot be tokenized, or a concept is damaged.
@@ -59,7 +60,7 @@ impl Bundle {
         let names = self.dictionary.detect(text, options);
         let mut thresholds: HashMap<Span, f32> = HashMap::new();
         for name in &names {
-            if name.origin == Origin::Name && name.fragments.is_empty() {
+            if is_whole_name(name) {
                 let share = match is_acronym(text, &name.span) {
                     true => ACRONYM,
                     false => NAMED,
@@ -103,7 +104,16 @@ impl Bundle {
             let named: Vec<&Detected> = names.iter().filter(named).collect();
             add_names_of_short_lines(text, &named, &mut detected);
         }
+        let nested: Vec<Detected> = match options.overlapping {
+            true => names
+                .iter()
+                .filter(|name| is_whole_name(name))
+                .cloned()
+                .collect(),
+            false => Vec::new(),
+        };
         add_coordinations(names, options.overlapping, &mut detected);
+        add_nested(nested, &mut detected);
         detected.sort_unstable();
         detected.dedup();
         Ok(detected)
@@ -112,7 +122,7 @@ impl Bundle {
     /// Whether a name stands for a finding even if nothing around it says so. Names of body parts and
     /// tests are headings of an examination.
     fn is_telegraphic_name(&self, text: &str, name: &Detected) -> bool {
-        if name.origin != Origin::Name || !name.fragments.is_empty() {
+        if !is_whole_name(name) {
             return false;
         }
         let words = text.get(name.span.start..name.span.end).unwrap_or_default();
@@ -192,6 +202,33 @@ fn add_coordinations(names: Vec<Detected>, overlapping: bool, detected: &mut Vec
         });
     }
     detected.extend(shared);
+}
+
+/// Adds the names that lie in a mention, or in a piece of one ("lung" in "lung cancer"). A place
+/// that is a mention already stays as it is.
+fn add_nested(names: Vec<Detected>, detected: &mut Vec<Detected>) {
+    let mut pieces: Vec<Span> = detected
+        .iter()
+        .flat_map(Detected::pieces)
+        .copied()
+        .collect();
+    pieces.sort_unstable();
+    let ends = highest_ends(pieces.iter());
+    let whole: HashSet<Span> = detected
+        .iter()
+        .filter(|found| found.fragments.is_empty())
+        .map(|found| found.span)
+        .collect();
+    detected.extend(names.into_iter().filter(|name| {
+        let before = pieces.partition_point(|piece| piece.start <= name.span.start);
+        let end = before.checked_sub(1).map_or(0, |last| ends[last]);
+        name.span.end <= end && !whole.contains(&name.span)
+    }));
+}
+
+/// Whether a mention is a name in one piece.
+fn is_whole_name(found: &Detected) -> bool {
+    found.origin == Origin::Name && found.fragments.is_empty()
 }
 
 /// For each span, the largest end of it and those before it.
@@ -297,6 +334,34 @@ mod tests {
             add_coordinations(vec![name.clone()], overlapping, &mut detected);
             assert_eq!(detected, after);
         }
+    }
+
+    /// "breast and left ovarian cancer, knee": a name across the end of a mention, one that is a
+    /// mention already and one outside are not added.
+    #[test]
+    fn names_inside_mentions_are_added_once() {
+        let name = |start, end| Detected::new(Span::new(start, end), Origin::Name);
+        let coordinated = coordinated([(0, 6), (24, 30)]);
+        let mut detected = vec![coordinated.clone(), found(16, 30), found(24, 30)];
+        let names = vec![
+            name(0, 6),
+            name(11, 23),
+            name(16, 23),
+            name(24, 30),
+            name(32, 36),
+        ];
+        add_nested(names, &mut detected);
+        let expected = [
+            coordinated,
+            found(16, 30),
+            found(24, 30),
+            name(0, 6),
+            name(16, 23),
+        ];
+        assert_eq!(detected, expected);
+        let mut nothing = Vec::new();
+        add_nested(vec![name(0, 6)], &mut nothing);
+        assert!(nothing.is_empty());
     }
 
     #[test]

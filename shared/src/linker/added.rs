@@ -204,7 +204,8 @@ impl AddedConcepts {
     }
 
     /// Adds the mentions of their names to those of the bundle. Of overlapping names the longer one
-    /// stays, and a name replaces overlapping unknown terms.
+    /// stays unless all are wanted, and a name replaces the same mention and overlapping unknown
+    /// terms.
     pub(super) fn detect(
         &self,
         text: &str,
@@ -224,7 +225,7 @@ impl AddedConcepts {
         let beats = |own: &Detected, other: &Detected| {
             let same = own.pieces() == other.pieces();
             let longer = own.span.len() > other.span.len();
-            other.origin == Origin::UnknownTerm || !options.overlapping && (same || longer)
+            other.origin == Origin::UnknownTerm || same || !options.overlapping && longer
         };
         // Both lists are in the order of the text, and a mention overlaps few others.
         let (mut joined, mut from) = (Vec::with_capacity(found.len() + own.len()), 0);

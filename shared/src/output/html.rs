@@ -9,6 +9,7 @@ use crate::text::Span;
 use askama::Template;
 use askama::filters::Escaper;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fmt;
 
 /// The rows of a page's table, and the marks of its note.
@@ -201,12 +202,13 @@ impl PageRows {
     /// If the page cannot be written.
     pub(super) fn page(&self, note: &Note<'_>) -> Result<String> {
         let mut marks: Vec<&Mark> = self.marks.iter().collect();
-        marks.sort_by_key(|mark| (mark.span.start, mark.row));
+        marks.sort_by_key(|mark| (mark.span.start, Reverse(mark.span.end), mark.row));
         let plain = |text| Piece { text, mark: None };
         let (mut pieces, mut at) = (Vec::new(), 0);
         for mark in marks {
             let Span { start, end } = mark.span;
-            // Of overlapping mentions the text shows the first. The table has all.
+            // Of overlapping mentions the text shows the first, of those that start together the
+            // longest. The table has all.
             if start < at {
                 continue;
             }

@@ -11,6 +11,8 @@ use crate::error::Result;
 use crate::text::{Offsets, Span};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// What is known of a note's mentions. All are written after the last one, because the tokens
 /// depend on them.
@@ -107,24 +109,25 @@ impl Mentions {
         Ok(compact(&document)? + "\n")
     }
 
-    /// The mentions that share no character with an earlier one. Entities of spaCy are continuous
-    /// and do not overlap.
+    /// The longest continuous mentions that share no character, as in the Python package; of
+    /// equally long ones the first. Entities of spaCy do not overlap.
     fn entities(&self, offsets: &Offsets<'_>) -> Vec<Labelled<'_>> {
-        let (mut entities, mut taken) = (Vec::new(), 0);
-        for mention in &self.all {
-            if mention.span.start < taken || !mention.fragments.is_empty() {
-                continue;
-            }
-            taken = mention.span.end;
-            let (start, end) = code_points(offsets, &mention.span);
-            entities.push(Labelled {
+        let chosen = without_overlap(self.all.iter().filter_map(|mention| {
+            mention
+                .fragments
+                .is_empty()
+                .then_some((mention.span, mention.label.as_str()))
+        }));
+        let entities = chosen.into_iter().map(|(span, label)| {
+            let (start, end) = code_points(offsets, &span);
+            Labelled {
                 start,
                 end,
-                label: &mention.label,
+                label,
                 kb_id: None,
-            });
-        }
-        entities
+            }
+        });
+        entities.collect()
     }
 
     /// The bytes at which tokens must end, ascending.
@@ -179,6 +182,20 @@ impl Mention {
             facts: Value::Object(values),
         })
     }
+}
+
+/// The longest spans that share no byte, of equally long ones the first, in the order of the text.
+fn without_overlap<'a>(spans: impl Iterator<Item = (Span, &'a str)>) -> Vec<(Span, &'a str)> {
+    let mut longest: Vec<(Span, &str)> = spans.collect();
+    longest.sort_by_key(|(span, _)| (Reverse(span.len()), span.start));
+    let mut chosen: BTreeMap<usize, (Span, &str)> = BTreeMap::new();
+    for (span, label) in longest {
+        let before = chosen.range(..span.end).next_back();
+        if before.is_none_or(|(_, (other, _))| other.end <= span.start) {
+            chosen.insert(span.start, (span, label));
+        }
+    }
+    chosen.into_values().collect()
 }
 
 /// A span without white space at its ends; `None` if there is nothing else.
@@ -266,6 +283,19 @@ mod tests {
             .iter()
             .map(|token| letters[token.start..token.end].iter().collect())
             .collect()
+    }
+
+    /// "left knee pain; knee": the outer mention stays, and so does a later one.
+    #[test]
+    fn entities_are_the_longest_mentions() {
+        let spans = [(0, 9), (0, 14), (5, 9), (5, 14), (16, 20), (16, 20)];
+        let labels = ["a", "b", "c", "d", "e", "f"];
+        let spans = spans.map(|(start, end)| Span::new(start, end));
+        let chosen = without_overlap(spans.into_iter().zip(labels));
+        let expected = [(Span::new(0, 14), "b"), (Span::new(16, 20), "e")];
+        assert_eq!(chosen, expected);
+        let apart = [(Span::new(0, 4), "a"), (Span::new(4, 9), "b")];
+        assert_eq!(without_overlap(apart.into_iter()), apart);
     }
 
     #[test]

@@ -90,6 +90,12 @@ def test_overlapping_mentions_are_in_the_group_of_spans():
     doc = nlp("Congestive heart failure was seen.")
     assert {"Congestive heart failure", "heart failure"} <= {span.text for span in doc.spans["all"]}
     assert [ent.text for ent in doc.ents] == ["Congestive heart failure"]
+    # Names inside what the detector finds.
+    nlp.remove_pipe("pel")
+    nlp.add_pipe("pel", config={"threads": 1, "overlapping": True})
+    doc = nlp("He has lung cancer and left knee pain.")
+    assert {"lung", "lung cancer", "knee", "left knee pain"} <= {span.text for span in doc.spans["pel"]}
+    assert [ent.text for ent in doc.ents] == ["lung cancer", "left knee pain"]
 
 
 def test_given_entities_are_kept_and_linked():

@@ -72,6 +72,8 @@ def test_options_change_links(linker, text):
     failure = "Congestive heart failure."
     alone = {link.text for link in linker.link(failure, names_only=True)}
     assert alone < {link.text for link in linker.link(failure, names_only=True, overlapping=True)}
+    nested = [link.text for link in linker.link("Left knee pain.", overlapping=True)]
+    assert nested == ["Left knee", "Left knee pain", "knee", "knee pain", "pain"]
 
 
 def test_given_spans(linker, text):

@@ -55,7 +55,7 @@ pub struct Options {
     /// Only cross-references with these prefixes, in any case [default: all].
     #[schema(max_items = 100)]
     pub xrefs: Option<Vec<String>>,
-    /// Overlapping mentions too ("failure" in "heart failure").
+    /// Nested and overlapping mentions too ("knee" in "left knee pain").
     pub overlapping: Option<bool>,
     /// Only names of the knowledge base: neither unknown terms nor what the detector finds.
     pub names_only: Option<bool>,

@@ -83,6 +83,9 @@ struct RawArgs {
     /// bundle finds
     #[arg(long, requires = "raw", help_heading = "Raw text")]
     names_only: bool,
+    /// Detect nested and overlapping mentions too, as `pel link --overlapping`
+    #[arg(long, requires = "raw", help_heading = "Raw text")]
+    overlapping: bool,
     /// Print the N most frequent missed, spurious and wrongly linked mentions
     #[arg(
         long,
@@ -195,7 +198,7 @@ fn run_raw(args: &EvaluateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         second,
         options: defaults.k(k).detect(DetectOptions {
             unknown_terms: !raw.names_only,
-            overlapping: false,
+            overlapping: raw.overlapping,
             names_only: raw.names_only,
             scheme,
         }),

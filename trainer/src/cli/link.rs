@@ -81,8 +81,8 @@ pub struct LinkArgs {
     pub(super) encoding: EncodingArgs,
     #[command(flatten)]
     detection: DetectionArgs,
-    /// Detect overlapping names too ("failure" in "heart failure") instead of the longest ones from
-    /// left to right
+    /// Detect nested and overlapping mentions too ("knee" in "left knee pain"), not only the
+    /// longest names and the most probable spans
     #[arg(long, conflicts_with = "spans_only")]
     overlapping: bool,
     /// Output format [default: table; with --json jsonl]

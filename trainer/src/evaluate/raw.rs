@@ -137,13 +137,17 @@ impl Pipeline {
     /// How mentions are detected.
     fn detection(&self) -> String {
         let detect = &self.options.detect;
+        let nested = match detect.overlapping {
+            true => ", nested and overlapping mentions too",
+            false => "",
+        };
         match &self.linker.bundle().detector {
             Some(detector) if !detect.names_only => {
                 let scheme = detector.info().schemes.get(detect.scheme);
                 let labels = scheme.map_or("", |scheme| scheme.name.as_str());
-                format!("by the detector of the bundle (labels {labels})")
+                format!("by the detector of the bundle (labels {labels}){nested}")
             }
-            _ => "by the dictionary alone".to_owned(),
+            _ => format!("by the dictionary alone{nested}"),
         }
     }
 

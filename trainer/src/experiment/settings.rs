@@ -240,11 +240,8 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
         forget_epsilon(bench.family, &mut kept.config, &new.config);
         let known = [kept.data.is_some(), kept.encoder_hash.is_some()];
         forget_paths(&mut kept.config, &new.config, known);
-        kept.data = kept.data.take().or_else(|| new.data.clone());
-        kept.encoder_hash = kept
-            .encoder_hash
-            .take()
-            .or_else(|| new.encoder_hash.clone());
+        fill(&mut kept.data, &new.data);
+        fill(&mut kept.encoder_hash, &new.encoder_hash);
     })?;
     if let Some(ranker) = ranker {
         let (train_every, own_share) = (options.train_every, options.own_share);
@@ -268,11 +265,8 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
             let known = [kept.data.is_some(), kept.encoder_hash.is_some()];
             forget_epsilon(bench.family, &mut kept.ranker, &new.ranker);
             forget_paths(&mut kept.ranker, &new.ranker, known);
-            kept.data = kept.data.take().or_else(|| new.data.clone());
-            kept.encoder_hash = kept
-                .encoder_hash
-                .take()
-                .or_else(|| new.encoder_hash.clone());
+            fill(&mut kept.data, &new.data);
+            fill(&mut kept.encoder_hash, &new.encoder_hash);
         })?;
     }
     if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && options.pretrained.is_some() {
@@ -293,11 +287,8 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
                 if kept.ranker_hash.is_some() {
                     kept.ranker.clone_from(&new.ranker);
                 }
-                kept.bi_encoder_hash = kept
-                    .bi_encoder_hash
-                    .take()
-                    .or_else(|| new.bi_encoder_hash.clone());
-                kept.ranker_hash = kept.ranker_hash.take().or_else(|| new.ranker_hash.clone());
+                fill(&mut kept.bi_encoder_hash, &new.bi_encoder_hash);
+                fill(&mut kept.ranker_hash, &new.ranker_hash);
             },
         )?;
     }
@@ -310,10 +301,17 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
             if kept.hash.is_some() {
                 kept.kb.clone_from(&new.kb);
             }
-            kept.hash = kept.hash.take().or_else(|| new.hash.clone());
+            fill(&mut kept.hash, &new.hash);
         })?;
     }
     Ok(())
+}
+
+/// Fills in what an earlier version did not write.
+fn fill(kept: &mut Option<String>, new: &Option<String>) {
+    if kept.is_none() {
+        kept.clone_from(new);
+    }
 }
 
 /// Takes the paths of data and of the encoder from this call, where hashes (`known`) say what they

@@ -57,7 +57,7 @@ use pel_shared::kb::import::report::Report;
 use pel_shared::model::tower::Side;
 use pel_shared::tokens::View;
 use random::Order;
-use run::{Examples, Run};
+use run::{Ending, Examples, Run};
 use std::path::{Path, PathBuf};
 use step::perturbation::Perturbation;
 
@@ -219,7 +219,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             break;
         }
         let times = run.step(step);
-        let times = run.checkpoint_if_interrupted(step, times)?;
+        let times = run.save_if_interrupted(step, times)?;
         step_seconds += times.step;
         mining_seconds += times.mining;
         if let Some(share) = times.fgsm_share {
@@ -231,7 +231,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             run.save(done)?;
         }
         let validated_now = run.validate_if_due(done);
-        run.checkpoint_if_interrupted(done, validated_now)?;
+        run.save_if_interrupted(done, validated_now)?;
     }
     let model = out.join(MODEL);
     if run.validation.is_some() {

@@ -61,15 +61,6 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Passes `outcome` on; writes a checkpoint of `done` steps first if the user has interrupted
-    /// the run.
-    pub fn checkpoint_if_interrupted<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
-        if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
-            self.save(done)?;
-        }
-        outcome
-    }
-
     /// Validates after `done` steps if a validation is due and not in the log yet.
     pub fn validate_if_due(&mut self, done: usize) -> Result<()> {
         let every = self.config.validation_every(self.examples.len());
@@ -109,32 +100,6 @@ impl Run<'_> {
             found: found.clone(),
         })?;
         Ok(Some(found))
-    }
-
-    /// Whether the run ends after `done` steps, because its validations no longer improve. It then
-    /// has a checkpoint there, so that a later call ends at the same step.
-    pub fn stops(&mut self, done: usize) -> Result<bool> {
-        let Some(stopped) = stopped(self.config, &self.log, done) else {
-            return Ok(false);
-        };
-        if self.checkpoints.last()?.is_none_or(|(last, _)| last < done) {
-            self.save(done)?;
-        }
-        self.log.record(&stopped)?;
-        Ok(true)
-    }
-
-    /// Writes a checkpoint of `step` steps.
-    pub fn save(&mut self, step: usize) -> Result<()> {
-        self.checkpoints.save(
-            step,
-            &self.model,
-            &self.config.view_options(),
-            &self.optimiser,
-            &self.hard,
-            self.perturbation.as_ref(),
-        )?;
-        self.prune_bests()
     }
 
     /// Saves the weights of a validation if they are the best so far. The weights of the last step
@@ -204,8 +169,59 @@ impl Run<'_> {
     }
 }
 
+/// How the runs of all tasks are saved, and how they end.
+pub trait Ending {
+    /// Writes a checkpoint of `step` steps.
+    fn save(&mut self, step: usize) -> Result<()>;
+
+    /// What says whether the run ends, and its checkpoints.
+    fn state(&mut self) -> (&Config, &mut Log, &Checkpoints);
+
+    /// Passes `outcome` on; writes a checkpoint of `done` steps first if the user has interrupted
+    /// the run.
+    fn save_if_interrupted<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
+        if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
+            self.save(done)?;
+        }
+        outcome
+    }
+
+    /// Whether the run ends after `done` steps, because its validations no longer improve. It then
+    /// has a checkpoint there, so that a later call ends at the same step.
+    fn stops(&mut self, done: usize) -> Result<bool> {
+        let (config, log, checkpoints) = self.state();
+        let Some(stopped) = stopped(config, log, done) else {
+            return Ok(false);
+        };
+        if checkpoints.last()?.is_none_or(|(last, _)| last < done) {
+            self.save(done)?;
+        }
+        let (_, log, _) = self.state();
+        log.record(&stopped)?;
+        Ok(true)
+    }
+}
+
+impl Ending for Run<'_> {
+    fn save(&mut self, step: usize) -> Result<()> {
+        self.checkpoints.save(
+            step,
+            &self.model,
+            &self.config.view_options(),
+            &self.optimiser,
+            &self.hard,
+            self.perturbation.as_ref(),
+        )?;
+        self.prune_bests()
+    }
+
+    fn state(&mut self) -> (&Config, &mut Log, &Checkpoints) {
+        (self.config, &mut self.log, &self.checkpoints)
+    }
+}
+
 /// The event that ends a run after `done` steps, if enough validations have not improved.
-pub fn stopped(config: &Config, log: &Log, done: usize) -> Option<Event> {
+fn stopped(config: &Config, log: &Log, done: usize) -> Option<Event> {
     let (patience, improvement) = (config.optimiser.patience, log.improvement());
     let (best, _) = improvement
         .best

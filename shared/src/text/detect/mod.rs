@@ -139,7 +139,8 @@ pub struct DetectOptions {
     /// Report unknown terms. Has no effect unless [`Dictionary::knows_enough_words`].
     pub unknown_terms: bool,
     /// Report overlapping names instead of the longest matches from left to right; of a detector,
-    /// all spans that reach its threshold instead of the most probable without overlap.
+    /// all spans that reach its threshold instead of the most probable without overlap, and the
+    /// names inside them.
     pub overlapping: bool,
     /// Find names of the knowledge base and unknown terms, even if the bundle has a detector.
     pub names_only: bool,

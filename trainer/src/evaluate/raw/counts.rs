@@ -156,7 +156,7 @@ pub struct Counts {
     pub types: BTreeMap<String, TypeCounts>,
     /// Each value of the context: of the annotated mentions that are said to have it those that
     /// have it, and the reverse. What is said of an annotated mention is said of the reported one
-    /// with the longest overlap; of a mention that was not found nothing is said.
+    /// nearest to it ([`nearest`]); of a mention that was not found nothing is said.
     pub context: BTreeMap<&'static str, PrecisionRecall>,
 }
 
@@ -259,6 +259,23 @@ fn count_document(annotated: &[Annotated], links: &[(Span, ConceptId)]) -> Preci
     }
 }
 
+/// The reported mention with the longest overlap; of equal overlaps the one with the span of the
+/// annotated mention, else the first. `None` if none overlaps.
+pub fn nearest<'r>(one: &Annotated, reported: &'r [Reported]) -> Option<&'r Reported> {
+    let shared = |other: &&Reported| {
+        let (from, to) = (
+            one.span.start.max(other.span.start),
+            one.span.end.min(other.span.end),
+        );
+        (to.saturating_sub(from), other.span == one.span)
+    };
+    reported
+        .iter()
+        .filter(|other| other.span.overlaps(&one.span))
+        .rev()
+        .max_by_key(shared)
+}
+
 fn count_context(
     annotated: &[Annotated],
     reported: &[Reported],
@@ -269,20 +286,7 @@ fn count_context(
         let Some(right) = &one.context else {
             continue;
         };
-        let shared = |other: &&Reported| {
-            let (from, to) = (
-                one.span.start.max(other.span.start),
-                one.span.end.min(other.span.end),
-            );
-            to.saturating_sub(from)
-        };
-        let nearest = reported
-            .iter()
-            .filter(|other| other.span.overlaps(&one.span))
-            // Of equal overlaps the first.
-            .rev()
-            .max_by_key(shared);
-        let said = nearest.map_or(&nothing, |other| &other.context);
+        let said = nearest(one, reported).map_or(&nothing, |other| &other.context);
         for value in VALUES {
             let sum = counts.entry(value).or_default();
             if said.contains(value) {
@@ -374,6 +378,32 @@ mod tests {
         assert_eq!(counted(counts.context["negated"]), [(1, 2), (1, 3)]);
         assert_eq!(counted(counts.context["family"]), [(1, 1), (1, 1)]);
         assert_eq!(counted(counts.context["future"]), [(0, 0), (0, 0)]);
+    }
+
+    /// "lung cancer" and "lung" in it, both annotated: each has its own mention, and a nested
+    /// mention that is not annotated is wrong where spans have to be equal.
+    #[test]
+    fn nested_mentions_are_counted_each_for_itself() {
+        let right = [annotated(0, 4, &[1], ""), annotated(0, 11, &[2], "")];
+        let all = [
+            reported(0, 4, Some(1)),
+            reported(0, 11, Some(2)),
+            reported(5, 11, Some(3)),
+        ];
+        for unit in [Unit::Span, Unit::Mention] {
+            let counts = Counts::of(&right, &all, unit);
+            assert_eq!(counted(counts.spans_strict), [(2, 3), (2, 2)]);
+            assert_eq!(counted(counts.spans_overlap), [(3, 3), (2, 2)]);
+            assert_eq!(counted(counts.concepts_strict), [(2, 3), (2, 2)]);
+            let outer = Counts::of(&right, &all[1..2], unit);
+            assert_eq!(counted(outer.spans_strict), [(1, 1), (1, 2)]);
+        }
+        assert_eq!(nearest(&right[0], &all), Some(&all[0]));
+        assert_eq!(nearest(&right[1], &all), Some(&all[1]));
+        // The first of two that are as near.
+        let inside = annotated(6, 8, &[], "");
+        assert_eq!(nearest(&inside, &all), Some(&all[1]));
+        assert_eq!(nearest(&annotated(20, 25, &[], ""), &all), None);
     }
 
     /// Hits and denominators of precision and recall.

@@ -1,7 +1,7 @@
 //! The most frequent mistakes: mentions that were missed, reported without being annotated, or
 //! linked to a wrong concept.
 
-use super::counts::{Annotated, Reported};
+use super::counts::{Annotated, Reported, nearest};
 use pel_shared::error::Result;
 use pel_shared::kb::{Concept, ConceptId};
 use pel_shared::text::Span;
@@ -22,7 +22,7 @@ struct Confusion {
     text: String,
     /// One of the right concepts.
     right: ConceptId,
-    /// The concept of the first mention that overlaps; `None` for NIL.
+    /// The concept of the nearest mention; `None` for NIL.
     reported: Option<ConceptId>,
 }
 
@@ -81,7 +81,7 @@ impl MistakeCounts {
             let mut here = reported
                 .iter()
                 .filter(|found| found.span.overlaps(&one.span));
-            let Some(first) = here.clone().next() else {
+            let Some(nearest) = nearest(one, reported) else {
                 *self.missed.entry(words(text, one.span)).or_default() += 1;
                 continue;
             };
@@ -97,7 +97,7 @@ impl MistakeCounts {
                 let confusion = Confusion {
                     text: words(text, one.span),
                     right: *right,
-                    reported: first.concept,
+                    reported: nearest.concept,
                 };
                 *self.wrong.entry(confusion).or_default() += 1;
             }

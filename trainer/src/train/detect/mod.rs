@@ -23,7 +23,7 @@ use super::config::{Config, Detect};
 use super::log::{Event, Log};
 use super::optimiser::Optimiser;
 use super::random::{Order, Purpose, stream};
-use super::run::stopped;
+use super::run::Ending;
 use super::{MODEL, figures};
 use crate::io::device::OpenDevice;
 use crate::io::files::write_folder;
@@ -169,34 +169,19 @@ struct Run<'a> {
     checkpoints: Checkpoints,
 }
 
-impl Run<'_> {
-    /// Passes `outcome` on; writes a checkpoint of `done` steps first if the user has interrupted
-    /// the run.
-    fn save_if_interrupted<T>(&mut self, done: usize, outcome: Result<T>) -> Result<T> {
-        if outcome.as_ref().is_err_and(|error| error.is_interrupted()) {
-            self.save(done)?;
-        }
-        outcome
-    }
-
-    fn save(&self, step: usize) -> Result<()> {
+impl Ending for Run<'_> {
+    fn save(&mut self, step: usize) -> Result<()> {
         self.checkpoints.save_with(step, &self.optimiser, |folder| {
             self.model.save(&folder.join(MODEL))
         })
     }
 
-    /// As [`super::run::Run::stops`].
-    fn stops(&mut self, done: usize) -> Result<bool> {
-        let Some(stopped) = stopped(self.config, &self.log, done) else {
-            return Ok(false);
-        };
-        if self.checkpoints.last()?.is_none_or(|(last, _)| last < done) {
-            self.save(done)?;
-        }
-        self.log.record(&stopped)?;
-        Ok(true)
+    fn state(&mut self) -> (&Config, &mut Log, &Checkpoints) {
+        (self.config, &mut self.log, &self.checkpoints)
     }
+}
 
+impl Run<'_> {
     /// Validates after `done` steps if a validation is due and not in the log yet.
     fn validate_if_due(&mut self, done: usize) -> Result<()> {
         let every = self.config.validation_every(self.examples.len());
