@@ -214,7 +214,8 @@ pub fn cross_fit(
         let mentions = weighted(samples, nil, |document| document % FOLDS != fold);
         *model = ProbabilityModel::fit_with(&mentions, features).ok_or_else(|| {
             Error::input(format!(
-                "expected mentions whose best candidate is right and some whose is not in four fifths of the documents, found {} of                  one kind",
+                "expected mentions whose best candidate is right and some whose is not in four fifths of the documents, \
+                 found {} of one kind",
                 mentions.len()
             ))
         })?;
