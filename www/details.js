@@ -5,7 +5,7 @@ import { colourOf } from "./colours.js";
 import { contextRows } from "./context.js";
 import { byId, keepFocus, make } from "./dom.js";
 import { decisionOf } from "./state.js";
-import { likelihoodWords, nilWords, originWords, score, thresholdOf } from "./words.js";
+import { likelihoodWords, nilWords, originWords, score, setOf, setsWords, thresholdOf } from "./words.js";
 
 /** Pixels between the panel and the element that it must not cover. */
 const MARGIN = 24;
@@ -26,7 +26,7 @@ const MARGIN = 24;
 export function createDetails(actions) {
   const panel = byId("details");
   const place = byId("details-body");
-  let shown = { note: null, link: null, key: "", explained: false };
+  let shown = { note: null, link: null, key: "", explained: false, sets: [] };
   let found = [];
 
   byId("details-close").addEventListener("click", () => actions.close());
@@ -78,7 +78,8 @@ export function createDetails(actions) {
         ? make("p", { className: "quiet" }, "No candidate. Search for a concept below.")
         : make("ul", { className: "candidates", "aria-labelledby": "candidates-heading" },
           ...rows(link.candidates, "candidate")),
-      margin(link));
+      margin(link),
+      shown.sets.length > 0 && make("p", { className: "quiet", id: "answer-sets" }, setsWords(shown.sets)));
     keepFocus(place, () => place.replaceChildren(body));
     drawFound();
   }
@@ -95,6 +96,10 @@ export function createDetails(actions) {
       explained ? pel.explain({ start: link.start, end: link.end, fragments: link.fragments }, { threshold }).catch(() => null) : null,
     ]);
     if (shown.key !== key || shown.explained !== explained || shown.note !== note) return;
+    if (why?.answer_sets) {
+      shown.sets = why.answer_sets;
+      draw();
+    }
     const parts = facts ? conceptFacts(facts, pel, link.decision === "nil") : [];
     const open = place.querySelector(".why")?.open ?? false;
     parts.push(explanation(link, why, originWords(link.origin)));
@@ -115,7 +120,7 @@ export function createDetails(actions) {
     const highest = Math.max(1, threshold ?? 0, ...candidates.map((one) => one.score));
     return candidates.map((candidate) => {
       const chosen = link.decision === "linked" && link.concept?.id === candidate.id;
-      const button = row(candidate, threshold, highest, () => actions.choose(shown.link, candidate));
+      const button = row(candidate, setOf(shown.sets, candidate.id), threshold, highest, () => actions.choose(shown.link, candidate));
       button.setAttribute("aria-pressed", String(chosen));
       button.dataset.key = `${kind} ${candidate.id}`;
       return make("li", {}, button);
@@ -128,7 +133,7 @@ export function createDetails(actions) {
     byId("find-words").value = "";
     byId("find-note").textContent = "";
     byId("details-facts").replaceChildren();
-    shown = { ...shown, key: "", explained: false };
+    shown = { ...shown, key: "", explained: false, sets: [] };
     panel.scrollTop = 0;
   }
 
@@ -154,7 +159,7 @@ export function createDetails(actions) {
       panel.hidden = false;
       byId("details-hint").hidden = true;
       document.documentElement.dataset.details = "open";
-      shown = { note, link, key, explained };
+      shown = { note, link, key, explained, sets: anew ? [] : shown.sets };
       if (anew) draw();
       if (anew || more) drawFacts();
     },
@@ -196,12 +201,13 @@ function margin({ candidates: [first, second] }) {
     `The best candidate scores ${score(first.score - second.score)} more than the second.`);
 }
 
-/** A candidate as a button, with its score as a bar and the threshold marked on it. */
-function row(candidate, threshold, highest, onclick) {
+/** A candidate as a button, with the set of answers that it is in, and its score as a bar with the threshold marked on it. */
+function row(candidate, set, threshold, highest, onclick) {
   const about = [candidate.types[0], candidate.id].filter(Boolean).join(" · ");
   return make("button", { type: "button", className: "candidate", onclick },
     make("span", {}, make("span", { className: "name" }, candidate.name), " ",
-      make("span", { className: "quiet" }, about), candidate.added && make("span", { className: "tag" }, "yours")),
+      make("span", { className: "quiet" }, about), candidate.added && make("span", { className: "tag" }, "yours"),
+      set !== "" && make("span", { className: "tag" }, set)),
     make("span", { className: "number" }, score(candidate.score)),
     bar(candidate, threshold, highest));
 }

@@ -79,6 +79,30 @@ export function likelihoodWords({ probability, same_name: same = 0 }) {
   return (likely + ambiguous).trim();
 }
 
+/**
+ * What the sets of answers hold.
+ *
+ * @param {import("./pkg/pel.js").AnswerSet[]} sets narrowest first
+ */
+export function setsWords(sets) {
+  if (sets.length === 0) return "";
+  const answers = ({ concepts, nil }) =>
+    [concepts.length > 0 && counted(concepts.length, "concept"), nil && "NIL"].filter(Boolean).join(" or ");
+  const all = sets.map((set) => `${answers(set)} in ${percent(set.coverage)} of mentions`);
+  return `Sets that hold the right answer: ${all.join("; ")}. This holds for texts like those of the calibration.`;
+}
+
+/**
+ * The narrowest set that holds a concept.
+ *
+ * @param {import("./pkg/pel.js").AnswerSet[]} sets narrowest first
+ * @param {string} id
+ */
+export function setOf(sets, id) {
+  const narrowest = sets.find((set) => set.concepts.includes(id));
+  return narrowest ? `${percent(narrowest.coverage)} set` : "";
+}
+
 /** How a mention was found. @param {import("./pkg/pel.js").Link["origin"]} origin */
 export function originWords(origin) {
   if (origin === "name") return "Found by a name in the knowledge base.";

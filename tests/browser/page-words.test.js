@@ -8,7 +8,8 @@ import { EXAMPLES } from "../../www/examples.js";
 import { conceptFormat, decode } from "../../www/files.js";
 import { siteOf } from "../../www/ontologies.js";
 import {
-  additionWords, errorWords, fileName, licenceOf, likelihoodWords, nilWords, originWords, progressWords, shownWords,
+  additionWords, errorWords, fileName, licenceOf, likelihoodWords, nilWords, originWords, progressWords, setOf, setsWords,
+  shownWords,
 } from "../../www/words.js";
 
 test("identifiers of known vocabularies have a web address", () => {
@@ -95,6 +96,15 @@ test("NIL decisions have a reason", () => {
   assert.equal(likelihoodWords({}), "");
   assert.match(nilWords({ nil_reason: "reader", candidates: [] }, null), /You decided/);
   assert.match(nilWords({ nil_reason: "no_candidate", candidates: [] }, null), /no candidate/);
+});
+
+test("sets of answers are told in words", () => {
+  const sets = [{ coverage: 0.9, concepts: ["X:1"], nil: false }, { coverage: 0.95, concepts: ["X:1", "X:2"], nil: true }];
+  const words = setsWords(sets);
+  assert.match(words, /: 1 concept in 90\u00a0% of mentions; 2 concepts or NIL in 95\u00a0% of mentions\. .*calibration/);
+  assert.match(setsWords([{ coverage: 0.9, concepts: [], nil: true }]), /: NIL in 90\u00a0%/);
+  assert.equal(setsWords([]), "");
+  assert.deepEqual(["X:1", "X:2", "X:3"].map((id) => setOf(sets, id)), ["90\u00a0% set", "95\u00a0% set", ""]);
 });
 
 test("error messages contain advice", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { linkedAfter, mentions, networkLog, openReady, pelServe, ready, write } from "./serving.js";
-import { tinyBundle } from "./tiny.js";
+import { calibrate, tinyBundle } from "./tiny.js";
 
 const NOTE = "😷 No fever, no chest pain. Qwertz <b>diabetes</b>.";
 
@@ -77,6 +77,20 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   assert.match(await download(page, "Download PubTator"), /\t5\t10\tfever\tNIL\t-\n/);
   const html = await download(page, "Download Annotated HTML");
   assert.ok(html.includes("&lt;b&gt;") && !html.includes("<b>"), html);
+  assert.deepEqual(complaints, []);
+});
+
+test("the details show which candidates are in the sets of answers", { timeout: 120_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t);
+  await calibrate(folder, bundle);
+  const { address } = await pelServe(t, bundle);
+  const { page, complaints } = await openReady(t, address);
+  await write(page, "Fever and cough.");
+  await page.locator("#mention-rows button").first().click();
+  await page.locator("#answer-sets").waitFor();
+  assert.match(await page.locator("#answer-sets").textContent(), /concepts?.* in 90\u00a0% of mentions; .* in 95\u00a0% of mentions/);
+  const best = page.locator("#details-body .candidate").first();
+  assert.match(await best.textContent(), /^fever .*90\u00a0% set/);
   assert.deepEqual(complaints, []);
 });
 

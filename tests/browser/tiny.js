@@ -1,7 +1,7 @@
 // Helpers: a bundle of tests/pipeline.json with the tiny model, built by `pel index`, and the folders of the page.
 
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -46,6 +46,21 @@ export async function tinyBundle(t, { concepts: others } = {}) {
     ...["--nil-threshold", String(threshold)],
   ]);
   return { folder, bundle };
+}
+
+/** Gives the bundle of the table probabilities: of three mentions of each note, the best candidate of the first is right. */
+export async function calibrate(folder, bundle) {
+  const corpus = join(folder, "corpus");
+  await mkdir(corpus);
+  const notes = Array.from({ length: 40 }, (_, at) => ({ doc_id: String(at), text: `Fever, chest pain and plumbago, note ${at}.` }));
+  const mentions = notes.flatMap(({ doc_id, text }) => [["Fever", "D1"], ["chest pain", "D3"], ["plumbago", "none"]].map(([words, id]) => {
+    const start = text.indexOf(words);
+    return { doc_id, start, end: start + words.length, text: words, id };
+  }));
+  const lines = (all) => all.map((one) => `${JSON.stringify(one)}\n`).join("");
+  await writeFile(join(corpus, "documents.jsonl"), lines(notes));
+  await writeFile(join(corpus, "mentions.dev.jsonl"), lines(mentions));
+  await run(program(), ["calibrate", bundle, "--corpus", corpus, "--by", "probability", "--device", "cpu"]);
 }
 
 /** The bundle as one file, by `pel pack`. */

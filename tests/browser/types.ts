@@ -22,6 +22,7 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   const degree: "mild" | "moderate" | "severe" | undefined = severity;
   const kind: "problem" | "drug" | "procedure" | "measurement" | "anatomy" | "device" | "none" = group ?? "none";
   const why: Explanation | undefined = first && (await pel.explain(first));
+  const sets: string[] = (why?.answer_sets ?? []).flatMap(({ coverage, concepts, nil }) => (nil ? [`${coverage} NIL`] : concepts));
   const added: Added = await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
   await pel.addConcepts({ name: "own.csv", format: "csv", text: "id,name\n" });
   const { removed, renamed }: Added = await pel.addConcepts([{ id: "X2", name: "big toe" }], { list: "toes" });
@@ -39,6 +40,6 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   // @ts-expect-error: no such device
   await Pel.load("bundle/", { device: "cuda" });
   pel.free();
-  return `${html} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
+  return `${html} ${sets} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
     ${(await pel.find("toe")).length} ${(await pel.addedConcepts()).length} ${await pel.document("LICENSES.md")}`;
 }

@@ -73,6 +73,43 @@ impl Written {
     }
 }
 
+#[test]
+fn probability_is_written_in_each_format_with_a_place_for_it() {
+    let written = Written::new(|records| {
+        records[0].probability = Some(0.875);
+        records[1].decision = Err(NilReason::Ambiguous);
+        records[1].probability = Some(0.25);
+    });
+    let brat = written.text(Form::Brat);
+    for note in [
+        "\n#1\tAnnotatorNotes T1\tProbability: 0.8750\n",
+        "\n#2\tAnnotatorNotes T2\tNIL: ambiguous between candidates; Probability: 0.2500\n",
+    ] {
+        assert!(brat.contains(note), "{brat}");
+    }
+    for form in [
+        Form::Jsonl,
+        Form::Json,
+        Form::Csv,
+        Form::Html,
+        Form::Omop,
+        Form::BiocXml,
+        Form::BiocJson,
+        Form::SpacyJson,
+        Form::CasJson,
+    ] {
+        let text = written.text(form);
+        assert!(
+            text.contains("0.875") && text.contains("0.25"),
+            "{form:?}: {text}"
+        );
+    }
+    // A code is right with it; NIL has no code.
+    let fhir = written.text(Form::Fhir);
+    assert!(fhir.contains("0.875") && !fhir.contains("0.25"), "{fhir}");
+    assert!(!written.text(Form::Pubtator).contains("0.875"));
+}
+
 /// The first code of a concept.
 fn code(concept: &Value) -> &Value {
     &concept["coding"][0]["code"]

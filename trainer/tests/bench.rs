@@ -1,4 +1,5 @@
-//! `pel bench` with a ranker: what it times, on which pairs, and what it refuses.
+//! `pel bench`: with a ranker, what it times, on which pairs, and what it refuses; the steps of
+//! linking notes.
 
 mod common;
 
@@ -64,6 +65,48 @@ fn bench_repeats_a_fixed_amount_of_work() {
             "expected at most",
         ),
     ]);
+}
+
+#[test]
+fn bench_times_each_step_of_linking_notes() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("notes")).expect("made");
+    std::fs::write(bench.path("notes/a.txt"), "Fever, no chest pain.\n").expect("written");
+    std::fs::write(bench.path("notes/b.txt"), "Known diabets and fever.\n").expect("written");
+    let line = "bench --bundle @bundle --device cpu --encode-shapes 1x8 --no-search --seconds 0";
+    let said = done(&bench, &format!("{line} --notes @notes --json"));
+    let value: Value = serde_json::from_str(&said).expect("JSON");
+    let sides = value["sides"].as_array().expect("steps");
+    let named: Vec<&str> = sides
+        .iter()
+        .filter_map(|row| row["side"].as_str())
+        .collect();
+    assert_eq!(
+        named,
+        [
+            "detection of mentions",
+            "names in the dictionary",
+            "names by edit distance",
+            "tokens and context",
+            "encoding",
+            "search by vectors",
+            "n-grams in the score",
+            "coherence of the text",
+            "order, features and decision",
+        ]
+    );
+    let is_time = |row: &Value| row["ms_per_note"].as_f64().is_some_and(|ms| ms >= 0.0);
+    assert!(sides.iter().all(is_time), "{said}");
+    let files = value["file_bytes"].as_object().expect("files");
+    let sum: u64 = files.values().filter_map(Value::as_u64).sum();
+    assert_eq!(value["bundle_bytes"].as_u64(), Some(sum));
+    let shown = done(&bench, &format!("{line} --notes @notes"));
+    for part in ["names by edit distance", "dictionary.bin", "ms a note"] {
+        assert!(shown.contains(part), "{part:?} is missing in {shown}");
+    }
+    let without = done(&bench, &format!("{LINE} --json"));
+    let without: Value = serde_json::from_str(&without).expect("JSON");
+    assert_eq!(without["sides"].as_array().map(Vec::len), Some(0));
 }
 
 #[test]

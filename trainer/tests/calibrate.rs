@@ -732,3 +732,73 @@ fn probabilities_are_fitted_stored_and_decide() {
         "`nil.probability`: expected a prior above 0 and below 1",
     )]);
 }
+
+#[test]
+fn leaving_parts_out_says_what_each_gives() {
+    let bench = Bench::new();
+    notes_of_right_and_wrong(&bench, "notes");
+    let before = manifest(&bench.path("bundle"));
+    let line = "calibrate @bundle --corpus @notes --leave-out --device cpu";
+    let done = bench.done(&format!("{line} --out @parts.json"));
+    for part in [
+        "120 mentions of corpus notes, split dev",
+        "| left out | right | wrong | NIL |",
+        "| nothing | 50.0 | ",
+        "| side: exact names | ",
+        "| side: edit distance | ",
+        "| side: search by vectors | ",
+        "| side: coherence of the text | ",
+        "| features: all of names | ",
+        "| feature: margin to the next candidate | ",
+        "The vectors of names and of templates cannot be left out one by one",
+    ] {
+        assert!(
+            done.out.contains(part),
+            "{part:?} is missing in {}",
+            done.out
+        );
+    }
+    assert_eq!(manifest(&bench.path("bundle")), before);
+    let found: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(bench.path("parts.json")).expect("read"))
+            .expect("JSON");
+    assert_eq!(
+        (&found["folds"], &found["threshold"]),
+        (&5.into(), &0.375.into())
+    );
+    let rows = found["rows"].as_array().expect("rows");
+    // The whole, four sides, four groups, thirteen features.
+    assert_eq!(rows.len(), 1 + 4 + 4 + 13);
+    let share = |hits: u32, of: u32| serde_json::json!({"hits": hits, "of": of});
+    // One name of each note is right, the other is not.
+    for (of, expected) in [
+        ("right", share(40, 80)),
+        ("recall_at_1", share(40, 80)),
+        ("nil_without_concept", share(40, 40)),
+    ] {
+        assert_eq!(rows[0][of], expected, "{of}: {}", rows[0]);
+    }
+    let both = bench.pel(&format!(
+        "index --encoder {} --kb @kb.jsonl --view both --mix 0.25 --device cpu --out @both",
+        tiny().display()
+    ));
+    assert_eq!(both.code, Some(0), "{}", both.err);
+    let said =
+        bench.done("calibrate @both --corpus @notes --leave-out --cost 1 --device cpu --json");
+    let found: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(found["rows"].as_array().map(Vec::len), Some(22 + 2));
+    bench.refuses(&[
+        (&format!("{line} --precision 0.9"), 2, "--precision"),
+        (&format!("{line} --dry-run"), 2, "--dry-run"),
+        (
+            "calibrate @bundle --from @both --leave-out",
+            2,
+            "--leave-out",
+        ),
+        (
+            "calibrate @bundle --corpus @ --leave-out --device cpu",
+            3,
+            "leaving out nothing: expected mentions whose best candidate is right",
+        ),
+    ]);
+}

@@ -140,6 +140,16 @@ export interface Linked {
   ms: { detect: number; encode: number; search: number };
 }
 
+/** A set of answers (conformal prediction). */
+export interface AnswerSet {
+  /** The share of mentions, of texts like those of the calibration, whose set holds the right answer. */
+  coverage: number;
+  /** The identifiers of the concepts, best first; also of concepts that are no candidates in the list. */
+  concepts: string[];
+  /** Whether NIL is among the answers. */
+  nil: boolean;
+}
+
 /** How the decision on one mention was made. */
 export interface Explanation {
   text: string;
@@ -154,6 +164,8 @@ export interface Explanation {
   margin: number | null;
   /** The probability that the best candidate is right; missing if the bundle has no model of it. */
   probability?: number;
+  /** Sets of answers that hold the right one with a stated probability, narrowest first; missing if the bundle has no limits for them. */
+  answer_sets?: AnswerSet[];
   candidates: (Candidate & {
     /** The name or template that matched the mention best, and its score. */
     through: string;

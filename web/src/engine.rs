@@ -295,6 +295,8 @@ impl Engine {
         let same = of_text.find(|of_text| of_text.pieces() == given.pieces());
         let mut whole = same.unwrap_or(link).clone();
         self.linker.decide_again(&mut whole, threshold);
+        let mut record = Record::new(&self.linker, &whole)?;
+        record.add_sets(&self.linker, &whole)?;
         let texts = self.linker.candidate_texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
         let met = rows
@@ -322,6 +324,7 @@ impl Engine {
             lift: link.nil_offset,
             margin: link.margin(),
             probability: whole.probability,
+            answer_sets: record.answer_sets,
             candidates: met
                 .zip(&link.candidates)
                 .map(named)

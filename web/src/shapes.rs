@@ -286,6 +286,8 @@ pub struct JsExplanation<'a> {
     pub margin: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answer_sets: Vec<NamedSet>,
     pub candidates: Vec<JsMatchedText>,
 }
 

@@ -27,6 +27,7 @@ mod proposals;
 mod queries;
 mod rerank;
 mod senses;
+mod sides;
 
 pub use crate::bundle::Queries;
 pub use crate::model::cross_encoder::Pairs;
@@ -34,6 +35,7 @@ pub use added::{AddedChanges, AddedConcepts, TokenizedConcepts};
 pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use prepared::{Part, Prepared};
 pub use proposals::Proposals;
+pub use sides::Side;
 
 use crate::bundle::{Bundle, Resolved};
 use crate::error::{Error, Result};
@@ -57,7 +59,7 @@ use prepared::PreparedMention;
 use std::borrow::Cow;
 
 /// The most concepts that a misspelt mention may name.
-const MISSPELT: usize = 8;
+pub const MISSPELT: usize = 8;
 
 /// A bundle with its encoder on a device, and the concepts that were added to it.
 pub struct Linker {
@@ -466,7 +468,7 @@ impl Linker {
         queries: &Queries,
         options: &LinkOptions,
     ) -> Vec<Link> {
-        self.finish_from(prepared, queries, options, None)
+        self.finish_from(prepared, queries, options, None, true)
     }
 
     /// As [`Linker::finish`], but with concepts that were searched elsewhere. With
@@ -485,29 +487,35 @@ impl Linker {
         options: &LinkOptions,
         proposals: &Proposals,
     ) -> Vec<Link> {
-        self.finish_from(prepared, queries, options, Some(proposals))
+        self.finish_from(prepared, queries, options, Some(proposals), true)
     }
 
+    /// `coherent` is whether the mentions of a text choose between candidates.
     fn finish_from(
         &self,
         prepared: &Prepared,
         queries: &Queries,
         options: &LinkOptions,
         proposals: Option<&Proposals>,
+        coherent: bool,
     ) -> Vec<Link> {
         let k = options.k.max(1);
         let searched = self.searched(options.candidates());
         let mut candidates = self.candidates(prepared, queries, proposals, searched);
         let mut first = 0;
-        let mut behind = Vec::with_capacity(candidates.len());
+        let mut behind: Vec<f32> = Vec::with_capacity(candidates.len());
         for mentions in &prepared.texts {
             let those = first..first + mentions;
+            first += mentions;
+            if !coherent {
+                behind.resize(first, 0.0);
+                continue;
+            }
             behind.extend(self.make_coherent(
                 prepared,
                 &prepared.mentions[those.clone()],
                 &mut candidates[those],
             ));
-            first += mentions;
         }
         let link = |((mention, mut searched), behind): ((&PreparedMention, Vec<_>), f32)| {
             let Detected {

@@ -8,7 +8,7 @@ use crate::text::detect::{Detected, SimilarName};
 use crate::tokens::Encoded;
 
 /// The tokenized mentions of one or more texts. Equal token sequences are encoded once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Prepared {
     pub(super) mentions: Vec<PreparedMention>,
     pub(super) sequences: Vec<Encoded>,
@@ -16,6 +16,7 @@ pub struct Prepared {
     pub(super) texts: Vec<usize>,
 }
 
+#[derive(Clone)]
 pub(super) struct PreparedMention {
     pub detected: Detected,
     /// The position of its token sequence; `None` if it is empty after normalisation.

@@ -77,6 +77,25 @@ pub fn brier(forecasts: &[Forecast]) -> Option<f64> {
     (!forecasts.is_empty()).then(|| sum / forecasts.len() as f64)
 }
 
+/// The probability that a wrong forecast has at least in [`log_loss`], so that it is finite.
+const LEAST: f64 = 1e-6;
+
+/// The log loss: the mean negative logarithm of the probability of what came true, which counts as
+/// at least one in a million. `None` without mentions.
+pub fn log_loss(forecasts: &[Forecast]) -> Option<f64> {
+    let loss = |one: &Forecast| {
+        let probability = f64::from(one.probability);
+        let of_outcome = if one.right {
+            probability
+        } else {
+            1.0 - probability
+        };
+        -of_outcome.max(LEAST).ln()
+    };
+    let sum: f64 = forecasts.iter().map(loss).sum();
+    (!forecasts.is_empty()).then(|| sum / forecasts.len() as f64)
+}
+
 /// The risk-coverage curve, one point for each distinct probability, in ascending order of coverage.
 pub fn risk_coverage(forecasts: &[Forecast]) -> Vec<RiskPoint> {
     let mut descending = ascending(forecasts);
@@ -153,6 +172,14 @@ mod tests {
         assert_eq!(reliability(&four, 9).len(), 4);
         assert_eq!(reliability(&[], 9), []);
         assert_eq!((calibration_error(&[]), brier(&[])), (None, None));
+        // Three times the probability of the outcome is 0.75, once 0.25.
+        let expected = -(3.0 * 0.75f64.ln() + 0.25f64.ln()) / 4.0;
+        let loss = log_loss(&four).expect("a loss");
+        assert!((loss - expected).abs() < 1e-12, "{loss}");
+        let surely_wrong = forecasts(&[(1.0, false), (0.0, false)]);
+        let loss = log_loss(&surely_wrong).expect("a loss");
+        assert!((loss - 1e6f64.ln() / 2.0).abs() < 1e-9, "{loss}");
+        assert_eq!(log_loss(&[]), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod nil_intervals;
 pub use bootstrap::{Interval, macro_with_interval, pooled_with_interval, resample};
 pub use calibration::{
     BINS, Bin, Forecast, RiskPoint, area_under_risk, brier, calibration_error,
-    coverage_at_precision, reliability, risk_coverage,
+    coverage_at_precision, log_loss, reliability, risk_coverage,
 };
 pub use links::{Answer, LinkCounts, links_at, widest_at_precision};
 pub use nil::{

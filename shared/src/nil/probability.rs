@@ -289,16 +289,24 @@ impl ProbabilityModel {
         }
     }
 
-    /// Fits the weights. `None` if all candidates are right, or none is.
+    /// Fits the weights of all features. `None` if all candidates are right, or none is.
     pub fn fit(mentions: &[Labelled]) -> Option<Self> {
-        let mut matrix = DesignMatrix::new(Feature::ALL.len());
+        Self::fit_with(mentions, &Feature::ALL)
+    }
+
+    /// As [`ProbabilityModel::fit`], with some of the features.
+    pub fn fit_with(mentions: &[Labelled], features: &[Feature]) -> Option<Self> {
+        let mut matrix = DesignMatrix::new(features.len());
         for mention in mentions {
-            let values = Feature::ALL.map(|feature| mention.evidence.value(feature));
+            let values = features
+                .iter()
+                .map(|feature| mention.evidence.value(*feature));
             matrix.push_weighted(values, mention.right, mention.weight);
         }
         let fitted = matrix.fit()?;
-        let weights: BTreeMap<Feature, f32> = Feature::ALL
-            .into_iter()
+        let weights: BTreeMap<Feature, f32> = features
+            .iter()
+            .copied()
             .zip(fitted.weights)
             .map(|(feature, weight)| (feature, weight as f32))
             // A feature that no mention has learns nothing. Earlier versions read what is left.
@@ -551,6 +559,11 @@ mod tests {
         assert!((sum - 4.0).abs() < 1e-4, "{sum}");
         assert!((model.typical[&Feature::Score] - 0.825).abs() < 1e-6);
         assert_eq!(ProbabilityModel::fit(&mentions[..2]), None);
+        let some = [Feature::Margin, Feature::Score];
+        let without = ProbabilityModel::fit_with(&mentions, &some).expect("both outcomes");
+        let kept: Vec<Feature> = without.weights.into_keys().collect();
+        // No mention has a margin, so its weight is left out.
+        assert_eq!(kept, [Feature::Score]);
         // On the same mentions a second scaling changes little: the penalty is on both.
         let again = model.rescaled(&mentions).expect("both outcomes");
         assert!(again.weights[&Feature::Score] > 0.0);

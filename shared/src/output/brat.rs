@@ -1,4 +1,5 @@
-//! BRAT standoff: a text-bound annotation per mention, and a reference to its concept.
+//! BRAT standoff: a text-bound annotation per mention, a reference to its concept, and a note with
+//! the reason for NIL and the probability.
 
 use super::Note;
 use crate::clean::{breaks_line, field};
@@ -40,22 +41,25 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
             field(&words.join(" "))
         );
         out += &attributes(number, &record.context);
-        let _ = match &record.decision {
+        if let Ok(concept) = &record.decision {
             // A space would end the reference.
-            Ok(concept) => {
-                let id = field(&concept.id).replace(char::is_whitespace, "_");
-                writeln!(
-                    out,
-                    "N{number}\tReference T{number} KB:{id}\t{}",
-                    field(&concept.name)
-                )
-            }
-            Err(reason) => writeln!(
+            let id = field(&concept.id).replace(char::is_whitespace, "_");
+            let _ = writeln!(
                 out,
-                "#{number}\tAnnotatorNotes T{number}\tNIL: {}",
-                reason.words()
-            ),
-        };
+                "N{number}\tReference T{number} KB:{id}\t{}",
+                field(&concept.name)
+            );
+        }
+        // BRAT shows one note of an annotator for a mention.
+        let nil = record.decision.as_ref().err();
+        let nil = nil.map(|reason| format!("NIL: {}", reason.words()));
+        let probability = record.probability;
+        let probability = probability.map(|value| format!("Probability: {value:.4}"));
+        let words: Vec<String> = nil.into_iter().chain(probability).collect();
+        if !words.is_empty() {
+            let words = words.join("; ");
+            let _ = writeln!(out, "#{number}\tAnnotatorNotes T{number}\t{words}");
+        }
     }
     out
 }

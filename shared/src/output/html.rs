@@ -246,7 +246,7 @@ fn failed(cause: askama::Error) -> Error {
     Error::io("writing the page").caused_by(cause)
 }
 
-/// The source of a mention, its long form and the reason for NIL, in words.
+/// The source of a mention, its long form, the reason for NIL and the probability, in words.
 fn why(record: &Record) -> String {
     let mut why = origin_words(record.origin).to_owned();
     if let Some(read_as) = &record.read_as {
@@ -258,6 +258,9 @@ fn why(record: &Record) -> String {
     }
     if let Err(reason) = &record.decision {
         why += &format!("; {}", reason.words());
+    }
+    if let Some(probability) = record.probability {
+        why += &format!("; probability {probability:.3}");
     }
     why
 }

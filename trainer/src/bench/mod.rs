@@ -8,6 +8,7 @@ pub mod rank;
 pub mod repeat;
 pub mod report;
 pub mod search;
+pub mod sides;
 pub mod start;
 pub mod sum_of_max;
 pub mod train;

@@ -161,7 +161,7 @@ pub(crate) fn mention_vectors(
 }
 
 /// The .txt files below a folder.
-fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Err(Error::input(format!(
             "{}: expected a folder of notes",

@@ -5,10 +5,13 @@ use super::kernels::KernelRow;
 use super::notes::NotesRow;
 use super::rank::RankRow;
 use super::search::SearchRow;
+use super::sides::SideRow;
 use super::sum_of_max::SumOfMaxRow;
 use super::train::{TrainKind, TrainRow};
 use crate::io::text_tables::table;
+use pel_shared::bundle::names;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The measurements of a run. `bench/peers.py` reads its JSON.
 #[derive(Serialize)]
@@ -17,6 +20,8 @@ pub(crate) struct Report {
     pub device: String,
     pub threads: usize,
     pub bundle_bytes: u64,
+    /// The bytes of each of its files.
+    pub file_bytes: BTreeMap<String, u64>,
     /// `pel link` on a short note, from start to exit, the median of five.
     pub cold_start_ms: f64,
     /// The peak memory of such a run.
@@ -26,6 +31,8 @@ pub(crate) struct Report {
     pub train: Vec<TrainRow>,
     pub kernels: Vec<KernelRow>,
     pub notes: Option<NotesRow>,
+    /// The steps of linking these notes.
+    pub sides: Vec<SideRow>,
     pub search: Vec<SearchRow>,
     /// For a bundle with token vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,11 +84,35 @@ impl Report {
         if let Some(notes) = &self.notes {
             print_notes(notes);
         }
+        self.print_costs();
         self.print_search();
         if let Some(row) = &self.sum_of_max {
             print_sum_of_max(row);
         }
         println!("peak memory of this run {}", peak(self.peak_bytes));
+    }
+
+    /// The time of each step, and the bytes of each file of the bundle, largest first.
+    fn print_costs(&self) {
+        if self.sides.is_empty() {
+            return;
+        }
+        let mut steps = table(["Step", "ms a note"]);
+        for row in &self.sides {
+            steps.add_row([row.side.to_owned(), format!("{:.3}", row.ms_per_note)]);
+        }
+        println!("{steps}");
+        let mut files: Vec<(&str, u64)> = self
+            .file_bytes
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), *bytes))
+            .collect();
+        files.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        let mut sizes = table(["File", "Size", "For"]);
+        for (name, bytes) in files {
+            sizes.add_row([name, &megabytes(bytes), used_for(name)]);
+        }
+        println!("{sizes}");
     }
 
     fn print_search(&self) {
@@ -120,6 +151,20 @@ impl Report {
             "Recall: the share of the best of the exact f32 search, over the same vectors as the bundle keeps them, that is found. \
              `bundle` is its own index, by concepts, as `pel link` searches it; the others take each vector for a concept."
         );
+    }
+}
+
+/// The steps that read a file of a bundle.
+fn used_for(name: &str) -> &'static str {
+    match name {
+        names::INDEX => "search by vectors of names and templates",
+        names::TOKEN_VECTORS => "order by vectors of tokens",
+        names::DICTIONARY => "detection, names, names by edit distance",
+        names::CONCEPTS => "n-grams in the score, coherence, features, output",
+        names::TOKENIZER | names::CONFIG | names::WEIGHTS | names::PROJECTION => "encoding",
+        names::DETECTOR_CONFIG | names::DETECTOR_WEIGHTS => "detection",
+        names::REDIRECTS => "retired identifiers",
+        _ => "",
     }
 }
 

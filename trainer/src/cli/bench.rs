@@ -2,7 +2,7 @@
 
 use crate::bench::Options;
 use crate::bench::report::Report;
-use crate::bench::{encode, kernels, notes, rank, repeat, search, start, sum_of_max, train};
+use crate::bench::{encode, kernels, notes, rank, repeat, search, sides, start, sum_of_max, train};
 use crate::io::device::{DeviceArgs, Work};
 use crate::io::json;
 use crate::io::outputs::{Inputs, Output};
@@ -75,6 +75,10 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         Some(folder) => Some(notes::notes(options, folder, &bundle, &encode)?),
         None => None,
     };
+    let sides = match &options.notes {
+        Some(folder) => sides::sides(options, folder, &opened)?,
+        None => Vec::new(),
+    };
     let search = search::search(options, &bundle, &opened)?;
     let sum_of_max = sum_of_max::sum_of_max(options, &opened)?;
     let report = Report {
@@ -82,6 +86,12 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         device: opened.name.clone(),
         threads: rayon::current_num_threads(),
         bundle_bytes: bundle.manifest.files.values().map(|file| file.bytes).sum(),
+        file_bytes: bundle
+            .manifest
+            .files
+            .iter()
+            .map(|(name, file)| (name.clone(), file.bytes))
+            .collect(),
         cold_start_ms,
         link_peak_bytes,
         encode,
@@ -89,6 +99,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         train,
         kernels,
         notes,
+        sides,
         search,
         sum_of_max,
         peak_bytes: memory::peak(),

@@ -1,11 +1,12 @@
 //! Fits the probability that the best candidate is right, and the limits of sets of answers, on
 //! annotated mentions.
 
-use crate::data::split::{NilOf, Split};
+use crate::data::split::{Gold, NilOf, Split};
+use crate::io::interrupt;
 use crate::retrieve::CandidateLists;
 use pel_shared::error::{Error, Result};
 use pel_shared::metrics::{Forecast, rank_of};
-use pel_shared::nil::{COVERAGES, Evidence, Labelled, ProbabilityModel, SetLimits};
+use pel_shared::nil::{COVERAGES, Evidence, Feature, Labelled, ProbabilityModel, SetLimits};
 use pel_shared::score::Candidate;
 
 /// The fewest mentions with a right and with a wrong best candidate for a model.
@@ -14,6 +15,20 @@ const FEWEST: usize = 30;
 /// The fewest mentions to fit all weights on, if the bundle has a model already. With fewer, its
 /// weights are scaled.
 const REFIT_FROM: usize = 2_000;
+
+/// The parts of the documents that are measured in turn.
+pub const FOLDS: usize = 5;
+
+/// A mention with the probability of its best candidate.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// The gold concept.
+    pub gold: &'a Gold,
+    /// The position of the right concept among the candidates.
+    pub rank: Option<usize>,
+    /// The probability that the first is right; `None` without a candidate.
+    pub probability: Option<f32>,
+}
 
 /// The mentions of a split with what the linker knows of them.
 pub struct Sample<'a> {
@@ -48,12 +63,17 @@ impl<'a> Sample<'a> {
             .map(|(gold, candidates)| rank_of(gold.concept?, candidates))
     }
 
-    /// The mentions that have a candidate, each with this weight.
-    fn labelled(&self, nil: NilOf, weight: f64) -> impl Iterator<Item = Labelled> {
+    /// The mentions of some documents that have a candidate, each with this weight.
+    fn labelled(
+        &self,
+        nil: NilOf,
+        weight: f64,
+        takes: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = Labelled> {
         let mentions = self.split.mentions.iter().zip(&self.evidence);
         mentions
             .zip(self.ranks())
-            .filter(move |((gold, _), _)| nil.takes(gold))
+            .filter(move |((gold, _), _)| nil.takes(gold) && takes(gold.document))
             .filter_map(move |((_, evidence), rank)| {
                 Some(Labelled {
                     evidence: (*evidence)?,
@@ -65,6 +85,15 @@ impl<'a> Sample<'a> {
 
     /// The probability of each mention; 0 without a candidate.
     fn probabilities(&self, model: &ProbabilityModel) -> Vec<f32> {
+        let all = self.probabilities_by(|_| model).into_iter();
+        all.map(|probability| probability.unwrap_or(0.0)).collect()
+    }
+
+    /// The probability of each mention by a model for its document; `None` without a candidate.
+    fn probabilities_by<'m>(
+        &self,
+        model_of: impl Fn(usize) -> &'m ProbabilityModel,
+    ) -> Vec<Option<f32>> {
         let mut all = Vec::with_capacity(self.evidence.len());
         let mentions = || self.split.mentions.iter().zip(&self.evidence);
         let mut rest = mentions().peekable();
@@ -74,10 +103,23 @@ impl<'a> Sample<'a> {
             while let Some((_, evidence)) = rest.next_if(|(gold, _)| gold.document == document) {
                 of_text.push(*evidence);
             }
-            let found = model.of_text(&of_text).into_iter();
-            all.extend(found.map(|probability| probability.unwrap_or(0.0)));
+            all.extend(model_of(document).of_text(&of_text));
         }
         all
+    }
+
+    /// The mentions with their probabilities by models of [`cross_fit`].
+    pub fn cross_judged(&self, models: &[ProbabilityModel; FOLDS]) -> Vec<Judged<'_>> {
+        let probabilities = self.probabilities_by(|document| &models[document % FOLDS]);
+        let mentions = self.split.mentions.iter().zip(self.ranks());
+        mentions
+            .zip(probabilities)
+            .map(|((gold, rank), probability)| Judged {
+                gold,
+                rank,
+                probability,
+            })
+            .collect()
     }
 
     /// The candidates of each mention, the score of the first one its probability. All scores of a
@@ -122,12 +164,7 @@ pub fn fit(
     nil: NilOf,
     before: Option<&ProbabilityModel>,
 ) -> Result<ProbabilityModel> {
-    let total: usize = samples.iter().map(|sample| sample.evidence.len()).sum();
-    let share = total as f64 / samples.len() as f64;
-    let mentions: Vec<Labelled> = samples
-        .iter()
-        .flat_map(|sample| sample.labelled(nil, share / sample.evidence.len().max(1) as f64))
-        .collect();
+    let mentions = weighted(samples, nil, |_| true);
     let right = mentions.iter().filter(|mention| mention.right).count();
     let wrong = mentions.len() - right;
     if right.min(wrong) < FEWEST {
@@ -142,6 +179,48 @@ pub fn fit(
     scaled
         .or_else(|| ProbabilityModel::fit(&mentions))
         .ok_or_else(|| Error::input("--by probability: no model fits these mentions"))
+}
+
+/// The mentions of some documents of samples, each sample with the same weight.
+fn weighted(
+    samples: &[Sample<'_>],
+    nil: NilOf,
+    takes: impl Fn(usize) -> bool + Copy,
+) -> Vec<Labelled> {
+    let total: usize = samples.iter().map(|sample| sample.evidence.len()).sum();
+    let share = total as f64 / samples.len() as f64;
+    samples
+        .iter()
+        .flat_map(|sample| {
+            let weight = share / sample.evidence.len().max(1) as f64;
+            sample.labelled(nil, weight, takes)
+        })
+        .collect()
+}
+
+/// Fits a model with some of the features for each fold, on the documents of the other folds. A
+/// document belongs to the fold of its position.
+///
+/// # Errors
+/// If the candidates outside of a fold are all right, or all wrong.
+pub fn cross_fit(
+    samples: &[Sample<'_>],
+    nil: NilOf,
+    features: &[Feature],
+) -> Result<[ProbabilityModel; FOLDS]> {
+    let mut models: [ProbabilityModel; FOLDS] = Default::default();
+    for (fold, model) in models.iter_mut().enumerate() {
+        interrupt::check()?;
+        let mentions = weighted(samples, nil, |document| document % FOLDS != fold);
+        *model = ProbabilityModel::fit_with(&mentions, features).ok_or_else(|| {
+            Error::input(format!(
+                "expected mentions whose best candidate is right and some whose is not in four fifths of the documents, \
+                 found {} of one kind",
+                mentions.len()
+            ))
+        })?;
+    }
+    Ok(models)
 }
 
 /// The limits of sets of answers for each coverage.

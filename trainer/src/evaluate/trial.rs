@@ -10,10 +10,11 @@ use crate::io::{bundles, interrupt};
 use crate::retrieve::CandidateLists;
 use crate::retrieve::bundle::{batches, judged, prepare, prepare_detected, protocol};
 use pel_shared::error::{Context, Result};
-use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries};
+use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries, Side};
 use pel_shared::metrics::{rank_of, recall_at};
 use pel_shared::nil::{Evidence, NilFeatures, NilPolicy};
 use pel_shared::text::detect::join;
+use pel_shared::tokens::View;
 use std::path::Path;
 
 /// A bundle on a device, without its policy.
@@ -161,18 +162,36 @@ impl Trial {
         self.search(k, true)
     }
 
-    /// All candidates of each mention that are searched, best first, and what is known of the best.
+    /// Whether the vectors of names and of templates are apart, so that [`Trial::set_mix`] can leave
+    /// out one of the two.
+    pub fn has_views_apart(&self) -> bool {
+        let bundle = self.linker.bundle();
+        bundle.manifest.view.concepts == View::Both && bundle.index.info().mixed == 0.0
+    }
+
+    /// The mix of views.
+    pub fn mix(&self) -> f32 {
+        self.linker.bundle().manifest.view.mix
+    }
+
+    /// All candidates of each mention that are searched, best first, and what is known of the best;
+    /// without a side, if one is given.
     ///
     /// # Errors
     /// If the run is interrupted.
-    pub fn evidence(&self) -> Result<(CandidateLists, Vec<Option<Evidence>>)> {
+    pub fn evidence(
+        &self,
+        without: Option<Side>,
+    ) -> Result<(CandidateLists, Vec<Option<Evidence>>)> {
         let (mut all, mut evidence) = (Vec::new(), Vec::new());
+        let (linker, options) = (&self.linker, LinkOptions::default());
         for (prepared, vectors) in &self.encoded {
             interrupt::check()?;
-            for link in self
-                .linker
-                .finish(prepared, vectors, &LinkOptions::default())
-            {
+            let links = match without {
+                None => linker.finish(prepared, vectors, &options),
+                Some(side) => linker.finish_without(prepared, vectors, &options, side),
+            };
+            for link in links {
                 all.push(link.searched().to_vec());
                 evidence.push(link.evidence);
             }

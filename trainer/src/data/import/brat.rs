@@ -177,8 +177,7 @@ fn read_ann(
                     _ => report.skip(NO_TARGET, place),
                 }
             }
-            // The reason for NIL, which PEL writes itself.
-            Some('#') if line.contains("\tNIL: ") => {}
+            Some('#') if is_own_note(&line) => {}
             Some('#') => report.note(ANNOTATOR_NOTE, place),
             Some('R' | 'E' | '*') => report.note(RELATION, place),
             _ => report.skip(BAD_LINE, place),
@@ -187,6 +186,13 @@ fn read_ann(
     let mut mentions: Vec<(usize, CorrectedMention)> = mentions.into_values().collect();
     mentions.sort_by_key(|(number, _)| *number);
     Ok(mentions.into_iter().map(|(_, mention)| mention).collect())
+}
+
+/// Whether a note is one that PEL writes itself: the reason for NIL, or the probability alone.
+fn is_own_note(line: &str) -> bool {
+    let words = line.split('\t').nth(2).unwrap_or_default().trim();
+    let number = words.strip_prefix("Probability: ");
+    words.starts_with("NIL: ") || number.is_some_and(|number| number.parse::<f32>().is_ok())
 }
 
 /// The semantic types of a label. BRAT has `_` for a space; `NIL` and `Concept` are PEL's labels
@@ -329,6 +335,26 @@ mod tests {
         assert_eq!(skipped, [1, 1, 0]);
         let noted = [NO_ANN, ANNOTATOR_NOTE, RELATION].map(|what| report.noted[what]);
         assert_eq!(noted, [1, 1, 1]);
+    }
+
+    #[test]
+    fn own_notes_are_told_from_those_of_annotators() {
+        for (note, own) in [
+            ("#1\tAnnotatorNotes T1\tNIL: no candidate", true),
+            (
+                "#1\tAnnotatorNotes T1\tNIL: no candidate; Probability: 0.2500",
+                true,
+            ),
+            ("#1\tAnnotatorNotes T1\tProbability: 0.8750", true),
+            (
+                "#1\tAnnotatorNotes T1\tProbability: 0.8750, but wrong",
+                false,
+            ),
+            ("#1\tAnnotatorNotes T1\tcheck this", false),
+            ("#1", false),
+        ] {
+            assert_eq!(is_own_note(note), own, "{note}");
+        }
     }
 
     #[test]
