@@ -10,6 +10,7 @@ use super::step::Step;
 use super::step::perturbation::Perturbation;
 use crate::io::{interrupt, memory};
 use crate::train::loss_scale::Scale;
+use burn::tensor::Gradients;
 use pel_shared::error::{Error, Result};
 use std::time::Instant;
 
@@ -114,7 +115,10 @@ impl Run<'_> {
                 number: (step * (batch / micro) + part) as u64,
                 scale,
             };
-            let (mut outcome, alone, named) = match &self.examples {
+            let (optimiser, towers) = (&mut self.optimiser, &self.model.towers);
+            let mut add = |gradients: &mut Gradients| optimiser.add(towers, gradients);
+            let chunked = self.config.optimiser.chunk > 0;
+            let (learned, alone, named) = match &self.examples {
                 Examples::Mentions(all) if self.config.data.task == Task::Rank => {
                     let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
                     let batch = rank_batch(&self.entity_inputs, &examples)?;
@@ -123,7 +127,8 @@ impl Run<'_> {
                         .iter()
                         .map(|example| example.place.clone())
                         .collect::<Vec<_>>();
-                    (stepper.rank(&batch)?, batch.without_negatives(), named)
+                    let learned = stepper.rank(&batch)?.hand_on(&mut add)?;
+                    (learned, batch.without_negatives(), named)
                 }
                 Examples::Mentions(all) => {
                     let examples: Vec<_> = places
@@ -136,11 +141,13 @@ impl Run<'_> {
                         .iter()
                         .map(|example| example.place.clone())
                         .collect::<Vec<_>>();
-                    (
-                        stepper.link(&batch, self.perturbation.as_mut())?,
-                        batch.without_negatives(),
-                        named,
-                    )
+                    let learned = match chunked {
+                        true => stepper.link_in_chunks(&batch, &mut add)?,
+                        false => stepper
+                            .link(&batch, self.perturbation.as_mut())?
+                            .hand_on(&mut add)?,
+                    };
+                    (learned, batch.without_negatives(), named)
                 }
                 Examples::Pairs(all) => {
                     let pairs: Vec<_> = places
@@ -151,22 +158,21 @@ impl Run<'_> {
                     let names = pairs
                         .iter()
                         .filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
-                    (
-                        stepper.align(&batch)?,
-                        0,
-                        names.map(|concept| concept.id.clone()).collect(),
-                    )
+                    let learned = match chunked {
+                        true => stepper.align_in_chunks(&batch, &mut add)?,
+                        false => stepper.align(&batch)?.hand_on(&mut add)?,
+                    };
+                    let names = names.map(|concept| concept.id.clone()).collect();
+                    (learned, 0, names)
                 }
             };
-            if !outcome.loss.is_finite() {
+            if !learned.loss.is_finite() {
                 return Err(not_a_number("loss", step, &named));
             }
-            self.optimiser
-                .add(&self.model.towers, &mut outcome.gradients)?;
-            loss += outcome.loss;
-            tokens += outcome.tokens;
+            loss += learned.loss;
+            tokens += learned.tokens;
             fgsm_seconds = fgsm_seconds
-                .zip(outcome.fgsm_seconds)
+                .zip(learned.fgsm_seconds)
                 .map(|(sum, more)| sum + more);
             without_negatives += alone;
             all_named.extend(named);

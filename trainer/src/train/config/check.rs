@@ -275,6 +275,20 @@ impl Config {
                 &optimiser.micro_batch,
             );
         }
+        if optimiser.chunk > 0 {
+            let why = match data.task {
+                Task::Rank | Task::Detect => Some("the examples of this task need no others"),
+                _ if transformation.weight > 0.0 => {
+                    Some("the learned transformation needs the whole micro-batch")
+                }
+                _ => None,
+            };
+            if let Some(why) = why {
+                let expected =
+                    format!("0, because {why} (optimiser.micro_batch needs less memory)");
+                return refuse("optimiser.chunk", &expected, &optimiser.chunk);
+            }
+        }
         if optimiser.epochs == 0.0 || !from_zero(optimiser.epochs) || optimiser.steps == Some(0) {
             return refuse("optimiser", "epochs above 0, or at least one step", &"none");
         }

@@ -414,6 +414,14 @@ mod tests {
                 ["transformation.ascents=1", "optimiser.micro_batch=4"],
                 "`transformation.ascents`",
             ),
+            (
+                ["transformation.weight=1", "optimiser.chunk=4"],
+                "`optimiser.chunk`: expected 0, because the learned transformation",
+            ),
+            (
+                ["data.task=detect", "optimiser.chunk=4"],
+                "`optimiser.chunk`: expected 0, because the examples",
+            ),
         ] {
             let error = read(&settings).expect_err(said).to_string();
             assert!(error.contains(said), "{settings:?}: {error}");

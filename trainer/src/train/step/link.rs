@@ -12,17 +12,28 @@ use super::{Outcome, Step, tokens_in, towards};
 use crate::train::batch::{LinkBatch, Pairing, tokens_of};
 use crate::train::config::LossKind;
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor};
 use pel_shared::error::Result;
-use pel_shared::losses::fgsm::fgsm;
+use pel_shared::losses::fgsm::{Towards, fgsm};
 use pel_shared::losses::objectives;
 use pel_shared::losses::objectives::Targets;
 use pel_shared::losses::transformation::transform;
 use pel_shared::model::burn::bert::{BertInput, Pass};
-use pel_shared::model::burn::biencoder::BiEncoder;
+use pel_shared::model::burn::biencoder::{BiEncoder, Tower};
 use pel_shared::model::burn::sum_of_max::{TokenVectors, sum_of_max, sum_of_max_by_row};
 use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
+
+/// Pairs of a mention and an entity that FGSM perturbs.
+pub(super) struct Pairs {
+    /// The entity of each pair.
+    input: BertInput,
+    /// The position of its mention.
+    mentions: Tensor<1, Int>,
+    towards: Vec<Towards>,
+    /// The tokens of the entities.
+    pub tokens: usize,
+}
 
 impl Step<'_> {
     /// The loss of a batch of mentions and entities. `perturbation` is the learned transformation,
@@ -110,7 +121,12 @@ impl Step<'_> {
     ///
     /// # Shapes
     /// scores `[mentions, entities]` -> `[mentions]`
-    fn plain(&self, scores: Tensor<2>, targets: &Targets, batch: &LinkBatch<'_>) -> Tensor<1> {
+    pub(super) fn plain(
+        &self,
+        scores: Tensor<2>,
+        targets: &Targets,
+        batch: &LinkBatch<'_>,
+    ) -> Tensor<1> {
         let own = self.loss(scores.clone(), targets);
         let options = &self.config.distillation;
         if options.own_share == 1.0 {
@@ -160,29 +176,56 @@ impl Step<'_> {
         targets: &Targets,
         clock: &mut Clock,
     ) -> Result<(Tensor<1>, usize)> {
-        let width = batch.entities.len();
         let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
+        let pairs = self.pairs(batch, &pairs);
+        let tower = self.model.towers.tower(Side::Entity);
+        let scores = self.perturbed_scores(&pairs, mentions, tower, &self.pass(2), clock)?;
+        let spread = self.spread(scores, &batch.pairing, batch.entities.len());
+        let loss = self.loss(spread, targets);
+        clock.end(Phase::Perturbed)?;
+        Ok((loss, pairs.tokens))
+    }
+
+    /// The inputs of pairs of a batch.
+    pub(super) fn pairs(&self, batch: &LinkBatch<'_>, pairs: &[(usize, usize, Pairing)]) -> Pairs {
         let rows = tokens_of(
             self.entity_inputs,
             pairs.iter().map(|(_, entity, _)| batch.entities[*entity]),
         );
-        let input = self.input(&rows);
-        let of_pairs = self.numbers(
-            pairs
+        let mentions = pairs.iter().map(|(mention, _, _)| *mention as i32);
+        Pairs {
+            input: self.input(&rows),
+            mentions: self.numbers(mentions.collect()),
+            towards: pairs
                 .iter()
-                .map(|(mention, _, _)| *mention as i32)
+                .map(|(_, _, pairing)| towards(*pairing))
                 .collect(),
-        );
-        let of_pairs = mentions.select(of_pairs);
-        let tower = self.model.towers.tower(Side::Entity);
-        let frozen = tower.clone().no_grad();
-        let signs: Vec<_> = pairs
-            .iter()
-            .map(|(_, _, pairing)| towards(*pairing))
-            .collect();
+            tokens: tokens_in(rows),
+        }
+    }
+
+    /// The score of each pair with its entity perturbed by FGSM. The direction is that of the
+    /// tower as it is; `tower` reads the perturbed entity, and may be frozen.
+    ///
+    /// # Shapes
+    /// -> `[pairs]`
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn perturbed_scores(
+        &self,
+        pairs: &Pairs,
+        mentions: &TokenVectors,
+        tower: &Tower,
+        pass: &Pass,
+        clock: &mut Clock,
+    ) -> Result<Tensor<1>> {
+        let input = &pairs.input;
+        let of_pairs = mentions.select(pairs.mentions.clone());
+        let frozen = self.model.towers.tower(Side::Entity).clone().no_grad();
         let step = fgsm(
-            frozen.bert().embedding_sum(&input),
-            &signs,
+            frozen.bert().embedding_sum(input),
+            &pairs.towards,
             self.config.fgsm.absolute_epsilon as f32,
             |z| {
                 let hidden = frozen
@@ -190,17 +233,17 @@ impl Step<'_> {
                     .forward_from_sum(z, &input.mask, &Pass::default());
                 sum_of_max_by_row(
                     &of_pairs.clone().detach(),
-                    &self.read(&frozen, hidden, &input),
+                    &self.read(&frozen, hidden, input),
                 )
             },
         );
         clock.end(Phase::Direction)?;
-        let z = tower.bert().embedding_sum(&input) + step;
-        let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
-        let scores = sum_of_max_by_row(&of_pairs, &self.read(tower, hidden, &input));
-        let loss = self.loss(self.spread(scores, &batch.pairing, width), targets);
-        clock.end(Phase::Perturbed)?;
-        Ok((loss, tokens_in(rows)))
+        let z = tower.bert().embedding_sum(input) + step;
+        let hidden = tower.bert().forward_from_sum(z, &input.mask, pass);
+        Ok(sum_of_max_by_row(
+            &of_pairs,
+            &self.read(tower, hidden, input),
+        ))
     }
 
     /// Continues from layer K to the vectors of both sides, transformed if there are matrices (eq.

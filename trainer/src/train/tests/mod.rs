@@ -4,6 +4,7 @@
 mod batches;
 mod best;
 mod checkpoints;
+mod chunks;
 mod learning;
 mod log_copies;
 mod methods;

@@ -69,7 +69,7 @@ impl Start {
         )
     }
 
-    fn step(&self) -> Step<'_> {
+    pub fn step(&self) -> Step<'_> {
         let Self {
             config,
             entity_inputs,
