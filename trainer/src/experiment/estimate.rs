@@ -386,7 +386,7 @@ fn work(config: &Config, size: Size, every: u64, k: Option<usize>) -> Work {
             (true, false) => entities,
         };
         let mut read = passes * (concepts * entity + validated * mention);
-        if optimiser.chunk > 0 {
+        if optimiser.in_chunks() {
             // Everything is first read without a graph, and directions are found twice.
             read += steps * batch * (tokens + pairs * entity);
             tokens += pairs * entity;
@@ -401,7 +401,7 @@ fn work(config: &Config, size: Size, every: u64, k: Option<usize>) -> Work {
         }
         (tokens, read + concepts * entity + measured * mention)
     };
-    let at_once = tokens * optimiser.micro() as f64;
+    let at_once = tokens * optimiser.micro() as f64 / optimiser.replicas as f64;
     let chunk = optimiser.chunk as f64 * mention.max(entity);
     Work {
         steps: steps as u64,

@@ -10,7 +10,6 @@ use super::step::Step;
 use super::step::perturbation::Perturbation;
 use crate::io::{interrupt, memory};
 use crate::train::loss_scale::Scale;
-use burn::tensor::Gradients;
 use pel_shared::error::{Error, Result};
 use std::time::Instant;
 
@@ -111,13 +110,13 @@ impl Run<'_> {
                 config: self.config,
                 entity_inputs: &self.entity_inputs,
                 model: &self.model,
+                towers: &self.model.towers,
                 device: &self.device,
                 number: (step * (batch / micro) + part) as u64,
                 scale,
             };
             let (optimiser, towers) = (&mut self.optimiser, &self.model.towers);
-            let mut add = |gradients: &mut Gradients| optimiser.add(towers, gradients);
-            let chunked = self.config.optimiser.chunk > 0;
+            let in_chunks = self.config.optimiser.in_chunks();
             let (learned, alone, named) = match &self.examples {
                 Examples::Mentions(all) if self.config.data.task == Task::Rank => {
                     let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
@@ -127,7 +126,9 @@ impl Run<'_> {
                         .iter()
                         .map(|example| example.place.clone())
                         .collect::<Vec<_>>();
-                    let learned = stepper.rank(&batch)?.hand_on(&mut add)?;
+                    let learned = stepper
+                        .rank(&batch)?
+                        .hand_on(&mut |gradients| optimiser.add(towers, gradients))?;
                     (learned, batch.without_negatives(), named)
                 }
                 Examples::Mentions(all) => {
@@ -141,11 +142,15 @@ impl Run<'_> {
                         .iter()
                         .map(|example| example.place.clone())
                         .collect::<Vec<_>>();
-                    let learned = match chunked {
-                        true => stepper.link_in_chunks(&batch, &mut add)?,
+                    let learned = match in_chunks {
+                        true => self
+                            .replicas
+                            .learn(&stepper, optimiser, |step, rank, sink| {
+                                step.link_in_chunks(&batch, rank, sink)
+                            })?,
                         false => stepper
                             .link(&batch, self.perturbation.as_mut())?
-                            .hand_on(&mut add)?,
+                            .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
                     };
                     (learned, batch.without_negatives(), named)
                 }
@@ -158,9 +163,15 @@ impl Run<'_> {
                     let names = pairs
                         .iter()
                         .filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
-                    let learned = match chunked {
-                        true => stepper.align_in_chunks(&batch, &mut add)?,
-                        false => stepper.align(&batch)?.hand_on(&mut add)?,
+                    let learned = match in_chunks {
+                        true => self
+                            .replicas
+                            .learn(&stepper, optimiser, |step, rank, sink| {
+                                step.align_in_chunks(&batch, rank, sink)
+                            })?,
+                        false => stepper
+                            .align(&batch)?
+                            .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
                     };
                     let names = names.map(|concept| concept.id.clone()).collect();
                     (learned, 0, names)

@@ -275,18 +275,27 @@ impl Config {
                 &optimiser.micro_batch,
             );
         }
-        if optimiser.chunk > 0 {
+        if !(1..=optimiser.micro()).contains(&optimiser.replicas) {
+            return refuse(
+                "optimiser.replicas",
+                "at least 1, and at most the examples of a micro-batch",
+                &optimiser.replicas,
+            );
+        }
+        if optimiser.in_chunks() {
+            let (key, expected, found) = match optimiser.chunk {
+                0 => ("optimiser.replicas", "1", optimiser.replicas),
+                chunk => ("optimiser.chunk", "0", chunk),
+            };
             let why = match data.task {
-                Task::Rank | Task::Detect => Some("the examples of this task need no others"),
+                Task::Rank | Task::Detect => Some("this task learns from each example alone"),
                 _ if transformation.weight > 0.0 => {
                     Some("the learned transformation needs the whole micro-batch")
                 }
                 _ => None,
             };
             if let Some(why) = why {
-                let expected =
-                    format!("0, because {why} (optimiser.micro_batch needs less memory)");
-                return refuse("optimiser.chunk", &expected, &optimiser.chunk);
+                return refuse(key, &format!("{expected}, because {why}"), &found);
             }
         }
         if optimiser.epochs == 0.0 || !from_zero(optimiser.epochs) || optimiser.steps == Some(0) {

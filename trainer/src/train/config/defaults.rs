@@ -345,6 +345,7 @@ impl Default for Optimiser {
             batch: 32,
             micro_batch: 0,
             chunk: 0,
+            replicas: 1,
             epochs: 7.0,
             steps: None,
             patience: 0,

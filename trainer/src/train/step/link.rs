@@ -59,7 +59,7 @@ impl Step<'_> {
         let mut tokens = tokens_in(mentions.into_iter().chain(entities));
         let Some(perturbation) = perturbation else {
             let vectors = [Side::Mention, Side::Entity].map(|side| {
-                let (tower, input) = (self.model.towers.tower(side), &inputs[side as usize]);
+                let (tower, input) = (self.towers.tower(side), &inputs[side as usize]);
                 self.read(
                     tower,
                     tower.bert().forward(input, &self.pass(side as u64)),
@@ -80,7 +80,7 @@ impl Step<'_> {
         clock.end(Phase::Plain)?;
         let options = &self.config.transformation;
         perturbation.ascend(options.ascents, |matrices| {
-            let frozen = self.model.towers.clone().no_grad();
+            let frozen = self.towers.clone().no_grad();
             let z = z.clone().map(Tensor::detach);
             self.loss(
                 scores(&self.above(&frozen, z, &inputs, Some(matrices))),
@@ -92,14 +92,14 @@ impl Step<'_> {
         clock.end(Phase::Other)?;
         let matrices = perturbation.tracked();
         let transformed = self.above(
-            &self.model.towers,
+            self.towers,
             z.clone(),
             &inputs,
             Some(matrices.clone()),
         );
         let mut loss = self.loss(scores(&transformed), &targets) * options.weight;
         if options.plain || self.config.fgsm.lambda > 0.0 {
-            let vectors = self.above(&self.model.towers, z, &inputs, None);
+            let vectors = self.above(self.towers, z, &inputs, None);
             if options.plain {
                 loss = loss + self.plain(scores(&vectors), &targets, batch);
                 tokens *= 2;
@@ -178,7 +178,7 @@ impl Step<'_> {
     ) -> Result<(Tensor<1>, usize)> {
         let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
         let pairs = self.pairs(batch, &pairs);
-        let tower = self.model.towers.tower(Side::Entity);
+        let tower = self.towers.tower(Side::Entity);
         let scores = self.perturbed_scores(&pairs, mentions, tower, &self.pass(2), clock)?;
         let spread = self.spread(scores, &batch.pairing, batch.entities.len());
         let loss = self.loss(spread, targets);
@@ -222,7 +222,7 @@ impl Step<'_> {
     ) -> Result<Tensor<1>> {
         let input = &pairs.input;
         let of_pairs = mentions.select(pairs.mentions.clone());
-        let frozen = self.model.towers.tower(Side::Entity).clone().no_grad();
+        let frozen = self.towers.tower(Side::Entity).clone().no_grad();
         let step = fgsm(
             frozen.bert().embedding_sum(input),
             &pairs.towards,
@@ -276,7 +276,7 @@ impl Step<'_> {
     fn below(&self, inputs: &[BertInput; 2]) -> [Tensor<3>; 2] {
         let layer = self.config.transformation.layer;
         [Side::Mention, Side::Entity].map(|side| {
-            let bert = self.model.towers.tower(side).bert();
+            let bert = self.towers.tower(side).bert();
             bert.hidden_at(&inputs[side as usize], layer, &self.pass(side as u64))
         })
     }

@@ -18,7 +18,7 @@ use pel_shared::losses::fgsm::Towards;
 use pel_shared::losses::objectives;
 use pel_shared::losses::objectives::{Proxy, Targets};
 use pel_shared::model::burn::bert::{BertInput, Pass};
-use pel_shared::model::burn::biencoder::Tower;
+use pel_shared::model::burn::biencoder::{BiEncoder, Tower};
 use pel_shared::model::burn::sum_of_max::TokenVectors;
 use pel_shared::model::layer::Dropout;
 use pel_shared::model::tower::Side;
@@ -75,8 +75,10 @@ pub struct Step<'a> {
     pub config: &'a Config,
     /// The concepts.
     pub entity_inputs: &'a EntityInputs,
-    /// The towers.
+    /// The tokenizer and the options of the towers.
     pub model: &'a Model,
+    /// The towers: those of the model, or a replica of them.
+    pub towers: &'a BiEncoder,
     /// The device, with gradients.
     pub device: &'a Device,
     /// The number of the micro-batch in the run; it seeds dropout.
@@ -114,8 +116,7 @@ impl Step<'_> {
     }
 
     fn encode(&self, side: Side, rows: &[&Encoded], pass: &Pass) -> Tensor<2> {
-        self.model
-            .towers
+        self.towers
             .tower(side)
             .forward_pass(&self.input(rows), self.model.reduction, pass)
     }

@@ -1,104 +1,71 @@
-//! Batches in chunks: the loss and the gradients of the whole batch.
+//! Batches in chunks and on several replicas: the loss and the gradients of the whole batch.
 
 use super::super::batch::{AlignBatch, align_batch};
 use super::super::config::{Config, LossKind, NegativeKind, Task};
 use super::super::examples;
 use super::super::log::{Event, read};
+use super::super::optimiser::Optimiser;
+use super::super::replicas::Replicas;
 use super::super::step::Learned;
 use super::steps::Start;
 use super::{ended_and_resumed, outcome, run, world};
 use crate::io::interrupt;
-use crate::train::differentiable::floats;
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Gradients, Tensor};
 use pel_shared::error::Result;
 use pel_shared::score::Scorer;
 use pel_shared::tokens::View;
 use std::path::Path;
 
-/// Adds the gradients of each parameter to a sum.
-struct Sum<'a> {
-    sums: std::slice::IterMut<'a, Vec<f32>>,
-    gradients: &'a Gradients,
+/// Learns from a batch, whose gradients the optimiser accumulates.
+type Learns<'a> = &'a dyn Fn(&Start, &mut Optimiser) -> Result<Learned>;
+
+/// The loss of a batch and the gradient of each parameter.
+fn learn(start: &Start, batch: Learns<'_>) -> (Learned, Vec<Vec<f32>>) {
+    let Start {
+        config,
+        model,
+        device,
+        ..
+    } = start;
+    let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
+    let learned = batch(start, &mut optimiser).expect("the device works");
+    (learned, optimiser.accumulated())
 }
 
-impl ModuleVisitor for Sum<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let sum = self.sums.next().expect("one for each parameter");
-        if let Some(gradient) = param.val().grad(self.gradients) {
-            let values = floats(gradient).expect("the device works");
-            sum.resize(values.len(), 0.0);
-            for (sum, value) in sum.iter_mut().zip(values) {
-                *sum += value;
-            }
-        }
-    }
-}
-
-/// Counts parameters.
-struct Count(usize);
-
-impl ModuleVisitor for Count {
-    fn visit_float<const D: usize>(&mut self, _: &Param<Tensor<D>>) {
-        self.0 += 1;
-    }
-}
-
-/// The loss and the gradient of each parameter of a batch, and how often gradients were handed on.
-type Learns<'a> =
-    &'a dyn Fn(&Start, &mut dyn FnMut(&mut Gradients) -> Result<()>) -> Result<Learned>;
-
-fn learn(start: &Start, batch: Learns<'_>) -> (Learned, Vec<Vec<f32>>, usize) {
-    let mut count = Count(0);
-    start.model.towers.visit(&mut count);
-    let (mut sums, mut parts) = (vec![Vec::new(); count.0], 0);
-    let learned = batch(start, &mut |gradients| {
-        parts += 1;
-        start.model.towers.visit(&mut Sum {
-            sums: sums.iter_mut(),
-            gradients,
-        });
-        Ok(())
-    });
-    (learned.expect("the device works"), sums, parts)
-}
-
-/// Asserts that a batch in chunks of each size has the loss and the gradients of the whole, within
-/// this share of their norm.
-fn same(what: &str, mut start: Start, off: f64, whole: Learns<'_>, chunked: Learns<'_>) {
-    let (expected, gradients, _) = learn(&start, whole);
+/// Asserts that a batch in parts has the loss and the gradients of the whole, within this share of
+/// their norm.
+fn same(what: &str, mut start: Start, off: f64, whole: Learns<'_>, in_parts: Learns<'_>) {
+    let (expected, gradients) = learn(&start, whole);
     let norm = |all: &[Vec<f32>]| {
         let squares = all.iter().flatten().map(|value| f64::from(*value).powi(2));
         squares.sum::<f64>().sqrt()
     };
     let size = norm(&gradients);
     assert!(size > 1e-3, "{what}: {size}");
-    for chunk in [1, 3, 1000] {
-        start.config.optimiser.chunk = chunk;
-        let (found, others, parts) = learn(&start, chunked);
-        let (loss, tokens) = (found.loss, found.tokens);
+    for (chunk, replicas) in [(1, 1), (3, 1), (1000, 1), (0, 2), (0, 4), (3, 2)] {
+        let options = &mut start.config.optimiser;
+        (options.chunk, options.replicas) = (chunk, replicas);
+        let what = format!("{what} in chunks of {chunk} on {replicas} replicas");
+        let (found, others) = learn(&start, in_parts);
         assert!(
-            (loss - expected.loss).abs() <= off * expected.loss.abs(),
-            "{what} in chunks of {chunk}: {loss}, the whole {}",
+            (found.loss - expected.loss).abs() <= off * expected.loss.abs(),
+            "{what}: {}, the whole {}",
+            found.loss,
             expected.loss
         );
-        assert_eq!(tokens, expected.tokens, "{what} in chunks of {chunk}");
+        assert_eq!(found.tokens, expected.tokens, "{what}");
         let differences: Vec<Vec<f32>> = gradients
             .iter()
             .zip(&others)
             .map(|(whole, parts)| {
-                assert_eq!(whole.len(), parts.len(), "{what} in chunks of {chunk}");
+                assert_eq!(whole.len(), parts.len(), "{what}");
                 whole.iter().zip(parts).map(|(a, b)| a - b).collect()
             })
             .collect();
         let far = norm(&differences);
         assert!(
             far <= off * size,
-            "{what} in chunks of {chunk}: gradients of norm {size} are off by {far}"
+            "{what}: gradients of norm {size} are off by {far}"
         );
-        // Both sides, and with FGSM the pairs; one part for each chunk.
-        assert!(chunk < 1000 || parts <= 3, "{what}: {parts}");
-        assert!(chunk > 1 || parts >= 8, "{what}: {parts}");
     }
 }
 
@@ -110,16 +77,20 @@ fn batched(folder: &Path) -> Config {
 }
 
 fn linked(what: &str, config: Config, off: f64) {
-    same(
-        what,
-        Start::new(config),
-        off,
-        &|start, sink| {
-            let outcome = start.step().link(&start.batch(), None)?;
-            outcome.hand_on(sink)
-        },
-        &|start, sink| start.step().link_in_chunks(&start.batch(), sink),
-    );
+    same(what, Start::new(config), off, &link_whole, &link_in_parts);
+}
+
+fn link_whole(start: &Start, optimiser: &mut Optimiser) -> Result<Learned> {
+    let outcome = start.step().link(&start.batch(), None)?;
+    outcome.hand_on(&mut |gradients| optimiser.add(&start.model.towers, gradients))
+}
+
+fn link_in_parts(start: &Start, optimiser: &mut Optimiser) -> Result<Learned> {
+    let batch = start.batch();
+    let replicas = Replicas::open(&start.config, &start.device)?;
+    replicas.learn(&start.step(), optimiser, |step, rank, sink| {
+        step.link_in_chunks(&batch, rank, sink)
+    })
 }
 
 #[test]
@@ -179,8 +150,17 @@ fn chunks_of_names_have_the_gradients_of_the_whole_batch() {
         "alignment",
         Start::new(config),
         1e-4,
-        &|start, sink| start.step().align(&batch(start)?)?.hand_on(sink),
-        &|start, sink| start.step().align_in_chunks(&batch(start)?, sink),
+        &|start, optimiser| {
+            let outcome = start.step().align(&batch(start)?)?;
+            outcome.hand_on(&mut |gradients| optimiser.add(&start.model.towers, gradients))
+        },
+        &|start, optimiser| {
+            let batch = batch(start)?;
+            let replicas = Replicas::open(&start.config, &start.device)?;
+            replicas.learn(&start.step(), optimiser, |step, rank, sink| {
+                step.align_in_chunks(&batch, rank, sink)
+            })
+        },
     );
 }
 
@@ -190,14 +170,10 @@ fn both_passes_of_a_chunk_have_the_same_dropout() {
     let mut config = batched(root.path());
     config.model.dropout = 0.3;
     let mut start = Start::new(config);
-    let whole = learn(&start, &|start, sink| {
-        start.step().link(&start.batch(), None)?.hand_on(sink)
-    });
+    let whole = learn(&start, &link_whole);
     // A single chunk: the second pass meets the gradients of the first one's vectors.
     start.config.optimiser.chunk = 1000;
-    let chunked = learn(&start, &|start, sink| {
-        start.step().link_in_chunks(&start.batch(), sink)
-    });
+    let chunked = learn(&start, &link_in_parts);
     assert!((whole.0.loss - chunked.0.loss).abs() <= 1e-5 * whole.0.loss);
     for (whole, chunked) in whole.1.iter().flatten().zip(chunked.1.iter().flatten()) {
         assert!(
@@ -208,7 +184,7 @@ fn both_passes_of_a_chunk_have_the_same_dropout() {
 }
 
 #[test]
-fn a_run_in_chunks_resumes_and_begins_with_the_loss_of_the_whole_batch() {
+fn runs_in_parts_resume_and_begin_with_the_loss_of_the_whole_batch() {
     let root = tempfile::tempdir().expect("a folder");
     let mut config = batched(root.path());
     config.optimiser.micro_batch = 0;
@@ -225,12 +201,16 @@ fn a_run_in_chunks_resumes_and_begins_with_the_loss_of_the_whole_batch() {
     let whole = losses(&config, "whole");
     config.optimiser.chunk = 3;
     let chunked = losses(&config, "chunked");
-    assert_eq!((whole.len(), chunked.len()), (5, 5));
-    assert!((whole[0] - chunked[0]).abs() < 1e-4 * whole[0].abs());
+    config.optimiser.replicas = 2;
+    let replicated = losses(&config, "replicated");
+    for found in [&chunked, &replicated] {
+        assert_eq!(found.len(), 5);
+        assert!((whole[0] - found[0]).abs() < 1e-4 * whole[0].abs());
+    }
     // Also stopped in the middle of a step, between two chunks.
-    let expected = outcome(&root.path().join("chunked"));
+    let expected = outcome(&root.path().join("replicated"));
     for end in [interrupt::kill_after, interrupt::interrupt_after] {
-        let deaths = ended_and_resumed(end, &config, root.path(), "ended", 17, |out, checks| {
+        let deaths = ended_and_resumed(end, &config, root.path(), "ended", 11, |out, checks| {
             assert!(outcome(out) == expected, "ended at check {checks}");
         });
         assert!(deaths > 2, "{deaths}");

@@ -134,6 +134,7 @@ fn step_losses_equal_pytorch() {
                     config,
                     entity_inputs,
                     model,
+                    towers: &model.towers,
                     device,
                     number,
                     scale: 1.0,

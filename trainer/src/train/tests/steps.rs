@@ -81,6 +81,7 @@ impl Start {
             config,
             entity_inputs,
             model,
+            towers: &model.towers,
             device,
             number: 0,
             scale: 1.0,
