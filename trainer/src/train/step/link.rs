@@ -91,12 +91,7 @@ impl Step<'_> {
         })?;
         clock.end(Phase::Other)?;
         let matrices = perturbation.tracked();
-        let transformed = self.above(
-            self.towers,
-            z.clone(),
-            &inputs,
-            Some(matrices.clone()),
-        );
+        let transformed = self.above(self.towers, z.clone(), &inputs, Some(matrices.clone()));
         let mut loss = self.loss(scores(&transformed), &targets) * options.weight;
         if options.plain || self.config.fgsm.lambda > 0.0 {
             let vectors = self.above(self.towers, z, &inputs, None);
