@@ -24,6 +24,7 @@ pub mod loss_scale;
 pub mod model;
 pub(crate) mod optimiser;
 mod random;
+mod replicas;
 mod run;
 pub mod run_lock;
 mod snapshot;
@@ -57,6 +58,7 @@ use pel_shared::kb::import::report::Report;
 use pel_shared::model::tower::Side;
 use pel_shared::tokens::View;
 use random::Order;
+use replicas::Replicas;
 use run::{Ending, Examples, Run};
 use std::path::{Path, PathBuf};
 use step::perturbation::Perturbation;
@@ -105,6 +107,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     } else {
         device
     };
+    let replicas = Replicas::open(config, &device)?;
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
     let (
         Resumed {
@@ -199,6 +202,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         examples,
         validation,
         device,
+        replicas,
         steps,
         model,
         optimiser,

@@ -12,6 +12,7 @@ use super::log::{Event, Log};
 use super::model::Model;
 use super::optimiser::Optimiser;
 use super::random::Order;
+use super::replicas::Replicas;
 use super::step::perturbation::Perturbation;
 use super::validation::{Validated, Validation};
 use crate::io::files::write_folder;
@@ -43,6 +44,7 @@ pub struct Run<'a> {
     pub examples: Examples,
     pub validation: Option<Validation>,
     pub device: Device,
+    pub replicas: Replicas,
     pub steps: usize,
     pub order: Order,
     pub model: Model,
