@@ -12,6 +12,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::model::encode::BatchSize;
 use pel_shared::model::tower::Side;
 use pel_shared::score::Scorer;
+use pel_shared::text::Mention;
 use pel_shared::text::detect::DetectOptions;
 use pel_shared::tokens::Encoded;
 use serde::Serialize;
