@@ -11,8 +11,10 @@ use super::examples::{Example, Pair};
 use super::log::{Event, Log};
 use super::model::Model;
 use super::optimiser::Optimiser;
+use super::pending::Pending;
 use super::random::Order;
 use super::step::perturbation::Perturbation;
+use super::training_loop::Times;
 use super::validation::{Validated, Validation};
 use crate::io::files::write_folder;
 use burn::tensor::Device;
@@ -58,6 +60,8 @@ pub struct Run<'a> {
     /// The best weights so far; `None` where the last weights become the model.
     pub bests: Option<BestWeights>,
     pub log: Log,
+    pub pending: Pending,
+    pub times: Times,
 }
 
 impl Run<'_> {
@@ -82,6 +86,7 @@ impl Run<'_> {
 
     /// Validates; `None` without a validation split.
     pub fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
+        self.settle()?;
         let Some(validation) = &self.validation else {
             return Ok(None);
         };
@@ -124,8 +129,9 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Writes a checkpoint of `step` steps.
+    /// Writes a checkpoint of `step` steps, whose figures are read and checked first.
     pub fn save(&mut self, step: usize) -> Result<()> {
+        self.settle()?;
         self.checkpoints.save(
             step,
             &self.model,

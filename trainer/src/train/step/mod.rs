@@ -9,10 +9,12 @@ use super::batch::{AlignBatch, Pairing, tokens_of};
 use super::config::{Config, LossKind};
 use super::model::Model;
 use super::random::{Purpose, stream};
+use crate::train::differentiable::Figure;
 use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
+pub(super) use clock::is_measured;
 use clock::{Clock, Phase};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use pel_shared::losses::fgsm::Towards;
 use pel_shared::losses::objectives;
 use pel_shared::losses::objectives::{Proxy, Targets};
@@ -28,7 +30,7 @@ use rand::RngCore;
 /// The result of a micro-batch.
 pub struct Outcome {
     /// The sum of its examples' losses.
-    pub loss: f64,
+    pub loss: Figure,
     /// The gradients of that sum, multiplied by the loss scale.
     pub gradients: Gradients,
     /// Tokens that went through an encoder with gradients.
@@ -190,7 +192,8 @@ impl Step<'_> {
 
 impl Step<'_> {
     fn outcome(&self, loss: Tensor<1>, tokens: usize, mut clock: Clock) -> Result<Outcome> {
-        let value = loss.clone().inner().try_into_scalar_f32()?;
+        let on_host = self.device.clone().inner() == Device::flex();
+        let value = Figure::of(loss.clone().inner(), on_host)?;
         let scaled = if self.scale == 1.0 {
             loss
         } else {
@@ -218,21 +221,4 @@ fn towards(pairing: Pairing) -> Towards {
 
 fn tokens_in<'a>(rows: impl IntoIterator<Item = &'a Encoded>) -> usize {
     rows.into_iter().map(|row| row.ids.len()).sum()
-}
-
-/// Reads a scalar back from the device.
-trait Scalar {
-    fn try_into_scalar_f32(self) -> Result<f64>;
-}
-
-impl Scalar for Tensor<1> {
-    fn try_into_scalar_f32(self) -> Result<f64> {
-        let data = self
-            .try_into_data()
-            .map_err(|cause| Error::device("reading the loss back").caused_by(cause.to_string()))?;
-        let values = data.try_to_vec::<f32>().map_err(|cause| {
-            Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}"))
-        })?;
-        Ok(values.first().copied().map_or(f64::NAN, f64::from))
-    }
 }

@@ -42,6 +42,8 @@ fn loss(start: &Start, number: u64) -> f64 {
     .link(&start.batch(), None)
     .expect("the device works")
     .loss
+    .value()
+    .expect("it is known")
 }
 
 #[test]
