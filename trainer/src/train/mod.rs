@@ -200,6 +200,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     let pending = Pending::new(config.log.every, at_once || optimiser.scale.is_some());
     let mut run = Run {
         config,
+        folder: out,
         order: Order::new(config.seed, examples.len()),
         log: Log::open(out, config, step, steps)?,
         entity_inputs,

@@ -41,6 +41,8 @@ impl Examples {
 /// A training run in progress.
 pub struct Run<'a> {
     pub config: &'a Config,
+    /// The folder of the run.
+    pub folder: &'a Path,
     pub entity_inputs: EntityInputs,
     pub examples: Examples,
     pub validation: Option<Validation>,
@@ -100,6 +102,7 @@ impl Run<'_> {
                     &self.model,
                     &self.entity_inputs,
                     &self.device,
+                    self.folder,
                 )?;
                 validation.of_bi_encoder(kb, &self.entity_inputs)?
             }
@@ -223,17 +226,19 @@ pub fn stopped(config: &Config, log: &Log, done: usize) -> Option<Event> {
     })
 }
 
-/// The knowledge base encoded after `step` steps. It is encoded if the last one is older.
+/// The knowledge base encoded after `step` steps. It is encoded if the last one is older. `folder`
+/// is that of the run.
 pub fn encoded_kb<'a>(
     last: &'a mut Option<(usize, EncodedKb)>,
     step: usize,
     model: &Model,
     entity_inputs: &EntityInputs,
     device: &Device,
+    folder: &Path,
 ) -> Result<&'a EncodedKb> {
     let encoded_kb = match last.take() {
         Some((at, encoded_kb)) if at == step => encoded_kb,
-        _ => EncodedKb::new(model, entity_inputs, device)?,
+        _ => EncodedKb::new(model, entity_inputs, device, folder)?,
     };
     Ok(&last.insert((step, encoded_kb)).1)
 }

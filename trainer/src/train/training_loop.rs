@@ -258,6 +258,7 @@ impl Run<'_> {
             &self.model,
             &self.entity_inputs,
             &self.device,
+            self.folder,
         )?;
         self.hard = kb.mine(self.config, &self.entity_inputs, &examples)?;
         let seconds = began.elapsed().as_secs_f64();
