@@ -269,7 +269,8 @@ impl Optimiser {
             };
             let options = slot.options(adamw, decay);
             let own = group.members.iter().map(|number| values[*number].clone());
-            let own = group.step(options, own.collect(), gradient);
+            let own: Vec<Tensor<1>> = own.collect();
+            let own = group.step(options, own, gradient);
             for (number, own) in group.members.iter().zip(own) {
                 changed[*number] = Some(own);
             }
