@@ -54,7 +54,7 @@ struct Work {
     trained: f64,
     /// Tokens that are encoded without gradients: mining, validation and measuring.
     read: f64,
-    /// Tokens of a micro-batch, which are in memory together.
+    /// Tokens of a micro-batch or chunk, which are in memory together.
     at_once: f64,
 }
 
@@ -231,8 +231,9 @@ impl Estimate {
         table.note(
             "Every window counts as full, and every negative as encoded by itself, so time and memory are upper bounds. Searching \
              the vectors and reading the data are not counted. State: weights, gradients and moments. Step: the activations of a \
-             micro-batch (`--set optimiser.micro_batch`, `--set model.gradient_checkpointing=true` make it smaller). Vectors: those of \
-             Sum-of-Max lie in a temporary file, not in memory.",
+             micro-batch or chunk (`--set optimiser.micro_batch`, `--set optimiser.chunk`, `--set \
+             model.gradient_checkpointing=true` make it smaller). Vectors: those of Sum-of-Max lie in a temporary file, not in \
+             memory.",
         );
         table.markdown()
     }
@@ -380,15 +381,18 @@ fn work(config: &Config, size: Size, every: u64, k: Option<usize>) -> Work {
         if config.transformation.weight > 0.0 && config.transformation.plain {
             tokens *= 2.0;
         }
-        if perturbs {
-            let pairs = if negatives.in_batch {
-                entities * batch
-            } else {
-                entities
-            };
-            tokens += 2.0 * pairs * entity;
-        }
+        let pairs = match (perturbs, negatives.in_batch) {
+            (false, _) => 0.0,
+            (true, true) => entities * batch,
+            (true, false) => entities,
+        };
         let mut read = passes * (concepts * entity + validated * mention);
+        if optimiser.in_chunks() {
+            // Everything is first read without a graph, and directions are found twice.
+            read += steps * batch * (tokens + pairs * entity);
+            tokens += pairs * entity;
+        }
+        tokens += 2.0 * pairs * entity;
         if config.mines() {
             let every = match negatives.mine_every {
                 0 => (mentions as f64 / batch).ceil().max(1.0),
@@ -398,11 +402,17 @@ fn work(config: &Config, size: Size, every: u64, k: Option<usize>) -> Work {
         }
         (tokens, read + concepts * entity + measured * mention)
     };
+    let at_once = tokens * optimiser.micro() as f64 / optimiser.replicas as f64;
+    let chunk = optimiser.chunk as f64 * mention.max(entity);
     Work {
         steps: steps as u64,
         trained: tokens * batch * steps,
         read,
-        at_once: tokens * optimiser.micro() as f64,
+        at_once: if chunk > 0.0 {
+            at_once.min(chunk)
+        } else {
+            at_once
+        },
     }
 }
 
@@ -568,6 +578,13 @@ mod tests {
             900.0 + 10.0 * 2.0 * 4.0 * 20.0
         );
         assert_eq!(with(&["transformation.weight=1"]).at_once, 1800.0);
+        // Two sequences of 20 tokens at a time. The 90 tokens of each of 200 examples are read once
+        // more, and so are 4 perturbed pairs, whose direction is found once more.
+        let chunked = with(&["optimiser.chunk=2", "fgsm.lambda=1"]);
+        assert_eq!(
+            (chunked.at_once, chunked.trained, chunked.read - found.read),
+            (40.0, 200.0 * (90.0 + 240.0), 200.0 * (90.0 + 80.0))
+        );
         // Mining every 10 steps, twice; validation after each epoch.
         let mined = with(&["negatives.kind=hard", "negatives.mine_every=10"]);
         assert_eq!(mined.read - found.read, 2.0 * 20000.0 + 200.0 * 10.0);

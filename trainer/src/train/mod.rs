@@ -26,6 +26,7 @@ pub mod model;
 pub(crate) mod optimiser;
 mod pending;
 mod random;
+mod replicas;
 mod run;
 pub mod run_lock;
 mod snapshot;
@@ -60,6 +61,7 @@ use pel_shared::model::tower::Side;
 use pel_shared::tokens::View;
 use pending::Pending;
 use random::Order;
+use replicas::Replicas;
 use run::{Examples, Run};
 use std::path::{Path, PathBuf};
 use step::perturbation::Perturbation;
@@ -109,6 +111,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     } else {
         device
     };
+    let replicas = Replicas::open(config, &device)?;
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
     let (
         Resumed {
@@ -207,6 +210,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         examples,
         validation,
         device,
+        replicas,
         steps,
         model,
         optimiser,

@@ -5,6 +5,7 @@
 //! tensors, in groups ([`Group`]), and neither clipping nor the update reads anything back.
 
 use super::config::{Optimiser as Options, Schedule};
+use super::replicas::Rank;
 use crate::io::tensors::{NamedTensor, to_bytes};
 use crate::train::differentiable::{Figure, Numbers, differentiable, floats};
 use crate::train::groups::{Group, MOST};
@@ -104,15 +105,36 @@ impl Optimiser {
     /// # Errors
     /// If the device fails.
     pub fn add(&mut self, towers: &impl Module, gradients: &mut Gradients) -> Result<()> {
-        let on_host = self.on_host;
-        let mut collect = Collect {
-            slots: self.slots.iter_mut(),
-            gradients,
-            on_host,
-            failed: None,
-        };
-        towers.visit(&mut collect);
-        collect.failed.map_or(Ok(()), Err)
+        let sums = self.slots.iter_mut().map(|slot| &mut slot.gradient);
+        collect(sums, towers, gradients, self.on_host)
+    }
+
+    /// Sums of gradients for a replica of the model, of nothing so far.
+    pub fn gradient_sums(&self) -> GradientSums {
+        GradientSums {
+            sums: vec![None; self.slots.len()],
+            counts: self.slots.iter().map(|slot| slot.count).collect(),
+            on_host: self.on_host,
+        }
+    }
+
+    /// The accumulated gradients of each parameter; none where there is no gradient.
+    #[cfg(test)]
+    pub fn accumulated(&self) -> Vec<Vec<f32>> {
+        let values = |numbers: &Numbers| numbers.to_vec().expect("the device works");
+        let gradients = self.slots.iter().map(|slot| slot.gradient.as_ref());
+        gradients
+            .map(|gradient| gradient.map(values).unwrap_or_default())
+            .collect()
+    }
+
+    /// Accumulates the sums of a replica on this device.
+    pub fn add_sums(&mut self, sums: GradientSums) {
+        for (slot, more) in self.slots.iter_mut().zip(sums.sums) {
+            if let Some(more) = more {
+                slot.gradient = Some(plus(slot.gradient.take(), more));
+            }
+        }
     }
 
     /// Updates the parameters by the mean of the accumulated gradients over `examples`, without the
@@ -430,23 +452,103 @@ impl ModuleVisitor for Slots<'_> {
     }
 }
 
+/// The gradients of a replica, accumulated.
+#[derive(Clone)]
+pub struct GradientSums {
+    sums: Vec<Option<Numbers>>,
+    counts: Vec<usize>,
+    on_host: bool,
+}
+
+impl GradientSums {
+    /// Accumulates the gradients of a chunk.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn add(&mut self, towers: &impl Module, gradients: &mut Gradients) -> Result<()> {
+        collect(self.sums.iter_mut(), towers, gradients, self.on_host)
+    }
+
+    /// Adds the gradients of all replicas. Parameters that none has a gradient for are left out.
+    ///
+    /// # Errors
+    /// If the device fails, or another replica has ended.
+    pub fn reduce(&mut self, rank: &Rank<'_>, device: &Device) -> Result<()> {
+        let tensor = |values: Vec<f32>| {
+            let count = values.len();
+            Tensor::<1>::from_data(TensorData::new(values, [count]), device)
+        };
+        let has = |sum: &Option<Numbers>| f32::from(u8::from(sum.is_some()));
+        let found = floats(rank.sum(tensor(self.sums.iter().map(has).collect()))?)?;
+        for ((sum, count), found) in self.sums.iter_mut().zip(&self.counts).zip(found) {
+            if found == 0.0 {
+                continue;
+            }
+            let all = rank.sum(match sum.take() {
+                Some(Numbers::Host(values)) => tensor(values),
+                Some(Numbers::Device(values)) => *values,
+                None => Tensor::zeros([*count], device),
+            })?;
+            *sum = Some(match self.on_host {
+                true => Numbers::Host(floats(all)?),
+                false => Numbers::Device(Box::new(all)),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Adds two lists of numbers of one kind.
+fn plus(sum: Option<Numbers>, more: Numbers) -> Numbers {
+    match (sum, more) {
+        (Some(Numbers::Host(mut sum)), Numbers::Host(values)) => {
+            add_to(&mut sum, &values);
+            Numbers::Host(sum)
+        }
+        (Some(Numbers::Device(sum)), Numbers::Device(tensor)) => {
+            Numbers::Device(Box::new(*sum + *tensor))
+        }
+        (_, more) => more,
+    }
+}
+
+/// Adds gradients to the sums of the parameters.
+fn collect<'a>(
+    sums: impl Iterator<Item = &'a mut Option<Numbers>>,
+    towers: &impl Module,
+    gradients: &mut Gradients,
+    on_host: bool,
+) -> Result<()> {
+    let mut collect = Collect {
+        sums,
+        gradients,
+        on_host,
+        failed: None,
+    };
+    towers.visit(&mut collect);
+    collect.failed.map_or(Ok(()), Err)
+}
+
 /// Accumulates gradients.
-struct Collect<'a> {
-    slots: std::slice::IterMut<'a, Slot>,
-    gradients: &'a mut Gradients,
+struct Collect<'g, I> {
+    sums: I,
+    gradients: &'g mut Gradients,
     on_host: bool,
     failed: Option<Error>,
 }
 
-impl ModuleVisitor for Collect<'_> {
+impl<'a, I: Iterator<Item = &'a mut Option<Numbers>>> ModuleVisitor for Collect<'_, I> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let (Some(slot), Some(gradient)) =
-            (self.slots.next(), param.val().grad_remove(self.gradients))
+        let (Some(sum), Some(gradient)) =
+            (self.sums.next(), param.val().grad_remove(self.gradients))
         else {
             return;
         };
         let gradient = match self.on_host {
-            false => Numbers::Device(Box::new(gradient.reshape([slot.count]))),
+            false => {
+                let count = gradient.dims().iter().product::<usize>();
+                Numbers::Device(Box::new(gradient.reshape([count])))
+            }
             true => match floats(gradient) {
                 Ok(values) => Numbers::Host(values),
                 Err(error) => {
@@ -455,16 +557,7 @@ impl ModuleVisitor for Collect<'_> {
                 }
             },
         };
-        slot.gradient = Some(match (slot.gradient.take(), gradient) {
-            (Some(Numbers::Host(mut sum)), Numbers::Host(values)) => {
-                add_to(&mut sum, &values);
-                Numbers::Host(sum)
-            }
-            (Some(Numbers::Device(sum)), Numbers::Device(tensor)) => {
-                Numbers::Device(Box::new(*sum + *tensor))
-            }
-            (_, gradient) => gradient,
-        });
+        *sum = Some(plus(sum.take(), gradient));
     }
 }
 

@@ -13,6 +13,7 @@ use super::model::Model;
 use super::optimiser::Optimiser;
 use super::pending::Pending;
 use super::random::Order;
+use super::replicas::Replicas;
 use super::step::perturbation::Perturbation;
 use super::training_loop::Times;
 use super::validation::{Validated, Validation};
@@ -47,6 +48,7 @@ pub struct Run<'a> {
     pub examples: Examples,
     pub validation: Option<Validation>,
     pub device: Device,
+    pub replicas: Replicas,
     pub steps: usize,
     pub order: Order,
     pub model: Model,

@@ -139,11 +139,14 @@ impl Run<'_> {
                 config: self.config,
                 entity_inputs: &self.entity_inputs,
                 model: &self.model,
+                towers: &self.model.towers,
                 device: &self.device,
                 number: (step * (batch / micro) + part) as u64,
                 scale,
             };
-            let (mut outcome, alone, named) = match &self.examples {
+            let (optimiser, towers) = (&mut self.optimiser, &self.model.towers);
+            let in_chunks = self.config.optimiser.in_chunks();
+            let (learned, alone, named) = match &self.examples {
                 Examples::Mentions(all) if self.config.data.task == Task::Rank => {
                     let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
                     let batch = rank_batch(&self.entity_inputs, &examples)?;
@@ -152,7 +155,10 @@ impl Run<'_> {
                         .iter()
                         .map(|example| example.place.clone())
                         .collect::<Vec<_>>();
-                    (stepper.rank(&batch)?, batch.without_negatives(), named)
+                    let learned = stepper
+                        .rank(&batch)?
+                        .hand_on(&mut |gradients| optimiser.add(towers, gradients))?;
+                    (learned, batch.without_negatives(), named)
                 }
                 Examples::Mentions(all) => {
                     let examples: Vec<_> = places
@@ -165,11 +171,17 @@ impl Run<'_> {
                         .iter()
                         .map(|example| example.place.clone())
                         .collect::<Vec<_>>();
-                    (
-                        stepper.link(&batch, self.perturbation.as_mut())?,
-                        batch.without_negatives(),
-                        named,
-                    )
+                    let learned = match in_chunks {
+                        true => self
+                            .replicas
+                            .learn(&stepper, optimiser, |step, rank, sink| {
+                                step.link_in_chunks(&batch, rank, sink)
+                            })?,
+                        false => stepper
+                            .link(&batch, self.perturbation.as_mut())?
+                            .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
+                    };
+                    (learned, batch.without_negatives(), named)
                 }
                 Examples::Pairs(all) => {
                     let pairs: Vec<_> = places
@@ -180,22 +192,27 @@ impl Run<'_> {
                     let names = pairs
                         .iter()
                         .filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
-                    (
-                        stepper.align(&batch)?,
-                        0,
-                        names.map(|concept| concept.id.clone()).collect(),
-                    )
+                    let learned = match in_chunks {
+                        true => self
+                            .replicas
+                            .learn(&stepper, optimiser, |step, rank, sink| {
+                                step.align_in_chunks(&batch, rank, sink)
+                            })?,
+                        false => stepper
+                            .align(&batch)?
+                            .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
+                    };
+                    let names = names.map(|concept| concept.id.clone()).collect();
+                    (learned, 0, names)
                 }
             };
-            if outcome.loss.overflowed() {
+            if learned.loss.overflowed() {
                 return Err(not_a_number("loss", step, &named));
             }
-            self.optimiser
-                .add(&self.model.towers, &mut outcome.gradients)?;
-            loss = loss.plus(outcome.loss);
-            tokens += outcome.tokens;
+            loss = loss.plus(learned.loss);
+            tokens += learned.tokens;
             fgsm_seconds = fgsm_seconds
-                .zip(outcome.fgsm_seconds)
+                .zip(learned.fgsm_seconds)
                 .map(|(sum, more)| sum + more);
             without_negatives += alone;
             all_named.extend(named);

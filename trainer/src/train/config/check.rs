@@ -275,6 +275,29 @@ impl Config {
                 &optimiser.micro_batch,
             );
         }
+        if !(1..=optimiser.micro()).contains(&optimiser.replicas) {
+            return refuse(
+                "optimiser.replicas",
+                "at least 1, and at most the examples of a micro-batch",
+                &optimiser.replicas,
+            );
+        }
+        if optimiser.in_chunks() {
+            let (key, expected, found) = match optimiser.chunk {
+                0 => ("optimiser.replicas", "1", optimiser.replicas),
+                chunk => ("optimiser.chunk", "0", chunk),
+            };
+            let why = match data.task {
+                Task::Rank | Task::Detect => Some("this task learns from each example alone"),
+                _ if transformation.weight > 0.0 => {
+                    Some("the learned transformation needs the whole micro-batch")
+                }
+                _ => None,
+            };
+            if let Some(why) = why {
+                return refuse(key, &format!("{expected}, because {why}"), &found);
+            }
+        }
         if optimiser.epochs == 0.0 || !from_zero(optimiser.epochs) || optimiser.steps == Some(0) {
             return refuse("optimiser", "epochs above 0, or at least one step", &"none");
         }

@@ -11,6 +11,11 @@ impl Optimiser {
             self.micro_batch
         }
     }
+
+    /// Whether a micro-batch is encoded in several parts.
+    pub fn in_chunks(&self) -> bool {
+        self.chunk > 0 || self.replicas > 1
+    }
 }
 
 impl Config {

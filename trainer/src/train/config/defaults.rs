@@ -344,6 +344,8 @@ impl Default for Optimiser {
             clip: 1.0,
             batch: 32,
             micro_batch: 0,
+            chunk: 0,
+            replicas: 1,
             epochs: 7.0,
             steps: None,
             patience: 0,

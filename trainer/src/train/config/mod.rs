@@ -256,6 +256,12 @@ pub struct Optimiser {
     pub batch: usize,
     /// Examples of a micro-batch; gradients are accumulated. 0 = the whole batch.
     pub micro_batch: usize,
+    /// Sequences of a micro-batch that are encoded at a time (GradCache): less memory, an additional
+    /// forward pass, the same gradients. 0 = all.
+    pub chunk: usize,
+    /// Replicas of the model, each with its share of a micro-batch: threads of the CPU, or NVIDIA
+    /// GPUs.
+    pub replicas: usize,
     /// Epochs.
     pub epochs: f64,
     /// The number of steps; overrides `epochs`.

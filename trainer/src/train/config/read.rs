@@ -414,6 +414,22 @@ mod tests {
                 ["transformation.ascents=1", "optimiser.micro_batch=4"],
                 "`transformation.ascents`",
             ),
+            (
+                ["transformation.weight=1", "optimiser.chunk=4"],
+                "`optimiser.chunk`: expected 0, because the learned transformation",
+            ),
+            (
+                ["transformation.weight=1", "optimiser.replicas=2"],
+                "`optimiser.replicas`: expected 1, because the learned transformation",
+            ),
+            (
+                ["optimiser.batch=2", "optimiser.replicas=3"],
+                "`optimiser.replicas`: expected at least 1, and at most",
+            ),
+            (
+                ["data.task=detect", "optimiser.chunk=4"],
+                "`optimiser.chunk`: expected 0, because this task",
+            ),
         ] {
             let error = read(&settings).expect_err(said).to_string();
             assert!(error.contains(said), "{settings:?}: {error}");

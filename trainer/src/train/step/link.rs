@@ -12,17 +12,28 @@ use super::{Outcome, Step, tokens_in, towards};
 use crate::train::batch::{LinkBatch, Pairing, tokens_of};
 use crate::train::config::LossKind;
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor};
 use pel_shared::error::Result;
-use pel_shared::losses::fgsm::fgsm;
+use pel_shared::losses::fgsm::{Towards, fgsm};
 use pel_shared::losses::objectives;
 use pel_shared::losses::objectives::Targets;
 use pel_shared::losses::transformation::transform;
 use pel_shared::model::burn::bert::{BertInput, Pass};
-use pel_shared::model::burn::biencoder::BiEncoder;
+use pel_shared::model::burn::biencoder::{BiEncoder, Tower};
 use pel_shared::model::burn::sum_of_max::{TokenVectors, sum_of_max, sum_of_max_by_row};
 use pel_shared::model::tower::Side;
 use pel_shared::tokens::Encoded;
+
+/// Pairs of a mention and an entity that FGSM perturbs.
+pub(super) struct Pairs {
+    /// The entity of each pair.
+    input: BertInput,
+    /// The position of its mention.
+    mentions: Tensor<1, Int>,
+    towards: Vec<Towards>,
+    /// The tokens of the entities.
+    pub tokens: usize,
+}
 
 impl Step<'_> {
     /// The loss of a batch of mentions and entities. `perturbation` is the learned transformation,
@@ -48,7 +59,7 @@ impl Step<'_> {
         let mut tokens = tokens_in(mentions.into_iter().chain(entities));
         let Some(perturbation) = perturbation else {
             let vectors = [Side::Mention, Side::Entity].map(|side| {
-                let (tower, input) = (self.model.towers.tower(side), &inputs[side as usize]);
+                let (tower, input) = (self.towers.tower(side), &inputs[side as usize]);
                 self.read(
                     tower,
                     tower.bert().forward(input, &self.pass(side as u64)),
@@ -69,7 +80,7 @@ impl Step<'_> {
         clock.end(Phase::Plain)?;
         let options = &self.config.transformation;
         perturbation.ascend(options.ascents, |matrices| {
-            let frozen = self.model.towers.clone().no_grad();
+            let frozen = self.towers.clone().no_grad();
             let z = z.clone().map(Tensor::detach);
             self.loss(
                 scores(&self.above(&frozen, z, &inputs, Some(matrices))),
@@ -80,15 +91,10 @@ impl Step<'_> {
         })?;
         clock.end(Phase::Other)?;
         let matrices = perturbation.tracked();
-        let transformed = self.above(
-            &self.model.towers,
-            z.clone(),
-            &inputs,
-            Some(matrices.clone()),
-        );
+        let transformed = self.above(self.towers, z.clone(), &inputs, Some(matrices.clone()));
         let mut loss = self.loss(scores(&transformed), &targets) * options.weight;
         if options.plain || self.config.fgsm.lambda > 0.0 {
-            let vectors = self.above(&self.model.towers, z, &inputs, None);
+            let vectors = self.above(self.towers, z, &inputs, None);
             if options.plain {
                 loss = loss + self.plain(scores(&vectors), &targets, batch);
                 tokens *= 2;
@@ -110,7 +116,12 @@ impl Step<'_> {
     ///
     /// # Shapes
     /// scores `[mentions, entities]` -> `[mentions]`
-    fn plain(&self, scores: Tensor<2>, targets: &Targets, batch: &LinkBatch<'_>) -> Tensor<1> {
+    pub(super) fn plain(
+        &self,
+        scores: Tensor<2>,
+        targets: &Targets,
+        batch: &LinkBatch<'_>,
+    ) -> Tensor<1> {
         let own = self.loss(scores.clone(), targets);
         let options = &self.config.distillation;
         if options.own_share == 1.0 {
@@ -160,29 +171,56 @@ impl Step<'_> {
         targets: &Targets,
         clock: &mut Clock,
     ) -> Result<(Tensor<1>, usize)> {
-        let width = batch.entities.len();
         let pairs: Vec<(usize, usize, Pairing)> = batch.pairs().collect();
+        let pairs = self.pairs(batch, &pairs);
+        let tower = self.towers.tower(Side::Entity);
+        let scores = self.perturbed_scores(&pairs, mentions, tower, &self.pass(2), clock)?;
+        let spread = self.spread(scores, &batch.pairing, batch.entities.len());
+        let loss = self.loss(spread, targets);
+        clock.end(Phase::Perturbed)?;
+        Ok((loss, pairs.tokens))
+    }
+
+    /// The inputs of pairs of a batch.
+    pub(super) fn pairs(&self, batch: &LinkBatch<'_>, pairs: &[(usize, usize, Pairing)]) -> Pairs {
         let rows = tokens_of(
             self.entity_inputs,
             pairs.iter().map(|(_, entity, _)| batch.entities[*entity]),
         );
-        let input = self.input(&rows);
-        let of_pairs = self.numbers(
-            pairs
+        let mentions = pairs.iter().map(|(mention, _, _)| *mention as i32);
+        Pairs {
+            input: self.input(&rows),
+            mentions: self.numbers(mentions.collect()),
+            towards: pairs
                 .iter()
-                .map(|(mention, _, _)| *mention as i32)
+                .map(|(_, _, pairing)| towards(*pairing))
                 .collect(),
-        );
-        let of_pairs = mentions.select(of_pairs);
-        let tower = self.model.towers.tower(Side::Entity);
-        let frozen = tower.clone().no_grad();
-        let signs: Vec<_> = pairs
-            .iter()
-            .map(|(_, _, pairing)| towards(*pairing))
-            .collect();
+            tokens: tokens_in(rows),
+        }
+    }
+
+    /// The score of each pair with its entity perturbed by FGSM. The direction is that of the
+    /// tower as it is; `tower` reads the perturbed entity, and may be frozen.
+    ///
+    /// # Shapes
+    /// -> `[pairs]`
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn perturbed_scores(
+        &self,
+        pairs: &Pairs,
+        mentions: &TokenVectors,
+        tower: &Tower,
+        pass: &Pass,
+        clock: &mut Clock,
+    ) -> Result<Tensor<1>> {
+        let input = &pairs.input;
+        let of_pairs = mentions.select(pairs.mentions.clone());
+        let frozen = self.towers.tower(Side::Entity).clone().no_grad();
         let step = fgsm(
-            frozen.bert().embedding_sum(&input),
-            &signs,
+            frozen.bert().embedding_sum(input),
+            &pairs.towards,
             self.config.fgsm.absolute_epsilon as f32,
             |z| {
                 let hidden = frozen
@@ -190,17 +228,17 @@ impl Step<'_> {
                     .forward_from_sum(z, &input.mask, &Pass::default());
                 sum_of_max_by_row(
                     &of_pairs.clone().detach(),
-                    &self.read(&frozen, hidden, &input),
+                    &self.read(&frozen, hidden, input),
                 )
             },
         );
         clock.end(Phase::Direction)?;
-        let z = tower.bert().embedding_sum(&input) + step;
-        let hidden = tower.bert().forward_from_sum(z, &input.mask, &self.pass(2));
-        let scores = sum_of_max_by_row(&of_pairs, &self.read(tower, hidden, &input));
-        let loss = self.loss(self.spread(scores, &batch.pairing, width), targets);
-        clock.end(Phase::Perturbed)?;
-        Ok((loss, tokens_in(rows)))
+        let z = tower.bert().embedding_sum(input) + step;
+        let hidden = tower.bert().forward_from_sum(z, &input.mask, pass);
+        Ok(sum_of_max_by_row(
+            &of_pairs,
+            &self.read(tower, hidden, input),
+        ))
     }
 
     /// Continues from layer K to the vectors of both sides, transformed if there are matrices (eq.
@@ -233,7 +271,7 @@ impl Step<'_> {
     fn below(&self, inputs: &[BertInput; 2]) -> [Tensor<3>; 2] {
         let layer = self.config.transformation.layer;
         [Side::Mention, Side::Entity].map(|side| {
-            let bert = self.model.towers.tower(side).bert();
+            let bert = self.towers.tower(side).bert();
             bert.hidden_at(&inputs[side as usize], layer, &self.pass(side as u64))
         })
     }

@@ -1,5 +1,6 @@
 //! The loss of a micro-batch, and its gradients.
 
+mod chunks;
 mod clock;
 mod link;
 pub mod perturbation;
@@ -19,7 +20,7 @@ use pel_shared::losses::fgsm::Towards;
 use pel_shared::losses::objectives;
 use pel_shared::losses::objectives::{Proxy, Targets};
 use pel_shared::model::burn::bert::{BertInput, Pass};
-use pel_shared::model::burn::biencoder::Tower;
+use pel_shared::model::burn::biencoder::{BiEncoder, Tower};
 use pel_shared::model::burn::sum_of_max::TokenVectors;
 use pel_shared::model::layer::Dropout;
 use pel_shared::model::tower::Side;
@@ -39,14 +40,47 @@ pub struct Outcome {
     pub fgsm_seconds: Option<f64>,
 }
 
+/// The result of a micro-batch whose gradients have been handed on.
+pub struct Learned {
+    /// The sum of its examples' losses. If it is known not to be finite, no or not all gradients
+    /// were handed on.
+    pub loss: Figure,
+    /// Tokens that went through an encoder with gradients.
+    pub tokens: usize,
+    /// Seconds that FGSM took; `None` without FGSM or if they were not measured.
+    pub fgsm_seconds: Option<f64>,
+}
+
+/// What takes gradients, as soon as they are known.
+pub type Sink<'a> = dyn FnMut(&mut Gradients) -> Result<()> + 'a;
+
+impl Outcome {
+    /// Hands the gradients on, unless the loss is known not to be finite.
+    ///
+    /// # Errors
+    /// As `sink`.
+    pub fn hand_on(mut self, sink: &mut Sink<'_>) -> Result<Learned> {
+        if !self.loss.overflowed() {
+            sink(&mut self.gradients)?;
+        }
+        Ok(Learned {
+            loss: self.loss,
+            tokens: self.tokens,
+            fgsm_seconds: self.fgsm_seconds,
+        })
+    }
+}
+
 /// The context of a micro-batch.
 pub struct Step<'a> {
     /// The run; ε of FGSM is `fgsm.absolute_epsilon`.
     pub config: &'a Config,
     /// The concepts.
     pub entity_inputs: &'a EntityInputs,
-    /// The towers.
+    /// The tokenizer and the options of the towers.
     pub model: &'a Model,
+    /// The towers: those of the model, or a replica of them.
+    pub towers: &'a BiEncoder,
     /// The device, with gradients.
     pub device: &'a Device,
     /// The number of the micro-batch in the run; it seeds dropout.
@@ -84,8 +118,7 @@ impl Step<'_> {
     }
 
     fn encode(&self, side: Side, rows: &[&Encoded], pass: &Pass) -> Tensor<2> {
-        self.model
-            .towers
+        self.towers
             .tower(side)
             .forward_pass(&self.input(rows), self.model.reduction, pass)
     }
@@ -167,13 +200,21 @@ impl Step<'_> {
             self.entity_inputs,
             batch.names.iter().map(|(_, name)| *name),
         );
-        let count = rows.len();
+        let clock = self.clock()?;
+        let vectors = self.encode(Side::Entity, &rows, &self.pass(0));
+        self.outcome(self.similarity(vectors, batch), tokens_in(rows), clock)
+    }
+
+    /// The sum of the multi-similarity losses of the names of a batch.
+    ///
+    /// # Shapes
+    /// vectors `[names, dim]` -> `[1]`
+    fn similarity(&self, vectors: Tensor<2>, batch: &AlignBatch) -> Tensor<1> {
+        let count = batch.names.len();
         let places = (0..count).flat_map(|one| (0..count).map(move |other| (one, other)));
         let pairing: Vec<Pairing> = places
             .map(|(one, other)| batch.pairing(one, other))
             .collect();
-        let clock = self.clock()?;
-        let vectors = self.encode(Side::Entity, &rows, &self.pass(0));
         let scores = vectors.clone().matmul(vectors.transpose());
         let (positive, negative) = (
             self.mask(&pairing, count, Pairing::Positive),
@@ -186,20 +227,14 @@ impl Step<'_> {
             self.config.loss.multi_similarity,
         );
         // An example has two names; its loss is their mean.
-        self.outcome(loss.sum() / 2.0, tokens_in(rows), clock)
+        loss.sum() / 2.0
     }
 }
 
 impl Step<'_> {
     fn outcome(&self, loss: Tensor<1>, tokens: usize, mut clock: Clock) -> Result<Outcome> {
-        let on_host = self.device.clone().inner() == Device::flex();
-        let value = Figure::of(loss.clone().inner(), on_host)?;
-        let scaled = if self.scale == 1.0 {
-            loss
-        } else {
-            loss * self.scale
-        };
-        let gradients = scaled.backward();
+        let value = self.figure(&loss)?;
+        let gradients = self.backward(loss);
         clock.end(Phase::Backward)?;
         Ok(Outcome {
             loss: value,
@@ -207,6 +242,22 @@ impl Step<'_> {
             tokens,
             fgsm_seconds: clock.fgsm(),
         })
+    }
+
+    /// The value of a loss, which is known on the processor alone.
+    fn figure(&self, loss: &Tensor<1>) -> Result<Figure> {
+        let on_host = self.device.clone().inner() == Device::flex();
+        Figure::of(loss.clone().inner(), on_host)
+    }
+
+    /// The gradients of a loss, multiplied by the loss scale.
+    fn backward(&self, loss: Tensor<1>) -> Gradients {
+        let scaled = if self.scale == 1.0 {
+            loss
+        } else {
+            loss * self.scale
+        };
+        scaled.backward()
     }
 }
 

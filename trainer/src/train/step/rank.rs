@@ -23,7 +23,7 @@ impl Step<'_> {
         let rows: Vec<&Encoded> = batch.pairs.iter().collect();
         let mut clock = self.clock()?;
         let input = self.input(&rows);
-        let tower = self.model.towers.tower(Side::Mention);
+        let tower = self.towers.tower(Side::Mention);
         let score = |tower: &Tower, z: Tensor<3>, pass: &Pass| {
             let hidden = tower.bert().forward_from_sum(z, &input.mask, pass);
             tower

@@ -4,6 +4,7 @@
 mod batches;
 mod best;
 mod checkpoints;
+mod chunks;
 mod learning;
 mod log_copies;
 mod methods;
@@ -133,6 +134,7 @@ fn step_losses_equal_pytorch() {
                     config,
                     entity_inputs,
                     model,
+                    towers: &model.towers,
                     device,
                     number,
                     scale: 1.0,

@@ -69,7 +69,7 @@ impl Start {
         )
     }
 
-    fn step(&self) -> Step<'_> {
+    pub fn step(&self) -> Step<'_> {
         let Self {
             config,
             entity_inputs,
@@ -81,6 +81,7 @@ impl Start {
             config,
             entity_inputs,
             model,
+            towers: &model.towers,
             device,
             number: 0,
             scale: 1.0,
