@@ -85,7 +85,7 @@ pub fn encode_rows(
     for (row, at) in rows.sequence_of.iter().enumerate() {
         rows_of[*at].push(row);
     }
-    let mut file = None;
+    let mut file: Option<TokenFile> = None;
     encode_each(encoding, sequences, work, key, |at, pooled, tokens| {
         pooled_all[at * dim..][..dim].copy_from_slice(pooled);
         let Some(tokens) = tokens else {
