@@ -64,6 +64,111 @@ pub struct Container<T> {
     name: &'static str,
 }
 
+/// The places of sections in a file, before their contents are known.
+#[derive(Debug)]
+pub struct Layout<'a, T> {
+    format: Format,
+    fields: &'a T,
+    /// The name and the bytes of each.
+    sections: Vec<(String, usize)>,
+    /// The offset of the first section.
+    start: usize,
+}
+
+impl<'a, T: Serialize> Layout<'a, T> {
+    /// A file of these fields and of sections of these names and sizes in bytes.
+    ///
+    /// # Errors
+    /// If the fields cannot be written as JSON.
+    pub fn new(format: Format, fields: &'a T, sections: &[(&str, usize)]) -> Result<Self> {
+        let sections = sections
+            .iter()
+            .map(|(name, bytes)| ((*name).to_owned(), *bytes));
+        let mut layout = Self {
+            format,
+            fields,
+            sections: sections.collect(),
+            start: 0,
+        };
+        // The header contains the sections' offsets, which depend on the header's length. Encoding
+        // with offset 0 and reserving 20 more digits a section bounds that length; blanks fill the
+        // rest.
+        let count = layout.sections.len();
+        let unknown = vec![blake3::Hash::from_bytes([0; blake3::OUT_LEN]); count];
+        let length = layout.encode(&unknown)?.len();
+        layout.start = (HEADER_START + length + 20 * count).next_multiple_of(ALIGN);
+        Ok(layout)
+    }
+
+    /// The offset of each section, and the size of the file. What is in no section is zero, but for
+    /// the header.
+    pub fn places(&self) -> (Vec<usize>, usize) {
+        let mut end = self.start;
+        let places = self.sections.iter().map(|(_, bytes)| {
+            let at = end;
+            end = (at + bytes).next_multiple_of(ALIGN);
+            at
+        });
+        let places = places.collect();
+        (places, end)
+    }
+
+    /// What the file begins with, given the hash of each section.
+    ///
+    /// # Errors
+    /// If the header exceeds 4 GiB.
+    pub fn header(&self, hashes: &[blake3::Hash]) -> Result<Vec<u8>> {
+        let mut header = self.encode(hashes)?;
+        header.resize(self.start - HEADER_START, b' ');
+        let length = u32::try_from(header.len()).map_err(|_| {
+            Error::artifact(format!(
+                "expected a header below 4 GiB, found {} bytes",
+                header.len()
+            ))
+        })?;
+        let mut file = Vec::with_capacity(self.start);
+        file.extend_from_slice(self.format.magic);
+        file.extend_from_slice(&self.format.version.to_le_bytes());
+        file.extend_from_slice(&length.to_le_bytes());
+        file.extend_from_slice(blake3::hash(&header).as_bytes());
+        file.extend_from_slice(&header);
+        Ok(file)
+    }
+
+    fn encode(&self, hashes: &[blake3::Hash]) -> Result<Vec<u8>> {
+        let (places, _) = self.places();
+        let sections = self.sections.iter().zip(places).zip(hashes);
+        let sections = sections.map(|(((name, bytes), at), hash)| {
+            let section = Section {
+                at,
+                bytes: *bytes,
+                blake3: hash.to_hex().to_string(),
+            };
+            (name.clone(), section)
+        });
+        serde_json::to_vec(&Header {
+            fields: self.fields,
+            sections: sections.collect(),
+        })
+        .map_err(|cause| {
+            let name = self.format.name;
+            Error::artifact(format!("writing the header of the {name}")).caused_by(cause)
+        })
+    }
+}
+
+fn layout_of<'a, T: Serialize>(
+    format: Format,
+    fields: &'a T,
+    sections: &[(&str, &[u8])],
+) -> Result<Layout<'a, T>> {
+    let sizes: Vec<(&str, usize)> = sections
+        .iter()
+        .map(|(name, body)| (*name, body.len()))
+        .collect();
+    Layout::new(format, fields, &sizes)
+}
+
 /// Encodes a file from its fields and its sections (name, bytes).
 ///
 /// # Errors
@@ -73,57 +178,35 @@ pub fn write<T: Serialize>(
     fields: &T,
     sections: &[(&str, &[u8])],
 ) -> Result<Vec<u8>> {
-    let hashes: Vec<String> = sections
-        .iter()
-        .map(|(_, body)| blake3::hash(body).to_hex().to_string())
-        .collect();
-    let table = |start: usize| {
-        let mut at = start;
-        let entries = sections.iter().zip(&hashes).map(|((name, body), blake3)| {
-            let section = Section {
-                at,
-                bytes: body.len(),
-                blake3: blake3.clone(),
-            };
-            at = (at + body.len()).next_multiple_of(ALIGN);
-            ((*name).to_owned(), section)
-        });
-        entries.collect::<BTreeMap<_, _>>()
-    };
-    let encode = |start: usize| {
-        serde_json::to_vec(&Header {
-            fields,
-            sections: table(start),
-        })
-        .map_err(|cause| {
-            Error::artifact(format!("writing the header of the {}", format.name)).caused_by(cause)
-        })
-    };
-    // The header contains the sections' offsets, which depend on the header's length. Encoding with
-    // offset 0 and reserving 20 more digits a section bounds that length; blanks fill the rest.
-    let start = (HEADER_START + encode(0)?.len() + 20 * sections.len()).next_multiple_of(ALIGN);
-    let mut header = encode(start)?;
-    header.resize(start - HEADER_START, b' ');
-    let length = u32::try_from(header.len()).map_err(|_| {
-        Error::artifact(format!(
-            "expected a header below 4 GiB, found {} bytes",
-            header.len()
-        ))
+    let (_, bytes) = layout_of(format, fields, sections)?.places();
+    let mut file = Vec::with_capacity(bytes);
+    write_to(format, fields, sections, |piece| {
+        file.extend_from_slice(piece);
+        Ok(())
     })?;
-    let total = sections.iter().fold(start, |at, (_, body)| {
-        (at + body.len()).next_multiple_of(ALIGN)
-    });
-    let mut file = Vec::with_capacity(total);
-    file.extend_from_slice(format.magic);
-    file.extend_from_slice(&format.version.to_le_bytes());
-    file.extend_from_slice(&length.to_le_bytes());
-    file.extend_from_slice(blake3::hash(&header).as_bytes());
-    file.extend_from_slice(&header);
-    for (_, body) in sections {
-        file.extend_from_slice(body);
-        file.resize(file.len().next_multiple_of(ALIGN), 0);
-    }
     Ok(file)
+}
+
+/// As [`write()`], piece by piece.
+///
+/// # Errors
+/// As [`write()`], or if `put` fails.
+pub fn write_to<T: Serialize>(
+    format: Format,
+    fields: &T,
+    sections: &[(&str, &[u8])],
+    mut put: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let hashes: Vec<blake3::Hash> = sections
+        .iter()
+        .map(|(_, body)| blake3::hash(body))
+        .collect();
+    put(&layout_of(format, fields, sections)?.header(&hashes)?)?;
+    for (_, body) in sections {
+        put(body)?;
+        put(&[0; ALIGN][..body.len().next_multiple_of(ALIGN) - body.len()])?;
+    }
+    Ok(())
 }
 
 impl<T: DeserializeOwned> Container<T> {

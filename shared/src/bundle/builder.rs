@@ -4,7 +4,7 @@ use super::{Bundle, EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, Querie
 use crate::container::Check;
 use crate::error::{Context, Error, Result};
 use crate::index::{
-    CellOptions, HnswOptions, Index, IndexInfo, MixedRows, Precision, TokenCodes, TokenStore,
+    CellOptions, HnswOptions, Index, IndexInfo, MixedRows, Precision, TokenStore,
     TokenStoreBuilder, TokenStoreInfo, mixed_rows,
 };
 use crate::kb::redirects::{self, Redirect};
@@ -420,11 +420,43 @@ impl TokenizedBundle {
     pub fn spread(&mut self, encoded: Queries) -> Result<Vec<f32>> {
         let Queries { pooled, tokens } = encoded;
         if self.options.scorer == Scorer::SumOfMax {
-            self.token_vectors = Some(self.store(&tokens)?);
+            let mut store = TokenStoreBuilder::new(self.encoder.dim());
+            for (concept, at) in self.rows.concepts.iter().zip(&self.rows.sequence_of) {
+                store.push_codes(*concept, &tokens[*at]);
+            }
+            // The store has a copy of them.
+            drop(tokens);
+            self.set_token_vectors(store.finish()?.into())?;
         }
-        // The store has a copy of them.
-        drop(tokens);
         Ok(self.rows.spread(&pooled))
+    }
+
+    /// Sets the file of the token vectors of all rows, for Sum-of-Max. A program that writes it row
+    /// by row ([`TokenStoreLayout`](crate::index::TokenStoreLayout)) and maps it calls this, and
+    /// [`ConceptRows::spread`] instead of [`TokenizedBundle::spread`].
+    ///
+    /// # Errors
+    /// If it is no token store, or has another number of rows or another dimension.
+    pub fn set_token_vectors(&mut self, file: Bytes) -> Result<()> {
+        let info = TokenStore::from_bytes(&file, Check::Trusted)?
+            .info()
+            .clone();
+        let (rows, dim) = (self.rows.concepts.len(), self.encoder.dim());
+        if (info.rows, info.dim) != (rows, dim) {
+            let TokenStoreInfo {
+                rows: found,
+                dim: of,
+                ..
+            } = info;
+            return Err(Error::artifact(format!(
+                "{}: expected {rows} rows of {dim} values, found {found} of {of}",
+                names::TOKEN_VECTORS
+            )));
+        }
+        self.token_vectors = Some(info);
+        let files = &mut self.options.files.0;
+        files.insert(names::TOKEN_VECTORS.into(), file);
+        Ok(())
     }
 
     /// Sets the options of the cells, which depend on the number of rows.
@@ -458,23 +490,6 @@ impl TokenizedBundle {
         self.rows.concepts = concepts;
         (self.mixed, self.distinct) = (mix, distinct);
         Ok(similar)
-    }
-
-    /// Adds the token vectors of all rows to the files.
-    fn store(&mut self, tokens: &[TokenCodes]) -> Result<TokenStoreInfo> {
-        let mut store = TokenStoreBuilder::new(self.encoder.dim());
-        for (concept, at) in self.rows.concepts.iter().zip(&self.rows.sequence_of) {
-            store.push_codes(*concept, &tokens[*at]);
-        }
-        let bytes = Bytes::from(store.finish()?);
-        let info = TokenStore::from_bytes(&bytes, Check::Trusted)?
-            .info()
-            .clone();
-        self.options
-            .files
-            .0
-            .insert(names::TOKEN_VECTORS.into(), bytes);
-        Ok(info)
     }
 
     /// Indexes the vectors of the rows. A graph over a million vectors takes about an hour on two

@@ -129,12 +129,24 @@ impl Parts {
     /// # Errors
     /// If the header cannot be written.
     pub fn to_one_file(&self) -> Result<Vec<u8>> {
-        let sections: Vec<(&str, &[u8])> = self
-            .0
-            .iter()
+        container::write(FORMAT, &self.0.keys().collect::<Vec<_>>(), &self.sections())
+    }
+
+    /// As [`Parts::to_one_file`], piece by piece.
+    ///
+    /// # Errors
+    /// As [`Parts::to_one_file`], or if `put` fails.
+    pub fn write_one_file(&self, put: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let names: Vec<&String> = self.0.keys().collect();
+        container::write_to(FORMAT, &names, &self.sections(), put)
+    }
+
+    /// The names and bytes of all files.
+    fn sections(&self) -> Vec<(&str, &[u8])> {
+        let files = self.0.iter();
+        files
             .map(|(name, bytes)| (name.as_str(), &bytes[..]))
-            .collect();
-        container::write(FORMAT, &self.0.keys().collect::<Vec<_>>(), &sections)
+            .collect()
     }
 
     /// The bytes of a file.

@@ -20,6 +20,7 @@ pub use hnsw::HnswOptions;
 pub use mixed_rows::{MixedRows, mixed_rows};
 pub use token_store::{
     FIRST_PASS, FIRST_PASS_TRAINING, TokenCodes, TokenStore, TokenStoreBuilder, TokenStoreInfo,
+    TokenStoreLayout,
 };
 pub use top::best_per_concept;
 

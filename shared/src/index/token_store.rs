@@ -64,6 +64,22 @@ pub struct TokenStoreBuilder {
     scales: Vec<f32>,
 }
 
+/// The file of a store whose rows are written later, in any order: what is where. It holds 8 bytes a
+/// row and no vectors.
+///
+/// The file is [`TokenStoreLayout::bytes`] zeros at first. It gets its
+/// [beginning](TokenStoreLayout::beginning), the codes and scales of each row at their
+/// [places](TokenStoreLayout::places), and at last its [header](TokenStoreLayout::header).
+#[derive(Clone, Debug)]
+pub struct TokenStoreLayout {
+    info: TokenStoreInfo,
+    starts: Vec<u32>,
+    concepts: Vec<u32>,
+    /// The offsets of the sections of [`sections`].
+    sections: [usize; 4],
+    bytes: usize,
+}
+
 /// The quantised token vectors of a text: a row of a store, or a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TokenCodes {
@@ -131,22 +147,13 @@ impl TokenStoreBuilder {
     /// If the concepts are not ascending, there are more than 2^32 - 1 tokens, or the header cannot
     /// be written.
     pub fn finish(self) -> Result<Vec<u8>> {
-        if !self.concepts.is_sorted() {
-            return Err(Error::artifact(
-                "the token store: expected its rows in ascending order of concepts, found another order",
-            ));
-        }
-        let starts: std::result::Result<Vec<u32>, _> = self
+        check_order(&self.concepts)?;
+        let starts = self
             .starts
             .iter()
             .map(|start| u32::try_from(*start))
-            .collect();
-        let starts = starts.map_err(|_| {
-            let (most, found) = (u32::MAX, self.scales.len());
-            Error::artifact(format!(
-                "the token store: expected at most {most} tokens, found {found}"
-            ))
-        })?;
+            .collect::<std::result::Result<Vec<u32>, _>>()
+            .map_err(|_| too_many(self.scales.len()))?;
         let info = TokenStoreInfo {
             rows: self.concepts.len(),
             tokens: self.scales.len(),
@@ -159,6 +166,126 @@ impl TokenStoreBuilder {
             ("scales", bytemuck::cast_slice(&self.scales)),
         ];
         container::write(FORMAT, &info, &sections)
+    }
+}
+
+/// The sections of a store and their sizes in bytes.
+fn sections(info: &TokenStoreInfo) -> [(&'static str, usize); 4] {
+    [
+        ("starts", (info.rows + 1) * 4),
+        ("concepts", info.rows * 4),
+        ("codes", info.tokens * info.dim),
+        ("scales", info.tokens * 4),
+    ]
+}
+
+fn check_order(concepts: &[u32]) -> Result<()> {
+    match concepts.is_sorted() {
+        true => Ok(()),
+        false => Err(Error::artifact(
+            "the token store: expected its rows in ascending order of concepts, found another order",
+        )),
+    }
+}
+
+fn too_many(tokens: usize) -> Error {
+    let most = u32::MAX;
+    Error::artifact(format!(
+        "the token store: expected at most {most} tokens, found {tokens}"
+    ))
+}
+
+impl TokenStoreLayout {
+    /// A store with these rows, given by their concepts and numbers of tokens. `dim` is the dimension
+    /// of a token's vector.
+    ///
+    /// # Errors
+    /// As [`TokenStoreBuilder::finish`].
+    pub fn new(dim: usize, rows: impl IntoIterator<Item = (ConceptId, usize)>) -> Result<Self> {
+        let (mut starts, mut concepts, mut tokens) = (vec![0], Vec::new(), 0);
+        for (concept, count) in rows {
+            tokens += count;
+            starts.push(u32::try_from(tokens).map_err(|_| too_many(tokens))?);
+            concepts.push(concept.0);
+        }
+        check_order(&concepts)?;
+        let info = TokenStoreInfo {
+            rows: concepts.len(),
+            tokens,
+            dim,
+        };
+        let (places, bytes) = container::Layout::new(FORMAT, &info, &sections(&info))?.places();
+        let mut offsets = [0; 4];
+        offsets.copy_from_slice(&places);
+        Ok(Self {
+            info,
+            starts,
+            concepts,
+            sections: offsets,
+            bytes,
+        })
+    }
+
+    /// The size of the file.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.info.rows
+    }
+
+    /// What is known of the file already, at its offsets: the positions of rows, and their concepts.
+    pub fn beginning(&self) -> [(usize, &[u8]); 2] {
+        let [starts, concepts, ..] = self.sections;
+        [
+            (starts, bytemuck::cast_slice(&self.starts)),
+            (concepts, bytemuck::cast_slice(&self.concepts)),
+        ]
+    }
+
+    /// The offsets of the codes and of the scales of a row.
+    ///
+    /// # Errors
+    /// If there is no such row, or it has another number of tokens.
+    pub fn places(&self, row: usize, tokens: &TokenCodes) -> Result<[usize; 2]> {
+        let bounds = self.starts.get(row..).and_then(|from| from.get(..2));
+        let Some(&[first, end]) = bounds else {
+            let rows = self.info.rows;
+            return Err(Error::artifact(format!(
+                "the token store: expected one of {rows} rows, found row {row}"
+            )));
+        };
+        let (dim, expected) = (self.info.dim, (end - first) as usize);
+        let found = (tokens.scales.len(), tokens.codes.len());
+        if found != (expected, expected * dim) {
+            return Err(Error::artifact(format!(
+                "the token store: row {row}: expected {expected} tokens of {dim} values, found {} of {} values in all",
+                found.0, found.1
+            )));
+        }
+        let [_, _, codes, scales] = self.sections;
+        Ok([codes + first as usize * dim, scales + first as usize * 4])
+    }
+
+    /// What the file begins with, once all rows are in it.
+    ///
+    /// # Errors
+    /// If the file has not [`TokenStoreLayout::bytes`], or the header cannot be written.
+    pub fn header(&self, file: &[u8]) -> Result<Vec<u8>> {
+        if file.len() != self.bytes {
+            let (expected, found) = (self.bytes, file.len());
+            return Err(Error::artifact(format!(
+                "the token store: expected {expected} bytes, found {found}"
+            )));
+        }
+        let own = sections(&self.info);
+        let bodies = own.iter().zip(self.sections);
+        let hashes: Vec<blake3::Hash> = bodies
+            .map(|((_, bytes), at)| blake3::hash(&file[at..][..*bytes]))
+            .collect();
+        container::Layout::new(FORMAT, &self.info, &own)?.header(&hashes)
     }
 }
 
@@ -189,11 +316,7 @@ impl TokenStore {
         let codes: Numbers<i8> = Numbers::new(section("codes", info.tokens, info.dim)?);
         let scales: Numbers<f32> = Numbers::new(section("scales", info.tokens, 4)?);
         check_finite("the token store: `scales`", scales.get())?;
-        if !concepts.get().is_sorted() {
-            return Err(Error::artifact(
-                "the token store: expected its rows in ascending order of concepts, found another order",
-            ));
-        }
+        check_order(concepts.get())?;
         let [first, last] =
             [starts.get().first(), starts.get().last()].map(|start| start.map(|at| *at as usize));
         if !starts.get().is_sorted() || (first, last) != (Some(0), Some(info.tokens)) {
@@ -373,6 +496,50 @@ mod tests {
         builder.push(ConceptId(2), &[1.0]);
         builder.push(ConceptId(1), &[1.0]);
         assert!(builder.finish().is_err());
+    }
+
+    #[test]
+    fn rows_written_in_any_order_give_the_file_of_the_builder() {
+        let rows = [(3, 2), (3, 0), (5, 1), (9, 3)];
+        let own = |at: usize| {
+            let values: Vec<f32> = (0..rows[at].1 * 4)
+                .map(|of| (at + of) as f32 - 4.0)
+                .collect();
+            TokenCodes::new(4, &values)
+        };
+        let mut builder = TokenStoreBuilder::new(4);
+        for (at, (concept, _)) in rows.iter().enumerate() {
+            builder.push_codes(ConceptId(*concept), &own(at));
+        }
+        let layout = rows
+            .iter()
+            .map(|(concept, count)| (ConceptId(*concept), *count));
+        let layout = TokenStoreLayout::new(4, layout).expect("in order");
+        let mut file = vec![0; layout.bytes()];
+        let mut put = |at: usize, bytes: &[u8]| file[at..][..bytes.len()].copy_from_slice(bytes);
+        for (at, bytes) in layout.beginning() {
+            put(at, bytes);
+        }
+        for row in [2, 0, 3, 1] {
+            let tokens = own(row);
+            let [codes, scales] = layout.places(row, &tokens).expect("as announced");
+            put(codes, bytemuck::cast_slice(&tokens.codes));
+            put(scales, bytemuck::cast_slice(&tokens.scales));
+        }
+        let header = layout.header(&file).expect("whole");
+        file[..header.len()].copy_from_slice(&header);
+        assert_eq!(file, builder.finish().expect("in order"));
+        for (row, tokens) in [(4, 1), (0, 1), (1, 1)] {
+            let tokens = TokenCodes::new(4, &vec![1.0; tokens * 4]);
+            assert!(layout.places(row, &tokens).is_err(), "row {row}");
+        }
+        assert!(layout.header(&file[1..]).is_err());
+        assert!(TokenStoreLayout::new(4, [(ConceptId(2), 1), (ConceptId(1), 1)]).is_err());
+        let many = [
+            (ConceptId(0), usize::try_from(u32::MAX).expect("64 bits")),
+            (ConceptId(1), 1),
+        ];
+        assert!(TokenStoreLayout::new(4, many).is_err());
     }
 
     #[test]

@@ -208,7 +208,8 @@ impl TrainBench<'_> {
             drop(gradients);
             let stepped = optimiser.step(&mut towers, steps, usize::MAX, batch)?;
             steps += 1;
-            if stepped.gradient_norm.is_finite() {
+            // On a GPU this waits for the step.
+            if stepped.gradient_norm.value()?.is_finite() {
                 Ok(())
             } else {
                 Err(Error::device(

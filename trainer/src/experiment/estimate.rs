@@ -72,7 +72,7 @@ struct Cost {
     state_bytes: f64,
     /// Bytes of the activations of a step.
     activation_bytes: Option<f64>,
-    /// Bytes of the vectors of all concepts.
+    /// Bytes of the vectors of all concepts. Those of tokens, for Sum-of-Max, lie in a file.
     vector_bytes: f64,
 }
 
@@ -232,7 +232,8 @@ impl Estimate {
             "Every window counts as full, and every negative as encoded by itself, so time and memory are upper bounds. Searching \
              the vectors and reading the data are not counted. State: weights, gradients and moments. Step: the activations of a \
              micro-batch or chunk (`--set optimiser.micro_batch`, `--set optimiser.chunk`, `--set \
-             model.gradient_checkpointing=true` make it smaller).",
+             model.gradient_checkpointing=true` make it smaller). Vectors: those of Sum-of-Max lie in a temporary file, not in \
+             memory.",
         );
         table.markdown()
     }

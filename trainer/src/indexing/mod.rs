@@ -170,8 +170,12 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         compute_precision,
         scorer,
     };
-    let encoded = vectors::encode(&encoding, sequences, work, &key)?;
-    let mut vectors = tokenized.spread(encoded)?;
+    let (pooled, tokens) = vectors::encode_rows(&encoding, tokenized.rows(), work, &key)?;
+    let mut vectors = tokenized.rows().spread(&pooled);
+    drop(pooled);
+    if let Some(tokens) = tokens {
+        tokenized.set_token_vectors(tokens)?;
+    }
     let similar = match mixed_rows {
         Some(MixedRowsChoice { distinct }) => tokenized.mix_rows(&mut vectors, distinct)?,
         None => 0,

@@ -4,9 +4,11 @@ use crate::io::device::OpenDevice;
 use crate::io::interrupt;
 use crate::io::progress::Progress;
 use crate::io::resume::WorkFolder;
-use pel_shared::bundle::Queries;
+use crate::io::token_file::TokenFile;
+use bytes::Bytes;
+use pel_shared::bundle::{ConceptRows, Queries};
 use pel_shared::error::{Error, Result};
-use pel_shared::index::TokenCodes;
+use pel_shared::index::{TokenCodes, TokenStoreLayout};
 use pel_shared::model::burn::bert::multiplies_in;
 use pel_shared::model::encode::{BatchSize, Encoder};
 use pel_shared::model::layer::Precision as ComputePrecision;
@@ -51,6 +53,68 @@ pub fn encode(
     work: &WorkFolder,
     key: &str,
 ) -> Result<Queries> {
+    let dim = encoding.encoder.dim();
+    let with_tokens = encoding.scorer == Scorer::SumOfMax;
+    let mut all = Queries {
+        pooled: vec![0.0f32; sequences.len() * dim],
+        tokens: vec![TokenCodes::default(); if with_tokens { sequences.len() } else { 0 }],
+    };
+    encode_each(encoding, sequences, work, key, |at, pooled, tokens| {
+        all.pooled[at * dim..][..dim].copy_from_slice(pooled);
+        if let Some(tokens) = tokens {
+            all.tokens[at] = tokens;
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// As [`encode`], with the token vectors of the rows in a file, mapped into memory.
+///
+/// # Errors
+/// As [`encode`], or if the file cannot be written.
+pub fn encode_rows(
+    encoding: &Encoding<'_>,
+    rows: &ConceptRows,
+    work: &WorkFolder,
+    key: &str,
+) -> Result<(Vec<f32>, Option<Bytes>)> {
+    let (dim, sequences) = (encoding.encoder.dim(), &rows.sequences);
+    let mut pooled_all = vec![0.0f32; sequences.len() * dim];
+    let mut rows_of: Vec<Vec<usize>> = vec![Vec::new(); sequences.len()];
+    for (row, at) in rows.sequence_of.iter().enumerate() {
+        rows_of[*at].push(row);
+    }
+    let mut file: Option<TokenFile> = None;
+    encode_each(encoding, sequences, work, key, |at, pooled, tokens| {
+        pooled_all[at * dim..][..dim].copy_from_slice(pooled);
+        let Some(tokens) = tokens else {
+            return Ok(());
+        };
+        let file = match &mut file {
+            Some(file) => file,
+            begun => {
+                let lengths = rows.sequence_of.iter().map(|at| sequences[*at].ids.len());
+                let lengths = rows.concepts.iter().copied().zip(lengths);
+                let layout = TokenStoreLayout::new(dim, lengths)?;
+                begun.insert(TokenFile::new(work.parent(), layout)?)
+            }
+        };
+        rows_of[at]
+            .iter()
+            .try_for_each(|row| file.write(*row, &tokens))
+    })?;
+    Ok((pooled_all, file.map(TokenFile::finish).transpose()?))
+}
+
+/// As [`encode`]; `take_one` gets the vector of each sequence, and for Sum-of-Max those of its tokens.
+fn encode_each(
+    encoding: &Encoding<'_>,
+    sequences: &[Encoded],
+    work: &WorkFolder,
+    key: &str,
+    mut take_one: impl FnMut(usize, &[f32], Option<TokenCodes>) -> Result<()>,
+) -> Result<()> {
     let (dim, with_tokens) = (encoding.encoder.dim(), encoding.scorer == Scorer::SumOfMax);
     let lengths: Vec<usize> = sequences
         .iter()
@@ -116,28 +180,25 @@ pub fn encode(
             interrupt::check()
         },
     )?;
-    let mut all = Queries {
-        pooled: vec![0.0f32; sequences.len() * dim],
-        tokens: vec![TokenCodes::default(); if with_tokens { sequences.len() } else { 0 }],
-    };
     let mut batches = batches.iter();
+    let mut pooled = vec![0.0f32; dim];
     begun.read(|piece| {
         let mut piece = piece;
         for at in batches.next().into_iter().flatten() {
-            take(&mut piece, &mut all.pooled[at * dim..][..dim])?;
+            take(&mut piece, &mut pooled)?;
+            let mut tokens = None;
             if with_tokens {
-                let own = &mut all.tokens[*at];
-                *own = TokenCodes {
+                let own = tokens.insert(TokenCodes {
                     codes: vec![0; lengths[*at] * dim],
                     scales: vec![0.0; lengths[*at]],
-                };
+                });
                 take(&mut piece, &mut own.scales)?;
                 take(&mut piece, &mut own.codes)?;
             }
+            take_one(*at, &pooled, tokens)?;
         }
         Ok(())
-    })?;
-    Ok(all)
+    })
 }
 
 /// Reads numbers from the beginning of a saved batch.

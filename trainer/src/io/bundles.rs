@@ -19,10 +19,7 @@ use std::path::Path;
 /// If it cannot be opened or mapped.
 pub fn map(path: &Path) -> Result<Bytes> {
     let file = File::open(path).map_err(|cause| io_error("opening", path, cause))?;
-    let bytes = file
-        .metadata()
-        .map_err(|cause| io_error("reading", path, cause))?
-        .len();
+    let bytes = size(&file, path)?;
     if bytes == 0 {
         return Ok(Bytes::new());
     }
@@ -33,10 +30,29 @@ pub fn map(path: &Path) -> Result<Bytes> {
     {
         bound.check(path.display(), bytes)?;
     }
+    map_file(&file, path)
+}
+
+/// The size of an open file; `path` is for messages.
+fn size(file: &File, path: &Path) -> Result<u64> {
+    let found = file.metadata();
+    Ok(found
+        .map_err(|cause| io_error("reading", path, cause))?
+        .len())
+}
+
+/// Maps an open file into memory; `path` is for messages.
+///
+/// # Errors
+/// If it cannot be mapped.
+pub fn map_file(file: &File, path: &Path) -> Result<Bytes> {
+    if size(file, path)? == 0 {
+        return Ok(Bytes::new());
+    }
     // SAFETY: the map is read-only. Another process that truncates the file could end this one with
     // a signal. PEL's own writers rename a new file into place, which leaves the mapped file
-    // intact.
-    let map = unsafe { Mmap::map(&file) }.map_err(|cause| io_error("mapping", path, cause))?;
+    // intact, and nobody else has a temporary file.
+    let map = unsafe { Mmap::map(file) }.map_err(|cause| io_error("mapping", path, cause))?;
     Ok(Bytes::from_owner(map))
 }
 
@@ -134,10 +150,11 @@ pub fn check_output(path: &Path) -> Result<()> {
 pub fn save(path: &Path, parts: &Parts) -> Result<()> {
     check_output(path)?;
     if is_one_file(path) {
-        let bytes = parts.to_one_file()?;
         return write_atomic(path, |file| {
-            file.write_all(&bytes)
-                .map_err(|cause| io_error("writing", path, cause))
+            parts.write_one_file(|piece| {
+                file.write_all(piece)
+                    .map_err(|cause| io_error("writing", path, cause))
+            })
         });
     }
     let made = !path.exists();

@@ -29,3 +29,4 @@ pub mod tensors;
 pub mod testing;
 pub mod text_encoding;
 pub mod text_tables;
+pub mod token_file;

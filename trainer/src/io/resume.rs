@@ -52,6 +52,14 @@ impl WorkFolder {
         out.with_file_name(format!(".{name}.work"))
     }
 
+    /// The folder of the output.
+    pub fn parent(&self) -> &Path {
+        match self.folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
     /// Removes the folder once the output is complete.
     ///
     /// # Errors

@@ -7,13 +7,14 @@ use super::examples::Example;
 use super::model::Model;
 use crate::io::interrupt;
 use crate::io::progress::Progress;
+use crate::io::token_file::TokenFile;
 use crate::train::entity_inputs::{DomainId, EntityInputs, SequenceId};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::container::Check;
 use pel_shared::error::Result;
 use pel_shared::index::{
-    FIRST_PASS_TRAINING, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder,
+    FIRST_PASS_TRAINING, Index, IndexInfo, Precision, TokenStore, TokenStoreLayout,
 };
 use pel_shared::kb::ConceptId;
 use pel_shared::linker::Queries;
@@ -22,6 +23,7 @@ use pel_shared::model::tower::Side;
 use pel_shared::score::{Candidate, Scorer, Similarity};
 use pel_shared::tokens::Encoded;
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
 /// Mentions that are encoded and searched together. It bounds the memory of their token vectors.
 const AT_ONCE: usize = 1024;
@@ -63,39 +65,58 @@ pub(super) fn encode(
 }
 
 impl EncodedKb {
-    /// Encodes every entity sequence.
+    /// Encodes every entity sequence. The token vectors of Sum-of-Max are written to a temporary file
+    /// in `folder` ([`TokenFile`]).
     ///
     /// # Errors
-    /// If the device fails, or the user interrupts.
-    pub fn new(model: &Model, inputs: &EntityInputs, device: &Device) -> Result<Self> {
+    /// If the device fails, the file cannot be written, or the user interrupts.
+    pub fn new(
+        model: &Model,
+        inputs: &EntityInputs,
+        device: &Device,
+        folder: &Path,
+    ) -> Result<Self> {
         let encoder = model.encoder(&device.clone().inner())?;
+        let dim = encoder.dim();
         let rows: Vec<&Encoded> = inputs.rows().sequences.iter().collect();
-        let Queries { pooled, tokens } = encode(
-            &encoder,
-            model.scorer,
-            Side::Entity,
-            &rows,
-            "encoding the knowledge base",
-        )?;
-        let tokens = match model.scorer {
+        let mut file = match model.scorer {
             Scorer::Dual => None,
             Scorer::SumOfMax => {
-                let mut store = TokenStoreBuilder::new(encoder.dim());
-                tokens
-                    .iter()
-                    .enumerate()
-                    .for_each(|(at, own)| store.push_codes(ConceptId(at as u32), own));
-                Some(TokenStore::from_bytes(
-                    &Bytes::from(store.finish()?),
-                    Check::Trusted,
-                )?)
+                let lengths = (0..).zip(&rows).map(|(at, row)| {
+                    let compared = encoder.compared(row);
+                    (ConceptId(at), compared.len())
+                });
+                let layout = TokenStoreLayout::new(dim, lengths)?;
+                Some(TokenFile::new(folder, layout)?)
             }
+        };
+        let mut vectors = vec![0.0; rows.len() * dim];
+        let mut progress = Progress::new("encoding the knowledge base", rows.len() as u64, "texts");
+        interrupt::check()?;
+        let batches = encoder.long_run_batch().batches(&rows);
+        let scorer = model.scorer;
+        encoder.encode_batches(scorer, Side::Entity, &rows, &batches, |part, found| {
+            let (places, found) = (part.places(), Queries::new(dim, found));
+            for (at, vector) in places.iter().zip(found.pooled.chunks_exact(dim)) {
+                vectors[at * dim..][..dim].copy_from_slice(vector);
+            }
+            if let Some(file) = &mut file {
+                for (at, tokens) in places.iter().zip(&found.tokens) {
+                    file.write(*at, tokens)?;
+                }
+            }
+            progress.advance(places.len() as u64);
+            interrupt::check()
+        })?;
+        let tokens = match file {
+            None => None,
+            Some(file) => Some(TokenStore::from_bytes(&file.finish()?, Check::Trusted)?),
         };
         Ok(Self {
             encoder,
             scorer: model.scorer,
             score: model.reduction.score,
-            vectors: pooled,
+            vectors,
             tokens,
         })
     }

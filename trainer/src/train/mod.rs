@@ -19,10 +19,12 @@ pub mod encoded_kb;
 pub mod entity_inputs;
 mod examples;
 pub mod figures;
+mod groups;
 pub mod log;
 pub mod loss_scale;
 pub mod model;
 pub(crate) mod optimiser;
+mod pending;
 mod random;
 mod replicas;
 mod run;
@@ -57,11 +59,13 @@ use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::model::tower::Side;
 use pel_shared::tokens::View;
+use pending::Pending;
 use random::Order;
 use replicas::Replicas;
 use run::{Ending, Examples, Run};
 use std::path::{Path, PathBuf};
 use step::perturbation::Perturbation;
+use training_loop::Times;
 
 /// The folder of the model in that of its run.
 pub const MODEL: &str = "model";
@@ -194,8 +198,12 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     if report.skipped_in_all() > 0 {
         eprintln!("skipped: {}", report.reasons());
     }
+    // The processor knows each figure at once, and the transformation reads back in each step.
+    let at_once = device.clone().inner() == Device::flex() || perturbation.is_some();
+    let pending = Pending::new(config.log.every, at_once || optimiser.scale.is_some());
     let mut run = Run {
         config,
+        folder: out,
         order: Order::new(config.seed, examples.len()),
         log: Log::open(out, config, step, steps)?,
         entity_inputs,
@@ -212,9 +220,10 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         encoded_kb: None,
         checkpoints,
         bests,
+        pending,
+        times: Times::default(),
     };
-    let (mut step_seconds, mut mining_seconds, mut validated) = (0.0, 0.0, None);
-    let (mut fgsm_seconds, mut measured_seconds) = (0.0, 0.0);
+    let (mut mining_seconds, mut validated) = (0.0, None);
     let mut end = steps;
     run.validate_if_due(step)?;
     for step in step..steps {
@@ -222,14 +231,8 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             end = step;
             break;
         }
-        let times = run.step(step);
-        let times = run.save_if_interrupted(step, times)?;
-        step_seconds += times.step;
-        mining_seconds += times.mining;
-        if let Some(share) = times.fgsm_share {
-            fgsm_seconds += share * times.step;
-            measured_seconds += times.step;
-        }
+        let mined = run.step(step);
+        mining_seconds += run.save_if_interrupted(step, mined)?;
         let done = step + 1;
         if done.is_multiple_of(config.checkpoints.every) || done == steps {
             run.save(done)?;
@@ -254,9 +257,9 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         report,
         validated,
         kept,
-        step_seconds,
+        step_seconds: run.times.steps,
         mining_seconds,
-        fgsm_share: (measured_seconds > 0.0).then_some(fgsm_seconds / measured_seconds),
+        fgsm_share: run.times.fgsm_share(),
     })
 }
 

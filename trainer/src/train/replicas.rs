@@ -116,7 +116,7 @@ impl Replicas {
             let learned = learn(&step, rank, &mut |gradients| {
                 sums.add(step.towers, gradients)
             })?;
-            if learned.loss.is_finite() {
+            if !learned.loss.overflowed() {
                 sums.reduce(rank, &step.device.clone().inner())?;
             }
             Ok((learned, sums))
@@ -125,7 +125,7 @@ impl Replicas {
             .into_iter()
             .next()
             .ok_or_else(|| Error::device("expected a replica, found none"))?;
-        if learned.loss.is_finite() {
+        if !learned.loss.overflowed() {
             optimiser.add_sums(sums);
         }
         Ok(learned)

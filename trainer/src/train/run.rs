@@ -11,9 +11,11 @@ use super::examples::{Example, Pair};
 use super::log::{Event, Log};
 use super::model::Model;
 use super::optimiser::Optimiser;
+use super::pending::Pending;
 use super::random::Order;
 use super::replicas::Replicas;
 use super::step::perturbation::Perturbation;
+use super::training_loop::Times;
 use super::validation::{Validated, Validation};
 use crate::io::files::write_folder;
 use burn::tensor::Device;
@@ -40,6 +42,8 @@ impl Examples {
 /// A training run in progress.
 pub struct Run<'a> {
     pub config: &'a Config,
+    /// The folder of the run.
+    pub folder: &'a Path,
     pub entity_inputs: EntityInputs,
     pub examples: Examples,
     pub validation: Option<Validation>,
@@ -60,6 +64,8 @@ pub struct Run<'a> {
     /// The best weights so far; `None` where the last weights become the model.
     pub bests: Option<BestWeights>,
     pub log: Log,
+    pub pending: Pending,
+    pub times: Times,
 }
 
 impl Run<'_> {
@@ -75,6 +81,7 @@ impl Run<'_> {
 
     /// Validates; `None` without a validation split.
     pub fn validate(&mut self, step: usize) -> Result<Option<Validated>> {
+        self.settle()?;
         let Some(validation) = &self.validation else {
             return Ok(None);
         };
@@ -88,6 +95,7 @@ impl Run<'_> {
                     &self.model,
                     &self.entity_inputs,
                     &self.device,
+                    self.folder,
                 )?;
                 validation.of_bi_encoder(kb, &self.entity_inputs)?
             }
@@ -205,7 +213,9 @@ pub trait Ending {
 }
 
 impl Ending for Run<'_> {
+    /// The figures of the steps before are read and checked first.
     fn save(&mut self, step: usize) -> Result<()> {
+        self.settle()?;
         self.checkpoints.save(
             step,
             &self.model,
@@ -235,17 +245,19 @@ fn stopped(config: &Config, log: &Log, done: usize) -> Option<Event> {
     })
 }
 
-/// The knowledge base encoded after `step` steps. It is encoded if the last one is older.
+/// The knowledge base encoded after `step` steps. It is encoded if the last one is older. `folder`
+/// is that of the run.
 pub fn encoded_kb<'a>(
     last: &'a mut Option<(usize, EncodedKb)>,
     step: usize,
     model: &Model,
     entity_inputs: &EntityInputs,
     device: &Device,
+    folder: &Path,
 ) -> Result<&'a EncodedKb> {
     let encoded_kb = match last.take() {
         Some((at, encoded_kb)) if at == step => encoded_kb,
-        _ => EncodedKb::new(model, entity_inputs, device)?,
+        _ => EncodedKb::new(model, entity_inputs, device, folder)?,
     };
     Ok(&last.insert((step, encoded_kb)).1)
 }

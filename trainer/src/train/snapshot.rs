@@ -57,7 +57,9 @@ impl Snapshot {
             &view,
             config.data.domains,
         )?;
-        let kb = EncodedKb::new(&model, &inputs, &device.device)?;
+        // Large token vectors are kept where the model was written.
+        let place = folder.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let kb = EncodedKb::new(&model, &inputs, &device.device, &place)?;
         let index = kb.concept_index(&inputs, None)?;
         Ok(Self {
             model,

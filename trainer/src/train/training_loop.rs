@@ -4,55 +4,59 @@ use super::batch::{align_batch, link_batch, rank_batch};
 use super::config::Task;
 use super::examples::Example;
 use super::log::{Event, FgsmFigures};
-use super::optimiser::StepStats;
+use super::pending::{Read, StepOutcome};
 use super::run::{Examples, Run, encoded_kb};
-use super::step::Step;
 use super::step::perturbation::Perturbation;
+use super::step::{Step, is_measured};
 use crate::io::{interrupt, memory};
+use crate::train::differentiable::Figure;
 use crate::train::loss_scale::Scale;
 use pel_shared::error::{Error, Result};
 use std::time::Instant;
 
-/// Seconds of one step.
-pub(super) struct Times {
-    pub step: f64,
-    pub mining: f64,
-    /// The share of FGSM in the step, where it is measured.
-    pub fgsm_share: Option<f64>,
+/// Seconds of the steps of this call.
+#[derive(Default)]
+pub struct Times {
+    /// All steps.
+    pub steps: f64,
+    /// FGSM, where it was measured.
+    fgsm: f64,
+    /// The steps where it was measured.
+    measured: f64,
 }
 
-/// The outcome of a training step.
-struct StepOutcome {
-    /// The sum of the losses of its examples.
-    loss: f64,
-    /// Tokens that went through an encoder with gradients.
-    tokens: usize,
-    /// Examples without a negative.
-    without_negatives: usize,
-    /// The share of its time that FGSM took, where it is measured.
-    fgsm_share: Option<f64>,
-    stepped: StepStats,
-    /// Its examples, for error messages.
-    named: Vec<String>,
+impl Times {
+    /// The share of FGSM in the steps where it was measured; `None` without any.
+    pub fn fgsm_share(&self) -> Option<f64> {
+        (self.measured > 0.0).then_some(self.fgsm / self.measured)
+    }
 }
 
 impl Run<'_> {
-    /// One training step, after mining if that is due.
-    pub(super) fn step(&mut self, step: usize) -> Result<Times> {
+    /// One training step, after mining if that is due. Returns the seconds of mining.
+    pub(super) fn step(&mut self, step: usize) -> Result<f64> {
         interrupt::check()?;
         let mut mining = 0.0;
         if self.config.mines() && step.is_multiple_of(self.mine_every()) {
+            self.settle()?;
             mining = self.mine(step)?;
         }
+        // A step that is measured on a GPU begins and ends with it.
+        let measured = self.deviation.is_some() && is_measured(step as u64);
+        if measured {
+            self.settle()?;
+        }
         let began = Instant::now();
-        let batch = self.config.optimiser.batch as f64;
         // The transformation ascends within a step; a step that is repeated starts from the same
         // matrices.
         let before = self.perturbation.clone();
         let learned = loop {
             let named = match self.update(step) {
-                Ok(learned) if learned.stepped.gradient_norm.is_finite() => break learned,
-                Ok(learned) => Ok(learned.named),
+                Ok(learned) if !learned.stepped.gradient_norm.overflowed() => break learned,
+                Ok(learned) => match learned.loss.value()?.is_finite() {
+                    true => Ok(learned.named),
+                    false => Err(not_a_number("loss", step, &learned.named)),
+                },
                 Err(error) => Err(error),
             };
             self.perturbation.clone_from(&before);
@@ -63,34 +67,58 @@ impl Run<'_> {
                 return Err(not_a_number("gradient", step, &named));
             }
         };
-        let seconds = began.elapsed().as_secs_f64();
-        self.log.record(&Event::Step {
-            step: step + 1,
-            epoch: (step + 1) as f64 * batch / self.examples.len() as f64,
-            loss: learned.loss / batch,
-            gradient_norm: learned.stepped.gradient_norm,
-            learning_rate: learned.stepped.learning_rate,
-            pairs_per_s: batch / seconds,
-            tokens_per_s: learned.tokens as f64 / seconds,
-            without_negatives: learned.without_negatives,
-            peak_bytes: memory::peak(),
-            device_bytes: memory::of_gpu(&self.device),
-            transformation: self
-                .perturbation
-                .as_ref()
-                .map(Perturbation::norms)
-                .transpose()?,
-            fgsm: self.deviation.map(|deviation| FgsmFigures {
-                epsilon: self.config.fgsm.absolute_epsilon,
-                deviation,
-                share: learned.fgsm_share,
-            }),
-        })?;
-        Ok(Times {
-            step: seconds,
-            mining,
-            fgsm_share: learned.fgsm_share,
-        })
+        let due = self.pending.add(learned, began.elapsed().as_secs_f64());
+        if due || measured || step + 1 == self.steps {
+            self.settle()?;
+        }
+        Ok(mining)
+    }
+
+    /// Reads the figures of the last steps and logs them.
+    ///
+    /// # Errors
+    /// If a loss or gradient is not finite; the error names the step and its batch.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let batch = self.config.optimiser.batch as f64;
+        for read in self.pending.read()? {
+            let Read {
+                ref outcome,
+                loss,
+                gradient_norm,
+                seconds,
+            } = read;
+            if let Some(what) = read.fault() {
+                return Err(not_a_number(what, outcome.step, &outcome.named));
+            }
+            self.times.steps += seconds;
+            if let Some(fgsm) = outcome.fgsm_seconds {
+                self.times.fgsm += fgsm;
+                self.times.measured += seconds;
+            }
+            self.log.record(&Event::Step {
+                step: outcome.step + 1,
+                epoch: (outcome.step + 1) as f64 * batch / self.examples.len() as f64,
+                loss: loss / batch,
+                gradient_norm,
+                learning_rate: outcome.stepped.learning_rate,
+                pairs_per_s: batch / seconds,
+                tokens_per_s: outcome.tokens as f64 / seconds,
+                without_negatives: outcome.without_negatives,
+                peak_bytes: memory::peak(),
+                device_bytes: memory::of_gpu(&self.device),
+                transformation: self
+                    .perturbation
+                    .as_ref()
+                    .map(Perturbation::norms)
+                    .transpose()?,
+                fgsm: self.deviation.map(|deviation| FgsmFigures {
+                    epsilon: self.config.fgsm.absolute_epsilon,
+                    deviation,
+                    share: outcome.fgsm_seconds.map(|fgsm| fgsm / seconds),
+                }),
+            })?;
+        }
+        Ok(())
     }
 
     /// Computes the gradients of the batch, and updates the parameters unless the gradients
@@ -98,8 +126,9 @@ impl Run<'_> {
     fn update(&mut self, step: usize) -> Result<StepOutcome> {
         let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
         let scale = self.optimiser.scale.map_or(1.0, |scale| scale.factor());
-        let (mut loss, mut tokens, mut without_negatives, mut all_named) = (0.0, 0, 0, Vec::new());
-        let (began, mut fgsm_seconds) = (Instant::now(), Some(0.0_f64));
+        let mut loss = Figure::Known(0.0);
+        let (mut tokens, mut without_negatives, mut all_named) = (0, 0, Vec::new());
+        let mut fgsm_seconds = Some(0.0_f64);
         for part in 0..batch / micro {
             interrupt::check()?;
             let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
@@ -177,10 +206,10 @@ impl Run<'_> {
                     (learned, 0, names)
                 }
             };
-            if !learned.loss.is_finite() {
+            if learned.loss.overflowed() {
                 return Err(not_a_number("loss", step, &named));
             }
-            loss += learned.loss;
+            loss = loss.plus(learned.loss);
             tokens += learned.tokens;
             fgsm_seconds = fgsm_seconds
                 .zip(learned.fgsm_seconds)
@@ -200,11 +229,12 @@ impl Run<'_> {
                 .step(&mut self.model.towers, step, self.steps, batch)?,
         };
         Ok(StepOutcome {
+            step,
             loss,
+            stepped,
             tokens,
             without_negatives,
-            fgsm_share: fgsm_seconds.map(|seconds| seconds / began.elapsed().as_secs_f64()),
-            stepped,
+            fgsm_seconds,
             named: all_named,
         })
     }
@@ -245,6 +275,7 @@ impl Run<'_> {
             &self.model,
             &self.entity_inputs,
             &self.device,
+            self.folder,
         )?;
         self.hard = kb.mine(self.config, &self.entity_inputs, &examples)?;
         let seconds = began.elapsed().as_secs_f64();

@@ -52,7 +52,7 @@ pub struct Config {
     pub validation: Validation,
     /// Checkpoints during training.
     pub checkpoints: Checkpoints,
-    /// Copies of the log for other programs.
+    /// The log and its copies for other programs.
     pub log: LogCopies,
     /// The detector, if one is trained.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -328,7 +328,7 @@ pub struct Checkpoints {
     pub keep: usize,
 }
 
-/// Copies of the log for other programs, beside `metrics.jsonl`. A run may be resumed with others.
+/// The log: its copies for other programs, beside `metrics.jsonl`. A run may be resumed with others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogCopies {
@@ -336,6 +336,9 @@ pub struct LogCopies {
     pub tensorboard: bool,
     /// JSON in the manner of W&B, in the folder `wandb`.
     pub wandb: bool,
+    /// On a GPU: the loss and the norm of gradients of so many steps are read back together; 0 = 10.
+    /// On the processor, and with f16 or the learned transformation, those of each step.
+    pub every: usize,
 }
 
 impl Config {

@@ -22,12 +22,14 @@ use super::checkpoint::Checkpoints;
 use super::config::{Config, Detect};
 use super::log::{Event, Log};
 use super::optimiser::Optimiser;
+use super::pending::{Pending, Read, StepOutcome};
 use super::random::{Order, Purpose, stream};
 use super::run::Ending;
 use super::{MODEL, figures};
 use crate::io::device::OpenDevice;
 use crate::io::files::write_folder;
 use crate::io::{interrupt, memory};
+use crate::train::differentiable::Figure;
 use batch::span_batch;
 use burn::tensor::{Device, Tensor};
 use corpora::{Corpora, Example};
@@ -35,7 +37,6 @@ use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::model::burn::bert::Pass;
 use pel_shared::model::burn::span_head::span_loss;
-use pel_shared::model::encode::floats;
 use pel_shared::model::layer::Dropout;
 use rand::RngCore;
 use std::path::{Path, PathBuf};
@@ -106,9 +107,12 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     if report.skipped_in_all() > 0 {
         eprintln!("skipped: {}", report.reasons());
     }
+    let on_host = device.clone().inner() == Device::flex();
     let mut run = Run {
         config,
         detect,
+        on_host,
+        pending: Pending::new(config.log.every, on_host),
         device,
         order: Order::new(config.seed, examples.len()),
         log: Log::open(out, config, step, steps)?,
@@ -157,6 +161,8 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
 struct Run<'a> {
     config: &'a Config,
     detect: &'a Detect,
+    on_host: bool,
+    pending: Pending,
     device: Device,
     order: Order,
     log: Log,
@@ -171,6 +177,7 @@ struct Run<'a> {
 
 impl Ending for Run<'_> {
     fn save(&mut self, step: usize) -> Result<()> {
+        self.settle()?;
         self.checkpoints.save_with(step, &self.optimiser, |folder| {
             self.model.save(&folder.join(MODEL))
         })
@@ -196,7 +203,7 @@ impl Run<'_> {
         interrupt::check()?;
         let began = Instant::now();
         let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
-        let (mut loss, mut tokens, mut places) = (0.0, 0, Vec::new());
+        let (mut loss, mut tokens, mut places) = (Figure::Known(0.0), 0, Vec::new());
         for part in 0..batch / micro {
             interrupt::check()?;
             let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
@@ -219,42 +226,68 @@ impl Run<'_> {
             let pass = self.pass((step * (batch / micro) + part) as u64);
             let logits = self.model.network.forward(&made.input, &pass);
             let losses: Tensor<1> = span_loss(logits, made.targets, made.mask, made.counts).sum();
-            let value = floats(losses.clone().inner().try_into_data())?;
-            let value = value.first().copied().map_or(f64::NAN, f64::from);
+            let value = Figure::of(losses.clone().inner(), self.on_host)?;
             places.extend(
                 examples
                     .iter()
                     .map(|(_, example)| self.training.texts[example.text].place.clone()),
             );
-            if !value.is_finite() {
+            if value.overflowed() {
                 return Err(not_a_number("loss", step, &places));
             }
             let mut gradients = losses.backward();
             self.optimiser.add(&self.model.network, &mut gradients)?;
-            loss += value;
+            loss = loss.plus(value);
             tokens += made.tokens;
         }
         let stepped = self
             .optimiser
             .step(&mut self.model.network, step, self.steps, batch)?;
-        if !stepped.gradient_norm.is_finite() {
-            return Err(not_a_number("gradient", step, &places));
-        }
-        let seconds = began.elapsed().as_secs_f64();
-        self.log.record(&Event::Step {
-            step: step + 1,
-            epoch: ((step + 1) * batch) as f64 / self.examples.len() as f64,
-            loss: loss / batch as f64,
-            gradient_norm: stepped.gradient_norm,
-            learning_rate: stepped.learning_rate,
-            pairs_per_s: batch as f64 / seconds,
-            tokens_per_s: tokens as f64 / seconds,
+        let outcome = StepOutcome {
+            step,
+            loss,
+            stepped,
+            tokens,
             without_negatives: 0,
-            peak_bytes: memory::peak(),
-            device_bytes: memory::of_gpu(&self.device),
-            transformation: None,
-            fgsm: None,
-        })
+            fgsm_seconds: None,
+            named: places,
+        };
+        let due = self.pending.add(outcome, began.elapsed().as_secs_f64());
+        if due || step + 1 == self.steps {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// As [`super::run::Run::settle`].
+    fn settle(&mut self) -> Result<()> {
+        let batch = self.config.optimiser.batch as f64;
+        for read in self.pending.read()? {
+            let Read {
+                ref outcome,
+                loss,
+                gradient_norm,
+                seconds,
+            } = read;
+            if let Some(what) = read.fault() {
+                return Err(not_a_number(what, outcome.step, &outcome.named));
+            }
+            self.log.record(&Event::Step {
+                step: outcome.step + 1,
+                epoch: (outcome.step + 1) as f64 * batch / self.examples.len() as f64,
+                loss: loss / batch,
+                gradient_norm,
+                learning_rate: outcome.stepped.learning_rate,
+                pairs_per_s: batch / seconds,
+                tokens_per_s: outcome.tokens as f64 / seconds,
+                without_negatives: 0,
+                peak_bytes: memory::peak(),
+                device_bytes: memory::of_gpu(&self.device),
+                transformation: None,
+                fgsm: None,
+            })?;
+        }
+        Ok(())
     }
 
     fn pass(&self, number: u64) -> Pass {
@@ -274,6 +307,7 @@ impl Run<'_> {
         if self.validation.texts.is_empty() {
             return Ok(Vec::new());
         }
+        self.settle()?;
         let began = Instant::now();
         let detector = self.model.detector()?;
         let found = validation::validate(&detector, &self.model.tokens, &self.validation)?;

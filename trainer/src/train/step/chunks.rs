@@ -13,7 +13,7 @@
 //! and all of them have all vectors in 2.
 
 use super::clock::{Clock, Phase};
-use super::{Learned, Scalar, Sink, Step, tokens_in};
+use super::{Learned, Sink, Step, tokens_in};
 use crate::io::interrupt;
 use crate::train::batch::{AlignBatch, LinkBatch, Pairing, tokens_of};
 use crate::train::differentiable::differentiable;
@@ -95,8 +95,8 @@ impl Step<'_> {
             perturbed = Some(scores);
             chunks.clock.end(Phase::Perturbed)?;
         }
-        let value = loss.clone().inner().try_into_scalar_f32()?;
-        if value.is_finite() {
+        let value = self.figure(&loss)?;
+        if !value.overflowed() {
             let mut gradients = self.backward(loss);
             let mut to_mentions = gradient(&mentions.values, &mut gradients);
             let to_entities = gradient(&entities.values, &mut gradients);
@@ -137,8 +137,8 @@ impl Step<'_> {
         let names = chunks.vectors(&of_names)?;
         let [count, _, dim] = names.values.dims();
         let loss = self.similarity(names.values.clone().reshape([count, dim]), batch);
-        let value = loss.clone().inner().try_into_scalar_f32()?;
-        if value.is_finite() {
+        let value = self.figure(&loss)?;
+        if !value.overflowed() {
             let to_names = gradient(&names.values, &mut self.backward(loss));
             chunks.vectors_back(&of_names, &to_names, sink)?;
         }

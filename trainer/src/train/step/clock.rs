@@ -10,6 +10,11 @@ use std::time::Instant;
 const EVERY: u64 = 50;
 const MEASURED: u64 = 9;
 
+/// Whether FGSM is measured in this step on a GPU.
+pub(in crate::train) fn is_measured(step: u64) -> bool {
+    step % EVERY == MEASURED
+}
+
 /// The phases of a micro-batch.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
@@ -73,7 +78,7 @@ impl Step<'_> {
         let options = &self.config.optimiser;
         let step = self.number / (options.batch / options.micro()).max(1) as u64;
         let mut clock = Clock {
-            measures: self.config.fgsm.lambda > 0.0 && (on_host || step % EVERY == MEASURED),
+            measures: self.config.fgsm.lambda > 0.0 && (on_host || is_measured(step)),
             device: (!on_host).then_some(device),
             last: Instant::now(),
             seconds: [0.0; 5],

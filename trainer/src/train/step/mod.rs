@@ -10,10 +10,12 @@ use super::batch::{AlignBatch, Pairing, tokens_of};
 use super::config::{Config, LossKind};
 use super::model::Model;
 use super::random::{Purpose, stream};
+use crate::train::differentiable::Figure;
 use crate::train::entity_inputs::EntityInputs;
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
+pub(super) use clock::is_measured;
 use clock::{Clock, Phase};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use pel_shared::losses::fgsm::Towards;
 use pel_shared::losses::objectives;
 use pel_shared::losses::objectives::{Proxy, Targets};
@@ -29,7 +31,7 @@ use rand::RngCore;
 /// The result of a micro-batch.
 pub struct Outcome {
     /// The sum of its examples' losses.
-    pub loss: f64,
+    pub loss: Figure,
     /// The gradients of that sum, multiplied by the loss scale.
     pub gradients: Gradients,
     /// Tokens that went through an encoder with gradients.
@@ -40,9 +42,9 @@ pub struct Outcome {
 
 /// The result of a micro-batch whose gradients have been handed on.
 pub struct Learned {
-    /// The sum of its examples' losses. If it is not finite, no or not all gradients were handed
-    /// on.
-    pub loss: f64,
+    /// The sum of its examples' losses. If it is known not to be finite, no or not all gradients
+    /// were handed on.
+    pub loss: Figure,
     /// Tokens that went through an encoder with gradients.
     pub tokens: usize,
     /// Seconds that FGSM took; `None` without FGSM or if they were not measured.
@@ -53,12 +55,12 @@ pub struct Learned {
 pub type Sink<'a> = dyn FnMut(&mut Gradients) -> Result<()> + 'a;
 
 impl Outcome {
-    /// Hands the gradients on, if the loss is finite.
+    /// Hands the gradients on, unless the loss is known not to be finite.
     ///
     /// # Errors
     /// As `sink`.
     pub fn hand_on(mut self, sink: &mut Sink<'_>) -> Result<Learned> {
-        if self.loss.is_finite() {
+        if !self.loss.overflowed() {
             sink(&mut self.gradients)?;
         }
         Ok(Learned {
@@ -231,7 +233,7 @@ impl Step<'_> {
 
 impl Step<'_> {
     fn outcome(&self, loss: Tensor<1>, tokens: usize, mut clock: Clock) -> Result<Outcome> {
-        let value = loss.clone().inner().try_into_scalar_f32()?;
+        let value = self.figure(&loss)?;
         let gradients = self.backward(loss);
         clock.end(Phase::Backward)?;
         Ok(Outcome {
@@ -240,6 +242,12 @@ impl Step<'_> {
             tokens,
             fgsm_seconds: clock.fgsm(),
         })
+    }
+
+    /// The value of a loss, which is known on the processor alone.
+    fn figure(&self, loss: &Tensor<1>) -> Result<Figure> {
+        let on_host = self.device.clone().inner() == Device::flex();
+        Figure::of(loss.clone().inner(), on_host)
     }
 
     /// The gradients of a loss, multiplied by the loss scale.
@@ -264,21 +272,4 @@ fn towards(pairing: Pairing) -> Towards {
 
 fn tokens_in<'a>(rows: impl IntoIterator<Item = &'a Encoded>) -> usize {
     rows.into_iter().map(|row| row.ids.len()).sum()
-}
-
-/// Reads a scalar back from the device.
-trait Scalar {
-    fn try_into_scalar_f32(self) -> Result<f64>;
-}
-
-impl Scalar for Tensor<1> {
-    fn try_into_scalar_f32(self) -> Result<f64> {
-        let data = self
-            .try_into_data()
-            .map_err(|cause| Error::device("reading the loss back").caused_by(cause.to_string()))?;
-        let values = data.try_to_vec::<f32>().map_err(|cause| {
-            Error::device("the device gave no 32-bit floats").caused_by(format!("{cause:?}"))
-        })?;
-        Ok(values.first().copied().map_or(f64::NAN, f64::from))
-    }
 }

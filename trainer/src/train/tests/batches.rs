@@ -92,7 +92,7 @@ fn concept_with_equal_texts_is_no_negative() {
     let of = |concept| entity_inputs.sequences_of(ConceptId(concept));
     assert!(of(0).eq(of(8)));
     let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
-    let mined = EncodedKb::new(model, entity_inputs, device)
+    let mined = EncodedKb::new(model, entity_inputs, device, &std::env::temp_dir())
         .and_then(|encoded_kb| encoded_kb.mine(config, entity_inputs, &numbered));
     let mined = mined.expect("the device works");
     assert_eq!(
@@ -261,7 +261,8 @@ fn the_nearest_wrong_ones_are_mined() {
             examples,
             device,
         } = &Start::new(config.clone());
-        let encoded_kb = EncodedKb::new(model, entity_inputs, device).expect("encoded");
+        let encoded_kb =
+            EncodedKb::new(model, entity_inputs, device, &std::env::temp_dir()).expect("encoded");
         let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
         let mined = encoded_kb
             .mine(config, entity_inputs, &numbered)
@@ -347,7 +348,8 @@ fn negatives_can_be_limited_to_training_domains() {
             device,
         } = &start;
         let numbered: Vec<(usize, &Example)> = examples.iter().enumerate().collect();
-        let encoded_kb = EncodedKb::new(model, entity_inputs, device).expect("encoded");
+        let encoded_kb =
+            EncodedKb::new(model, entity_inputs, device, &std::env::temp_dir()).expect("encoded");
         let mined = encoded_kb
             .mine(config, entity_inputs, &numbered)
             .expect("the device works");

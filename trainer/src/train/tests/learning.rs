@@ -43,6 +43,8 @@ fn loss(start: &Start, number: u64) -> f64 {
     .link(&start.batch(), None)
     .expect("the device works")
     .loss
+    .value()
+    .expect("it is known")
 }
 
 #[test]
@@ -236,7 +238,8 @@ fn apart(config: &Config, model: &std::path::Path) -> f32 {
         config.data.domains,
     )
     .expect("names are left");
-    let encoded_kb = EncodedKb::new(&model, &entity_inputs, &device).expect("encoded");
+    let encoded_kb =
+        EncodedKb::new(&model, &entity_inputs, &device, &std::env::temp_dir()).expect("encoded");
     let (vectors, dim) = encoded_kb.vectors();
     let pairs = examples::pairs(&entity_inputs).expect("synonyms");
     let batch = align_batch(
