@@ -643,3 +643,49 @@ fn seen_concepts_are_those_of_the_model() {
         assert!(found.tables().contains("mentions of the split train"));
     }
 }
+
+/// Counts the mentions that it is asked for.
+struct Counting(std::cell::Cell<usize>);
+
+impl Retriever for Counting {
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    fn protocol(&self) -> String {
+        "the number of the mention".into()
+    }
+
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        _: usize,
+        _: Tick<'_>,
+    ) -> Result<CandidateLists> {
+        self.0.set(queries.len());
+        let numbered = |at| vec![Candidate::new(ConceptId(at), 1.0)];
+        Ok((0..queries.len() as u32).map(numbered).collect())
+    }
+}
+
+#[test]
+fn parts_of_a_mention_are_searched_once() {
+    let folder = corpus(&[]);
+    let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D0","other_ids":["D1"],"parts":[["D0"],["D1"]]}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1"}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"D2"}"#;
+    std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
+    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl"))
+        .expect("read")
+        .kb;
+    let reading = Reading {
+        every: 1,
+        seen: None,
+        by_part: true,
+    };
+    let split = Split::read_as(folder.path(), "test", &kb, reading).expect("read");
+    let counting = Counting(std::cell::Cell::new(0));
+    let ranked = crate::retrieve::search(&counting, &split, 1, "searching").expect("found");
+    let found: Vec<u32> = ranked.iter().map(|ranked| ranked[0].concept.0).collect();
+    assert_eq!((counting.0.get(), found), (3, vec![0, 0, 1, 2]));
+}
