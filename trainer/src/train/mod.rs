@@ -176,8 +176,8 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             .filter_map(|example| entity_inputs.kb.get(example.concept));
         if !model.train_on(concepts.map(|concept| concept.id.clone())) {
             eprintln!(
-                "warning: {}: an earlier version trained this model without a record of concepts ({}), so the trained model gets \
-                 none either: `pel evaluate` cannot tell which concepts it has seen",
+                "warning: {}: expected a record of the concepts that this model was trained on ({}), found none, so the trained \
+                 model gets none either: `pel evaluate` cannot tell which concepts it has seen",
                 config.model.encoder.display(),
                 names::TRAINED
             );
