@@ -179,11 +179,11 @@ fn read_corpus(
     for placed in mentions {
         let mention = &placed.mention;
         read.with_concept += usize::from(mention.ids().next().is_some());
-        let mut parts = Vec::with_capacity(mention.parts.len());
-        for part in &mention.parts {
-            parts.push(known(part.iter().map(String::as_str), resolve)?);
-        }
-        if !parts.is_empty() {
+        let mut parts = Vec::new();
+        if mention.parts.len() > 1 {
+            for part in &mention.parts {
+                parts.push(known(part.iter().map(String::as_str), resolve)?);
+            }
             read.composite[0] += 1;
             read.composite[1] += parts.len();
         }
