@@ -110,7 +110,7 @@ impl<'a> Gold<'a> {
         }
         let mut gold = Self::default();
         for field in field.split(['|', '+']) {
-            let mut part = Vec::new();
+            let mut part: Vec<&str> = Vec::new();
             for id in field.split([';', ',']) {
                 let (id, annex) = without_annex(id.trim());
                 gold.annex = gold.annex.or(annex);
@@ -125,7 +125,7 @@ impl<'a> Gold<'a> {
 
     /// The concepts of all parts, without duplicates.
     pub fn ids(parts: &[Vec<&'a str>]) -> Vec<&'a str> {
-        let mut ids = Vec::new();
+        let mut ids: Vec<&str> = Vec::new();
         for id in parts.iter().flatten() {
             if !ids.contains(id) {
                 ids.push(*id);
