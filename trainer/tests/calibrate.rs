@@ -415,6 +415,31 @@ fn nil_model_weighs_features_and_decides() {
         linked["nil_offset"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"],
         "{linked}"
     );
+    // The number of candidates does not.
+    std::fs::write(
+        bench.path("note.txt"),
+        "Fever, feverish; chest pain, diabetes.",
+    )
+    .expect("written");
+    let decisions = |k: usize| -> Vec<serde_json::Value> {
+        let line = format!("link @note.txt --bundle @bundle -k {k} --format jsonl --device cpu");
+        let rows = bench.done(&line).out;
+        let of = |line: &str| {
+            let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            serde_json::json!([
+                row["start"],
+                row["decision"],
+                row["concept"]["id"],
+                row["nil_offset"]
+            ])
+        };
+        rows.lines().map(of).collect()
+    };
+    let usual = decisions(5);
+    assert!(usual.len() > 2, "{usual:?}");
+    for k in [1, 2, 64, 200] {
+        assert_eq!(decisions(k), usual, "{k}");
+    }
     let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
     assert!(
         why.code == Some(0) && why.out.contains("plus -"),

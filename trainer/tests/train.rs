@@ -99,6 +99,78 @@ fn curve_measures_recall_by_dimension() {
 }
 
 #[test]
+fn concepts_of_training_are_recorded_and_kept() {
+    let bench = trained();
+    let record = |name: &str| std::fs::read_to_string(bench.path(name)).ok();
+    let known = Some("D1\nD2\n".to_owned());
+    assert_eq!(record("run/model/trained.txt"), known);
+    assert_eq!(
+        record("run/checkpoints/step-0000006/model/trained.txt"),
+        known
+    );
+    for line in [
+        "compact @run/model --kb @kb.jsonl --corpus @ --dim 8 --device cpu --out @small",
+        "index --encoder @small --kb @kb.jsonl --device cpu --out @made",
+        "pack @made @made.pel",
+        "index --encoder @made.pel --kb @kb.jsonl --device cpu --out @again",
+        "calibrate @again --corpus @ --device cpu",
+        "update @again --kb @kb.jsonl --device cpu --out @updated",
+        "export @updated --out @exported",
+    ] {
+        bench.done(line);
+    }
+    for folder in ["small", "made", "again", "updated", "exported"] {
+        assert_eq!(record(&format!("{folder}/trained.txt")), known, "{folder}");
+    }
+    let shown = bench.done("inspect @made.pel").out;
+    assert!(shown.contains("mentions of 2 concepts"), "{shown}");
+
+    // The training split has one of the two.
+    let seen = |more: &str| {
+        let done = bench.done(&format!(
+            "evaluate --bundle @made --corpus @ --split dev --systems dense --device cpu --json{more}"
+        ));
+        let json: Value = serde_json::from_str(&done.out).expect("JSON");
+        let split = &json["split"];
+        serde_json::json!([
+            split["seen_by"],
+            split["seen"],
+            split["zero_shot"],
+            json["trained"]
+        ])
+    };
+    let trained = serde_json::json!({"concepts": 2, "in_kb": 2});
+    assert_eq!(seen(""), serde_json::json!(["model", 2, 0, trained]));
+    assert_eq!(
+        seen(" --train-split train"),
+        serde_json::json!(["training_split", 1, 1, null])
+    );
+
+    // A model that is trained further keeps its record; without one the new model has none either.
+    let further = |out: &str| {
+        let words: Vec<&str> = STEPS.split_whitespace().collect();
+        bench.done(&format!(
+            "train --corpus @ --kb @kb.jsonl --encoder @run/model --device cpu --out @{out} {}",
+            words.join(" ")
+        ))
+    };
+    let own = bench.path("run/model/trained.txt");
+    std::fs::write(&own, "D9\n").expect("written");
+    further("more");
+    assert_eq!(
+        record("more/model/trained.txt").as_deref(),
+        Some("D1\nD2\nD9\n")
+    );
+    std::fs::remove_file(&own).expect("removed");
+    let warned = further("untold").err;
+    assert!(
+        warned.contains("was trained on (trained.txt), found none"),
+        "{warned}"
+    );
+    assert_eq!(record("untold/model/trained.txt"), None);
+}
+
+#[test]
 fn a_compact_model_is_indexed_and_links() {
     let bench = trained();
     bench.done("compact @run/model --kb @kb.jsonl --corpus @ --dim 8 --device cpu --out @small");

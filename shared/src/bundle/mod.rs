@@ -6,6 +6,7 @@ mod builder;
 mod detect;
 mod manifest;
 mod queries;
+mod trained;
 mod update;
 
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
@@ -15,6 +16,7 @@ pub use manifest::{
     NEWEST_FORMAT,
 };
 pub use queries::Queries;
+pub use trained::TrainedConcepts;
 pub use update::{BundleUpdate, ConceptOrigin, UpdatedBundle, UpdatedRows};
 
 use crate::container::{self, Check, Container, Format};
@@ -73,6 +75,9 @@ pub mod names {
 
     /// The retired identifiers and their successors, if there are any.
     pub const REDIRECTS: &str = "redirects.tsv";
+
+    /// The identifiers of the concepts whose mentions the encoder was trained on, if it is known.
+    pub const TRAINED: &str = "trained.txt";
 
     /// Whether a name is that of a file in the bundle's folder: ASCII letters, digits, `_`, `-` and
     /// `.`, without a leading `.`.
@@ -408,6 +413,17 @@ impl Bundle {
         let mut kb = self.concepts.to_knowledge_base()?;
         kb.set_redirects(self.redirects.clone());
         Ok(kb)
+    }
+
+    /// The concepts whose mentions the encoder was trained on; `None` if it is unknown.
+    ///
+    /// # Errors
+    /// If the file of them is damaged.
+    pub fn trained_concepts(&self) -> Result<Option<TrainedConcepts>> {
+        let file = self.parts.0.get(names::TRAINED);
+        file.map(|bytes| TrainedConcepts::from_bytes(bytes))
+            .transpose()
+            .context(|| names::TRAINED.to_owned())
     }
 
     /// The scorer that the bundle was built for: Sum-of-Max if it has token vectors.

@@ -538,7 +538,7 @@ impl Linker {
             let named = candidates
                 .first()
                 .is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
-            let nil_offset = self.nil_offset(mention, queries, &candidates, named);
+            let nil_offset = self.nil_offset(mention, queries, &searched, named);
             let behind = if moved { 0.0 } else { behind };
             let highest = self.highest(prepared, mention).max(1.0);
             let evidence = self.evidence(mention, &searched, highest, named, behind);
@@ -602,7 +602,8 @@ impl Linker {
     ) -> Result<Vec<Option<NilFeatures>>> {
         let each = prepared.mentions.iter().zip(links);
         each.map(|(mention, link)| {
-            self.nil_features_of(mention, queries, &link.candidates, link.named)
+            // Not the list, whose length the user chooses.
+            self.nil_features_of(mention, queries, &link.searched, link.named)
         })
         .collect()
     }

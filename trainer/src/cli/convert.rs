@@ -6,6 +6,7 @@ use crate::io::models::{SETTINGS_FILE, TowerFiles};
 use crate::io::outputs::{Inputs, Output, check_new_folder};
 use crate::io::pretrained::blink::{self, Kind};
 use clap::Args;
+use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::tokens::Tokens;
 use serde_json::json;
@@ -97,14 +98,10 @@ fn convert_folder(args: &ConvertArgs) -> Result<()> {
     let files = TowerFiles::read(&args.model)?;
     let tokens = Tokens::from_bytes(&files.tokenizer).context(named)?;
     files.check(&tokens).context(named)?;
-    let settings = args.model.join(SETTINGS_FILE);
-    let settings = settings
-        .is_file()
-        .then(|| bundles::map(&settings))
-        .transpose()?;
+    let of_training = [SETTINGS_FILE, names::TRAINED].map(|name| (name, args.model.join(name)));
     write_folder(&args.out, |folder| {
-        if let Some(settings) = &settings {
-            write_in_folder(&folder.join(SETTINGS_FILE), settings)?;
+        for (name, path) in of_training.iter().filter(|(_, path)| path.is_file()) {
+            write_in_folder(&folder.join(name), &bundles::map(path)?)?;
         }
         files.write(folder)
     })

@@ -1,6 +1,6 @@
 //! `pel export`: writes the towers of a bundle or trained model as folders for PyTorch.
 
-use crate::io::files::write_folder;
+use crate::io::files::{write_folder, write_in_folder};
 use crate::io::models::TOWERS;
 use crate::io::outputs::{Inputs, Output, check_new_folder};
 use crate::io::{bundles, sentence_transformers};
@@ -83,6 +83,9 @@ pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
                 tokenizer,
                 manifest.encoder.reduction,
             )?;
+            if let Some(trained) = parts.0.get(names::TRAINED) {
+                write_in_folder(&place.join(names::TRAINED), trained)?;
+            }
             written.push(if tied {
                 args.out.clone()
             } else {

@@ -99,8 +99,7 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
                 println!("{}", json::pretty(&bundle.manifest)?);
                 return Ok(());
             }
-            print_manifest(&bundle);
-            return Ok(());
+            return print_manifest(&bundle).context(|| args.bundle.display().to_string());
         }
     };
     if json {
@@ -125,7 +124,7 @@ fn print_card(bundle: &Bundle) -> Result<()> {
     Ok(())
 }
 
-fn print_manifest(bundle: &Bundle) {
+fn print_manifest(bundle: &Bundle) -> Result<()> {
     let Manifest {
         written_by,
         encoder,
@@ -139,6 +138,7 @@ fn print_manifest(bundle: &Bundle) {
         format,
         digest,
     } = &bundle.manifest;
+    let trained = bundle.trained_concepts()?;
     let towers = if encoder.tied {
         "one tower for both sides"
     } else {
@@ -162,6 +162,12 @@ fn print_manifest(bundle: &Bundle) {
             encoder.name, encoder.precision, encoder.licence
         ),
     );
+    if let Some(trained) = trained {
+        row(
+            "Trained on",
+            format!("mentions of {}", counted(trained.len(), "concept")),
+        );
+    }
     row(
         "Vectors",
         format!(
@@ -289,6 +295,7 @@ fn print_manifest(bundle: &Bundle) {
         table.add_row([name.clone(), info.bytes.to_string(), info.blake3.clone()]);
     }
     println!("{table}");
+    Ok(())
 }
 
 fn print_concept(concept: &Concept) {

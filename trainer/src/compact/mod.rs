@@ -247,6 +247,10 @@ fn write_tower(
         &to.join(SETTINGS_FILE),
         &bundles::map(&from.join(SETTINGS_FILE))?,
     )?;
+    let trained = from.join(names::TRAINED);
+    if trained.is_file() {
+        write_in_folder(&to.join(names::TRAINED), &bundles::map(&trained)?)?;
+    }
     let before = from.join(names::PROJECTION);
     match projection {
         Some(_) if before.exists() => Err(Error::input(

@@ -65,13 +65,17 @@ pub struct CorpusMention {
     /// The gold concept; `None` for a natural NIL, which has no concept.
     #[serde(default, alias = "cui")]
     pub id: Option<String>,
-    /// Further gold concepts, each as correct as the first: "breast and ovarian cancer" may be
-    /// annotated with two.
+    /// Further gold concepts, each as correct as the first; of a composite mention, those of all its
+    /// parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ids: Vec<String>,
     /// Gold concepts in another knowledge base than that of `id`, each as correct as the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kb_ids: Vec<String>,
+    /// The gold concepts of each part of a composite mention, such as "breast and ovarian cancer".
+    /// The concepts of a part are alternatives, the parts are not. Empty for other mentions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Vec<String>>,
     /// Names of semantic types.
     #[serde(
         default,
@@ -101,6 +105,37 @@ impl CorpusMention {
             .chain(&self.other_ids)
             .chain(&self.kb_ids)
             .map(String::as_str)
+    }
+
+    /// The gold concepts of each part; those of a mention that is not composite are one part.
+    pub fn ids_by_part(&self) -> Vec<Vec<&str>> {
+        match self.parts.is_empty() {
+            true => vec![self.ids().collect()],
+            false => {
+                let of = |part: &Vec<String>| part.iter().map(String::as_str).collect();
+                self.parts.iter().map(of).collect()
+            }
+        }
+    }
+
+    /// Checks that the parts have the concepts of the mention.
+    fn check_parts(&self) -> Result<()> {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        if self.parts.iter().any(Vec::is_empty) {
+            return Err(Error::input(
+                "field `parts`: expected parts with a concept each, found one without",
+            ));
+        }
+        let in_parts: BTreeSet<&str> = self.parts.iter().flatten().map(String::as_str).collect();
+        let all: BTreeSet<&str> = self.ids().collect();
+        match in_parts.symmetric_difference(&all).next() {
+            None => Ok(()),
+            Some(id) => Err(Error::input(format!(
+                "field `parts`: expected the concepts of `id`, `other_ids` and `kb_ids`, found {id:?} in one of both only"
+            ))),
+        }
     }
 }
 
@@ -211,6 +246,7 @@ impl Corpus {
                 return Ok(());
             }
             let mention: CorpusMention = record(line)?;
+            mention.check_parts()?;
             let place = || {
                 format!(
                     "{}:{number} document {}",
@@ -331,7 +367,10 @@ pub fn without_duplicates<T>(
 
 /// Whether two mentions of one span have the same annotation.
 fn is_same(one: &CorpusMention, other: &CorpusMention) -> bool {
-    one.ids().eq(other.ids()) && one.types == other.types && one.type_ids == other.type_ids
+    one.ids().eq(other.ids())
+        && one.parts == other.parts
+        && one.types == other.types
+        && one.type_ids == other.type_ids
 }
 
 /// All documents of a corpus, of any split.
@@ -433,6 +472,32 @@ mod tests {
             mention.ids().collect::<Vec<_>>(),
             ["MESH:D005334", "C0015967", "C4552740"]
         );
+    }
+
+    #[test]
+    fn parts_have_alternatives() {
+        let read = |more: &str| {
+            let line =
+                format!(r#"{{"doc_id":"1","start":0,"end":5,"text":"fever","id":"D1"{more}}}"#);
+            let mention: CorpusMention = record(&line).expect("it is a mention");
+            let parts = mention.ids_by_part();
+            let parts: Vec<String> = parts.iter().map(|part| part.join("|")).collect();
+            mention.check_parts().map(|()| parts.join(" "))
+        };
+        assert_eq!(read("").expect("one"), "D1");
+        assert_eq!(read(r#","other_ids":["D2"]"#).expect("one"), "D1|D2");
+        assert_eq!(
+            read(r#","other_ids":["D2","D3"],"kb_ids":["C1"],"parts":[["D1","C1"],["D2","D3"]]"#)
+                .expect("two"),
+            "D1|C1 D2|D3"
+        );
+        let said = |more: &str| read(more).expect_err("bad").to_string();
+        assert!(said(r#","parts":[["D1"],["D2"]]"#).contains("found \"D2\" in one of both only"));
+        assert!(
+            said(r#","other_ids":["D2"],"parts":[["D1"]]"#)
+                .contains("field `parts`: expected the concepts of `id`")
+        );
+        assert!(said(r#","parts":[["D1"],[]]"#).contains("found one without"));
     }
 
     fn folder(documents: &str, mentions: &str) -> tempfile::TempDir {

@@ -131,6 +131,8 @@ pub struct Gold {
     pub seen: Option<bool>,
     /// Whether it is NIL because its concept was held out (`pel split okb`).
     pub held_out: bool,
+    /// Its number among the parts of a composite mention; 0 for the first and for other mentions.
+    pub part: usize,
 }
 
 /// The NIL mentions to include, besides all linkable mentions.
@@ -191,7 +193,7 @@ pub struct SplitCounts {
     pub split: String,
     /// Number of documents.
     pub documents: usize,
-    /// Number of mentions evaluated.
+    /// Number of mentions evaluated, each part of a composite one for itself.
     pub mentions: usize,
     /// Mentions with a concept of the knowledge base.
     pub in_kb: usize,
@@ -205,8 +207,12 @@ pub struct SplitCounts {
     pub nil_by_annotation: usize,
     /// NIL mentions whose concept was held out (`pel split okb`).
     pub held_out: usize,
-    /// Mentions with several gold concepts.
+    /// Mentions with several gold concepts, each of them right.
     pub several: usize,
+    /// Composite mentions whose parts are mentions for themselves.
+    pub composite: usize,
+    /// The number of these parts.
+    pub parts: usize,
     /// Mentions with a retired gold concept, for which its successor stands.
     pub redirected: usize,
     /// Hash of the documents and evaluated mentions with concepts, independent of compression.
@@ -225,6 +231,8 @@ pub struct SplitCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeenBy {
+    /// The concepts whose mentions the bundle's model was trained on, as the bundle tells.
+    Model,
     /// The concepts of the training split's mentions.
     TrainingSplit,
     /// The field `seen_in_train` of the corpus, without a training split.
@@ -232,6 +240,18 @@ pub enum SeenBy {
     /// Unknown.
     #[default]
     Nobody,
+}
+
+/// How a split is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// The first of so many mentions is read.
+    pub every: usize,
+    /// The identifiers of seen concepts, and what determined them.
+    pub seen: Option<(&'a HashSet<String>, SeenBy)>,
+    /// Whether each part of a composite mention is a mention for itself. Otherwise the concepts of
+    /// all parts are right for the whole.
+    pub by_part: bool,
 }
 
 /// Reason for skipping a mention that `--every` excludes.
@@ -251,10 +271,10 @@ impl Split {
     }
 
     /// Reads every `every`-th mention of a split and looks up its concepts in the knowledge base
-    /// and training split.
+    /// and training split. Composite mentions stay whole.
     ///
     /// # Errors
-    /// As [`Corpus::read`]; if the knowledge base has a concept that the corpus holds out.
+    /// As [`Split::read_as`].
     pub fn read(
         folder: &Path,
         split: &str,
@@ -262,6 +282,25 @@ impl Split {
         kb: &KnowledgeBase,
         training: Option<&TrainingSplit>,
     ) -> Result<Self> {
+        let reading = Reading {
+            every,
+            seen: training.map(|training| (&training.concepts, SeenBy::TrainingSplit)),
+            by_part: false,
+        };
+        Self::read_as(folder, split, kb, reading)
+    }
+
+    /// Reads mentions of a split and looks up their concepts in the knowledge base.
+    ///
+    /// # Errors
+    /// As [`Corpus::read`]; if the knowledge base has a concept that the corpus holds out.
+    pub fn read_as(
+        folder: &Path,
+        split: &str,
+        kb: &KnowledgeBase,
+        reading: Reading<'_>,
+    ) -> Result<Self> {
+        let every = reading.every;
         let Corpus {
             documents,
             mentions: placed,
@@ -288,78 +327,100 @@ impl Split {
                     .skip(THINNED, || format!("every {every}. is measured"));
                 continue;
             }
-            let id = placed.mention.id.as_deref();
-            // Any of several concepts is correct, so the first one in the knowledge base represents
-            // them.
-            let (mut known_concepts, mut followed) = (Vec::new(), false);
-            for id in placed.mention.ids() {
-                let found = match kb.find(id) {
-                    Some(found) => Some(found),
-                    None => kb.successor(id)?.inspect(|_| followed = true),
-                };
-                // Several retired identifiers may have the same successor.
-                known_concepts.extend(found.filter(|found| !known_concepts.contains(found)));
-            }
-            counts.redirected += usize::from(followed);
-            let concept = known_concepts.first().copied();
-            let others = known_concepts.split_off(known_concepts.len().min(1));
-            let original = id.and_then(held_out);
-            if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
-                return Err(Error::input(format!(
-                    "{}: expected a knowledge base without the held-out concept {original}, found it; use the kb.jsonl beside the corpus",
-                    folder.display()
-                )));
-            }
-            let (message, known) = (placed.mention.seen_in_train, training.zip(id));
-            let known = known.map(|(training, _)| {
-                placed
-                    .mention
-                    .ids()
-                    .any(|id| training.concepts.contains(id))
-            });
-            counts.seen_said += usize::from(message.is_some());
-            counts.seen_differs += usize::from(
-                message
-                    .zip(known)
-                    .is_some_and(|(message, known)| message != known),
-            );
-            let seen = known.or(message);
-            if seen.is_some() {
-                counts.seen_by = if training.is_some() {
-                    SeenBy::TrainingSplit
-                } else {
-                    SeenBy::Corpus
-                };
-            }
-            match (concept, seen) {
-                (None, _) => counts.nil += 1,
-                (Some(_), Some(true)) => counts.seen += 1,
-                (Some(_), Some(false)) => counts.zero_shot += 1,
-                (Some(_), None) => {}
-            }
-            counts.in_kb += usize::from(concept.is_some());
-            counts.nil_by_annotation += usize::from(id.is_none());
-            let held_out = original.is_some() && concept.is_none();
-            counts.several += usize::from(!placed.mention.other_ids.is_empty());
-            counts.held_out += usize::from(held_out);
+            let mention = &placed.mention;
             for number in [placed.document, placed.span.start, placed.span.end] {
                 hash.update(&(number as u64).to_le_bytes());
             }
-            hash.update(id.unwrap_or_default().as_bytes());
-            for other in &placed.mention.other_ids {
+            hash.update(mention.id.as_deref().unwrap_or_default().as_bytes());
+            for other in &mention.other_ids {
                 hash.update(b"|").update(other.as_bytes());
             }
-            hash.update(b"\n");
-            if let Some(concept) = concept.filter(|_| !others.is_empty()) {
-                other_concepts.insert((placed.document, placed.span, concept), others);
+            for part in &mention.parts {
+                hash.update(b";");
+                for id in part {
+                    hash.update(b"&").update(id.as_bytes());
+                }
             }
-            mentions.push(Gold {
-                document: placed.document,
-                span: placed.span,
-                concept,
-                seen,
-                held_out,
-            });
+            hash.update(b"\n");
+            let parts = match reading.by_part {
+                true => mention.ids_by_part(),
+                false => vec![mention.ids().collect()],
+            };
+            let is_composite = parts.len() > 1;
+            if is_composite {
+                counts.composite += 1;
+                counts.parts += parts.len();
+            }
+            for (part, ids) in parts.into_iter().enumerate() {
+                let id = ids.first().copied();
+                // Any of several concepts is correct, so the first one in the knowledge base
+                // represents them.
+                let (mut known_concepts, mut followed) = (Vec::new(), false);
+                for id in &ids {
+                    let found = match kb.find(id) {
+                        Some(found) => Some(found),
+                        None => kb.successor(id)?.inspect(|_| followed = true),
+                    };
+                    // Several retired identifiers may have the same successor.
+                    known_concepts.extend(found.filter(|found| !known_concepts.contains(found)));
+                }
+                counts.redirected += usize::from(followed);
+                let original = id.and_then(held_out);
+                if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
+                    return Err(Error::input(format!(
+                        "{}: expected a knowledge base without the held-out concept {original}, found it; use the kb.jsonl beside the corpus",
+                        folder.display()
+                    )));
+                }
+                let message = mention.seen_in_train;
+                let known = reading.seen.zip(id).map(|((seen, _), _)| {
+                    let current = known_concepts.iter().filter_map(|concept| kb.get(*concept));
+                    let current = current.map(|concept| concept.id.as_str());
+                    ids.iter()
+                        .copied()
+                        .chain(current)
+                        .any(|id| seen.contains(id))
+                });
+                let by = reading.seen.map_or(SeenBy::Corpus, |(_, by)| by);
+                counts.seen_said += usize::from(message.is_some());
+                counts.seen_differs += usize::from(
+                    by == SeenBy::TrainingSplit
+                        && message
+                            .zip(known)
+                            .is_some_and(|(message, known)| message != known),
+                );
+                let seen = known.or(message);
+                if seen.is_some() {
+                    counts.seen_by = by;
+                }
+                let concept = known_concepts.first().copied();
+                let others = known_concepts.split_off(known_concepts.len().min(1));
+                match (concept, seen) {
+                    (None, _) => counts.nil += 1,
+                    (Some(_), Some(true)) => counts.seen += 1,
+                    (Some(_), Some(false)) => counts.zero_shot += 1,
+                    (Some(_), None) => {}
+                }
+                counts.in_kb += usize::from(concept.is_some());
+                counts.nil_by_annotation += usize::from(id.is_none());
+                let held_out = original.is_some() && concept.is_none();
+                counts.several += usize::from(match is_composite {
+                    true => ids.len() > 1,
+                    false => !mention.other_ids.is_empty(),
+                });
+                counts.held_out += usize::from(held_out);
+                if let Some(concept) = concept.filter(|_| !others.is_empty()) {
+                    other_concepts.insert((placed.document, placed.span, concept), others);
+                }
+                mentions.push(Gold {
+                    document: placed.document,
+                    span: placed.span,
+                    concept,
+                    seen,
+                    held_out,
+                    part,
+                });
+            }
         }
         counts.mentions = mentions.len();
         counts.blake3 = hash.finalize().to_hex().to_string();
@@ -416,6 +477,7 @@ impl Split {
                     concept,
                     seen: over.first().and_then(|gold| gold.seen),
                     held_out: false,
+                    part: 0,
                 });
                 all.push(detected);
             }

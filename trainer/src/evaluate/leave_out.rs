@@ -333,6 +333,7 @@ mod tests {
             concept: concept.map(ConceptId),
             seen: None,
             held_out: false,
+            part: 0,
         };
         let [known, unknown] = [gold(Some(1)), gold(None)];
         let judged = |gold, rank, probability| Judged {

@@ -21,7 +21,7 @@ pub mod score_weights;
 mod trial;
 
 use crate::data::mention_domains::{By, Domains, of_documents};
-use crate::data::split::{Split, TrainingSplit};
+use crate::data::split::{Reading, SeenBy, Split, TrainingSplit};
 use crate::io::provenance::Run;
 use crate::retrieve::lexical::System;
 use crate::retrieve::{BundleRetrievers, Retriever, judged};
@@ -32,7 +32,7 @@ pub use nil_figures::NilFigures;
 pub use options::Options;
 pub use outcomes::At;
 pub use probability_figures::{GroupForecasts, ProbabilityFigures, SetFigures};
-pub use report::{Evaluation, Intervals, KbCounts};
+pub use report::{Evaluation, Intervals, KbCounts, TrainedCounts};
 pub use trial::Trial;
 
 use crate::data::concept_table;
@@ -42,14 +42,19 @@ use crate::io::interrupt;
 use crate::retrieve::domain_filter::Within;
 use crate::retrieve::rerank::{Reranked, Reranker, Scored};
 use nil_figures::Thresholds;
+use pel_shared::bundle::TrainedConcepts;
 use pel_shared::error::{Context, Error, Result};
+use pel_shared::kb::KnowledgeBase;
 use pel_shared::model::cross_encoder::Ranker;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
 
 /// The default split to choose thresholds on.
 const DEV: &str = "dev";
+
+/// The default training split.
+const TRAIN: &str = "train";
 
 /// A ranker to measure.
 pub struct Second {
@@ -69,12 +74,13 @@ pub fn evaluate(
     second: Option<&Second>,
 ) -> Result<Evaluation> {
     let has = |split: &str| has_split(&args.corpus, split);
+    let train_split = args.train_split.as_deref().unwrap_or(TRAIN);
     let systems = crate::retrieve::lexical::chosen(
         args.systems.as_deref(),
-        has(&args.train_split),
+        has(train_split),
         args.bundle.is_some(),
     )?;
-    let (bundled, mut dense, mut link, abbreviations) = match args
+    let (bundled, mut dense, mut link, abbreviations, trained) = match args
         .bundle
         .as_deref()
         .map(open)
@@ -94,26 +100,40 @@ pub fn evaluate(
             dense,
             link,
             abbreviations,
-        }) => (Some(concepts), Some(dense), Some(link), abbreviations),
-        None => (None, None, None, !args.keep_abbreviations),
+            trained,
+        }) => (
+            Some(concepts),
+            Some(dense),
+            Some(link),
+            abbreviations,
+            trained,
+        ),
+        None => (None, None, None, !args.keep_abbreviations, None),
     };
     let concepts = concepts(args.kb.as_deref(), bundled)?;
-    let training = match has(&args.train_split) || systems.contains(&System::Majority) {
+    let training = match has(train_split) || systems.contains(&System::Majority) {
         true => Some(
-            TrainingSplit::read(&args.corpus, &args.train_split)
+            TrainingSplit::read(&args.corpus, train_split)
                 .context(|| "the training split".into())?,
         ),
         false => None,
     };
+    let trained = trained
+        .filter(|_| args.train_split.is_none())
+        .map(|trained| current_ids(&trained, &concepts.kb))
+        .transpose()?;
+    let of_model = trained.as_ref().map(|(ids, _)| (ids, SeenBy::Model));
+    let of_split = training
+        .as_ref()
+        .map(|training| (&training.concepts, SeenBy::TrainingSplit));
+    let reading = Reading {
+        every: args.every as usize,
+        seen: of_model.or(of_split),
+        by_part: true,
+    };
     let read = |split: &str| {
-        Split::read(
-            &args.corpus,
-            split,
-            args.every as usize,
-            &concepts.kb,
-            training.as_ref(),
-        )?
-        .in_own_domain(args.within_domain, &concepts.kb)
+        Split::read_as(&args.corpus, split, &concepts.kb, reading)?
+            .in_own_domain(args.within_domain, &concepts.kb)
     };
     let measured = read(&args.split)?.not_empty()?;
     let calibration = match &args.calibrate_split {
@@ -200,6 +220,14 @@ pub fn evaluate(
                 chosen_on,
                 ..
             } = nil;
+            if chosen_on == Thresholds::BUNDLE {
+                eprintln!(
+                    "warning: {}: the bundle's threshold ({threshold:.4}) rejects every mention that a threshold can: was it chosen \
+                     for other scores? `pel calibrate` chooses one",
+                    figures.system
+                );
+                continue;
+            }
             eprintln!(
                 "warning: {}: the threshold with the best F1 of NIL on the split {chosen_on} ({threshold:.4}) rejects every mention there that a \
                  threshold can; its figures say nothing about the system. A split with more mentions of either kind chooses better: \
@@ -225,6 +253,7 @@ pub fn evaluate(
         abbreviations,
         split: measured.counts,
         training: training.map(|training| training.counts),
+        trained: trained.map(|(_, counts)| counts),
         calibration: calibration.map(|split| split.counts),
         intervals: Intervals::default(),
         by: args.by.clone().unwrap_or_default(),
@@ -312,6 +341,32 @@ fn domains(args: &Options, measured: &Split, concepts: &KbFile) -> Result<Vec<Do
         }
         _ => Ok(domains),
     }
+}
+
+/// The identifiers of the concepts whose mentions a model was trained on, with those of the
+/// successors of retired ones. Warns if none is in the knowledge base.
+fn current_ids(
+    trained: &TrainedConcepts,
+    kb: &KnowledgeBase,
+) -> Result<(HashSet<String>, TrainedCounts)> {
+    let mut ids: HashSet<String> = trained.iter().map(str::to_owned).collect();
+    let mut in_kb = 0;
+    for id in trained.iter() {
+        if kb.find(id).is_some() {
+            in_kb += 1;
+        } else if let Some(successor) = kb.successor(id)?.and_then(|at| kb.get(at)) {
+            in_kb += 1;
+            ids.insert(successor.id.clone());
+        }
+    }
+    let concepts = trained.len();
+    if in_kb == 0 && concepts > 0 {
+        eprintln!(
+            "warning: none of the {concepts} concepts that the bundle's model was trained on is in this knowledge base: are its \
+             identifiers of another vocabulary? --train-split takes those of a split instead"
+        );
+    }
+    Ok((ids, TrainedCounts { concepts, in_kb }))
 }
 
 /// The concepts: those of the table, or else the bundle's. Both must be equal if both are given.

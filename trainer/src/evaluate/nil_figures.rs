@@ -28,7 +28,8 @@ pub struct NilFigures {
     pub chosen_on: String,
     /// Whether it is the split that is measured. Precision, recall and F1 are then optimistic.
     pub oracle: bool,
-    /// Whether the threshold rejects every mention of its split that a threshold can reject.
+    /// Whether the threshold rejects every mention that a threshold can reject, of the split that
+    /// thresholds are chosen on.
     pub rejects_all: bool,
     /// The counts at the threshold.
     pub counts: NilCounts,
@@ -104,7 +105,7 @@ impl Thresholds {
                     threshold,
                     on: Self::BUNDLE.into(),
                     oracle: false,
-                    rejects_all: false,
+                    rejects_all: rejects_all(&tops, threshold),
                 });
             }
         }

@@ -16,8 +16,9 @@ pub struct Options {
     #[arg(long, default_value = "test")]
     pub split: String,
     /// Training split, which defines seen and zero-shot concepts; `majority` is trained on it
-    #[arg(long, value_name = "SPLIT", default_value = "train")]
-    pub train_split: String,
+    /// [default: train; seen are the concepts that the bundle's model was trained on, if it tells]
+    #[arg(long, value_name = "SPLIT")]
+    pub train_split: Option<String>,
     /// Split to choose NIL thresholds on [default: dev, if the corpus has it]
     #[arg(long, value_name = "SPLIT")]
     pub calibrate_split: Option<String>,

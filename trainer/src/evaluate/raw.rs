@@ -76,6 +76,7 @@ pub fn measure(source: &Source, pipeline: &Pipeline, show: usize) -> Result<RawE
         documents,
         unit,
         with_concept,
+        composite: [composite, parts],
         skipped,
     } = source.read(&|id| Ok(bundle.resolve(id)?.concept()))?;
     let mut counts = Vec::with_capacity(documents.len());
@@ -99,6 +100,8 @@ pub fn measure(source: &Source, pipeline: &Pipeline, show: usize) -> Result<RawE
         documents: documents.len(),
         annotated: figures.spans_strict.recall.share.of,
         with_concept,
+        composite,
+        parts,
         in_kb: figures.concepts_strict.recall.share.of,
         reported: figures.spans_strict.precision.share.of,
         linked: figures.concepts_strict.precision.share.of,

@@ -1,5 +1,6 @@
 //! The results of an evaluation: as JSON, and as tables with the protocol.
 
+use super::nil_figures::{NilFigures, Thresholds};
 use super::outcomes::{RESAMPLES, SEED};
 use super::{At, Decisions, DomainFigures, Figures, Ranking, Recall};
 use crate::data::mention_domains::By;
@@ -31,6 +32,9 @@ pub struct Evaluation {
     pub split: SplitCounts,
     /// The training split, if there is one.
     pub training: Option<TrainingCounts>,
+    /// The concepts whose mentions the bundle's model was trained on, if they are the seen ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trained: Option<TrainedCounts>,
     /// The split on which NIL thresholds were chosen; `None` if it is the split that is measured.
     pub calibration: Option<SplitCounts>,
     /// The method of the intervals.
@@ -40,6 +44,15 @@ pub struct Evaluation {
     pub by: Vec<By>,
     /// An entry for each system.
     pub systems: Vec<Figures>,
+}
+
+/// The concepts whose mentions a bundle's model was trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TrainedCounts {
+    /// Their number.
+    pub concepts: usize,
+    /// Those that the knowledge base has, by themselves or a successor.
+    pub in_kb: usize,
 }
 
 /// A knowledge base's size and hash.
@@ -151,12 +164,22 @@ impl Evaluation {
                     .iter()
                     .flat_map(|one| one.nil.iter().map(move |nil| (one, nil)))
                 {
-                    if nil.rejects_all {
-                        said.push_str(&format!(
-                            "{}: the threshold {:.4} rejects every mention of {} that a threshold can: too few to choose by.\n",
-                            figures.system, nil.threshold, nil.chosen_on
-                        ));
-                    }
+                    let NilFigures {
+                        threshold,
+                        chosen_on,
+                        ..
+                    } = nil;
+                    let whose = match chosen_on.as_str() {
+                        _ if !nil.rejects_all => continue,
+                        Thresholds::BUNDLE => "mention that a threshold can".to_owned(),
+                        split => {
+                            format!("mention of {split} that a threshold can: too few to choose by")
+                        }
+                    };
+                    said.push_str(&format!(
+                        "{}: the threshold {threshold:.4} ({chosen_on}) rejects every {whose}.\n",
+                        figures.system
+                    ));
                 }
                 said.push_str("All classes: recall with NIL as a class; a rejected mention counts as NIL and has no candidates.\n");
             }
@@ -189,8 +212,12 @@ impl Evaluation {
                 self.kb.concepts, self.kb.blake3
             ),
         ];
-        lines.push(match (split.seen_by, &self.training) {
-            (SeenBy::TrainingSplit, Some(training)) => {
+        lines.push(match (split.seen_by, &self.training, &self.trained) {
+            (SeenBy::Model, _, Some(TrainedCounts { concepts, in_kb })) => format!(
+                "Seen: the concept is one of the {concepts} whose mentions the bundle's model was trained on, {in_kb} of them in \
+                 this knowledge base"
+            ),
+            (SeenBy::TrainingSplit, Some(training), _) => {
                 let skipped = skipped(&training.skipped.reasons());
                 let agrees = match (split.seen_said, split.seen_differs) {
                     (0, _) => String::new(),
@@ -202,7 +229,7 @@ impl Evaluation {
                     training.concepts, training.mentions, training.split
                 )
             }
-            (SeenBy::Nobody, _) => "Seen and zero-shot concepts are unknown without a training split".to_owned(),
+            (SeenBy::Nobody, ..) => "Seen and zero-shot concepts are unknown without a training split".to_owned(),
             _ => "Seen: as the corpus says (seen_in_train), without a training split".to_owned(),
         });
         lines.push(match &self.calibration {
@@ -529,6 +556,8 @@ fn counted(split: &SplitCounts) -> String {
         nil_by_annotation,
         held_out,
         several,
+        composite,
+        parts,
         redirected,
         ..
     } = split;
@@ -552,6 +581,13 @@ fn counted(split: &SplitCounts) -> String {
         0 => String::new(),
         count => format!("; {count} have several concepts, each of them right"),
     };
+    let composite = match composite {
+        0 => String::new(),
+        1 => format!("; 1 is composite, each of its {parts} parts counts as a mention"),
+        count => {
+            format!("; {count} are composite, each of their {parts} parts counts as a mention")
+        }
+    };
     let redirected = match redirected {
         0 => String::new(),
         1 => "; 1 has a retired concept, its successor is right".to_owned(),
@@ -559,7 +595,7 @@ fn counted(split: &SplitCounts) -> String {
     };
     let skipped = skipped(&split.skipped.reasons());
     format!(
-        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}{several}{redirected}; {skipped}",
+        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}{several}{composite}{redirected}; {skipped}",
         split.split
     )
 }

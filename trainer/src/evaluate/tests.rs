@@ -325,6 +325,7 @@ fn fixed(names: &[&str], ranked: Vec<Candidate>) -> Result<BundleRetrievers> {
         dense: Box::new(Fixed(ranked.clone())),
         link: Box::new(Fixed(ranked)),
         abbreviations: true,
+        trained: None,
     })
 }
 
@@ -510,4 +511,181 @@ fn first_of_several_right_concepts_counts_once() {
     let mut ranked = vec![all.clone(), all.clone()];
     split.unify_gold(&mut ranked);
     assert_eq!(ranked, [[(0, 0.9), (1, 0.8)].map(candidate).to_vec(), all]);
+}
+
+#[test]
+fn each_part_of_a_composite_mention_is_measured() {
+    let folder = corpus(&[]);
+    // "fever" stands for D0 and D1; "cough" for D1, or what no table has, and for D2.
+    let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D0","other_ids":["D1"],"parts":[["D0"],["D1"]]}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"X9","other_ids":["D1","D2"],"parts":[["X9","D1"],["D2"]]}
+{"doc_id":"c","start":14,"end":19,"text":"hives","id":"X1"}"#;
+    std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
+    let found = measure(folder.path(), &["--systems", "exact"]).expect("measured");
+    let split = &found.split;
+    assert_eq!(
+        [
+            split.mentions,
+            split.in_kb,
+            split.nil,
+            split.seen,
+            split.zero_shot
+        ],
+        [5, 4, 1, 3, 1]
+    );
+    assert_eq!([split.composite, split.parts, split.several], [2, 4, 1]);
+    // The name "fever" is D0's alone, the name "cough" D1's alone.
+    assert_eq!(shares(&found.systems[0], 0), [(2, 4), (2, 3), (0, 1)]);
+    let said = found.tables();
+    assert!(
+        said.contains("1 have several concepts")
+            && said.contains("2 are composite, each of their 4 parts counts as a mention"),
+        "{said}"
+    );
+
+    // With two candidates both parts of "fever" are found; D2 is not in this bundle.
+    let line = args(folder.path(), &["--bundle", "b", "--systems", "dense"]);
+    let ranked = [1, 0].map(|at| Candidate::new(ConceptId(at), 0.8)).to_vec();
+    let found = evaluate(&line, |_| fixed(&["D0", "D1"], ranked.clone()), None).expect("measured");
+    let at = |at| shares(&found.systems[0], at)[0];
+    assert_eq!((at(0), at(1), found.split.nil), ((2, 3), (3, 3), 2));
+    // A mention is linked to one concept, so at most one of its parts is linked rightly. The parts
+    // of "fever": wrong and right; of "cough": right and a NIL that is linked, as "hives" is.
+    let decisions = found.systems[0].decisions.last().expect("at 0.75");
+    let share = |hits, of| Share { hits, of };
+    assert_eq!(
+        (
+            decisions.with_concept.right.share,
+            decisions.with_concept.wrong.share,
+            decisions.without_concept.linked.share
+        ),
+        (share(2, 3), share(1, 3), share(2, 2))
+    );
+
+    // Where mentions stay whole, any of the concepts is right.
+    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl"))
+        .expect("read")
+        .kb;
+    let split = Split::read(folder.path(), "test", 1, &kb, None).expect("read");
+    assert_eq!(
+        [
+            split.counts.mentions,
+            split.counts.in_kb,
+            split.counts.parts
+        ],
+        [3, 2, 0]
+    );
+}
+
+/// A bundle with D0 and D2 whose model was trained on some concepts.
+fn trained(ids: &[&str]) -> Result<BundleRetrievers> {
+    let mut trained = TrainedConcepts::default();
+    trained.extend(ids.iter().map(|id| (*id).to_owned()));
+    Ok(BundleRetrievers {
+        trained: Some(trained),
+        ..fixed(&["D0", "D1", "D2"], vec![Candidate::new(ConceptId(2), 0.5)])?
+    })
+}
+
+#[test]
+fn seen_concepts_are_those_of_the_model() {
+    let folder = corpus(&[]);
+    let line = |more: &[&str]| {
+        let bundle = ["--bundle", "b", "--systems", "dense"];
+        args(folder.path(), &[&bundle[..], more].concat())
+    };
+    // "headache" is the only mention of D2, which the training split does not have.
+    let found = evaluate(&line(&[]), |_| trained(&["D2", "X7"]), None).expect("measured");
+    let split = &found.split;
+    assert_eq!(
+        (
+            split.seen,
+            split.zero_shot,
+            split.seen_by,
+            split.seen_differs
+        ),
+        (1, 3, SeenBy::Model, 0)
+    );
+    assert_eq!(shares(&found.systems[0], 0), [(1, 4), (1, 1), (0, 3)]);
+    assert_eq!(
+        found.trained,
+        Some(TrainedCounts {
+            concepts: 2,
+            in_kb: 1
+        })
+    );
+    assert!(
+        found
+            .tables()
+            .contains("one of the 2 whose mentions the bundle's model was trained on, 1 of them"),
+        "{}",
+        found.tables()
+    );
+    // Trained on no mention.
+    let found = evaluate(&line(&[]), |_| trained(&[]), None).expect("measured");
+    assert_eq!((found.split.seen, found.split.zero_shot), (0, 4));
+    // The option, and a bundle that does not tell.
+    let split = line(&["--train-split", "train"]);
+    let by_option = evaluate(&split, |_| trained(&["D2"]), None).expect("measured");
+    let untold = || -> Result<BundleRetrievers> {
+        Ok(BundleRetrievers {
+            trained: None,
+            ..trained(&[])?
+        })
+    };
+    let by_split = evaluate(&line(&[]), |_| untold(), None).expect("measured");
+    for found in [by_option, by_split] {
+        assert_eq!(
+            (found.split.seen, found.split.zero_shot, found.split.seen_by),
+            (3, 1, SeenBy::TrainingSplit)
+        );
+        assert_eq!(found.trained, None);
+        assert!(found.tables().contains("mentions of the split train"));
+    }
+}
+
+/// Counts the mentions that it is asked for.
+struct Counting(std::cell::Cell<usize>);
+
+impl Retriever for Counting {
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    fn protocol(&self) -> String {
+        "the number of the mention".into()
+    }
+
+    fn search(
+        &self,
+        queries: &[MentionQuery<'_>],
+        _: usize,
+        _: Tick<'_>,
+    ) -> Result<CandidateLists> {
+        self.0.set(queries.len());
+        let numbered = |at| vec![Candidate::new(ConceptId(at), 1.0)];
+        Ok((0..queries.len() as u32).map(numbered).collect())
+    }
+}
+
+#[test]
+fn parts_of_a_mention_are_searched_once() {
+    let folder = corpus(&[]);
+    let mentions = r#"{"doc_id":"c","start":0,"end":5,"text":"fever","id":"D0","other_ids":["D1"],"parts":[["D0"],["D1"]]}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"D1"}
+{"doc_id":"c","start":7,"end":12,"text":"cough","id":"D2"}"#;
+    std::fs::write(folder.path().join("mentions.test.jsonl"), mentions).expect("written");
+    let kb = crate::data::concept_table::read(&folder.path().join("kb.jsonl"))
+        .expect("read")
+        .kb;
+    let reading = Reading {
+        every: 1,
+        seen: None,
+        by_part: true,
+    };
+    let split = Split::read_as(folder.path(), "test", &kb, reading).expect("read");
+    let counting = Counting(std::cell::Cell::new(0));
+    let ranked = crate::retrieve::search(&counting, &split, 1, "searching").expect("found");
+    let found: Vec<u32> = ranked.iter().map(|ranked| ranked[0].concept.0).collect();
+    assert_eq!((counting.0.get(), found), (3, vec![0, 0, 1, 2]));
 }

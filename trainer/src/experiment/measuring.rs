@@ -205,7 +205,7 @@ impl Bench<'_> {
                 let options = evaluate::Options {
                     corpus: options.corpus.clone(),
                     split: split.clone(),
-                    train_split: config.data.split.clone(),
+                    train_split: Some(config.data.split.clone()),
                     calibrate_split: None,
                     kb: Some(options.kb.clone()),
                     bundle: None,

@@ -88,6 +88,7 @@ mod tests {
             concept: Some(ConceptId(concept)),
             seen: None,
             held_out: false,
+            part: 0,
         };
         let mentions = vec![gold(0), gold(1)];
         let (documents, counts, other_concepts) =

@@ -2,7 +2,7 @@
 //! another bundle.
 
 use crate::io::bundles;
-use crate::io::models::{ModelSettings, TOWERS, TowerFiles};
+use crate::io::models::{ModelSettings, TOWERS, TowerFiles, trained_concepts};
 use crate::io::pretrained::EXPECTED;
 use bytes::Bytes;
 use pel_shared::bundle::{Manifest, Parts, names};
@@ -68,6 +68,15 @@ impl Source {
                 "{encoder}: expected an encoder, found a ranker, which scores pairs only"
             )));
         }
+        let mut trained = trained_concepts(encoder)?;
+        if let Some(entity) = entity_encoder {
+            let both = trained.zip(trained_concepts(entity)?);
+            trained = both.map(|(mention, entity)| mention.joined(entity));
+        }
+        if let Some(trained) = trained {
+            let trained = trained.to_bytes().into();
+            files.0.insert(names::TRAINED.into(), trained);
+        }
         Ok(Self {
             files,
             tied: entity.is_none(),
@@ -85,6 +94,7 @@ impl Source {
             name == names::TOKENIZER
                 || [MENTION, ENTITY].iter().any(|files| files.contains(&name))
                 || DETECTOR.contains(&name)
+                || name == names::TRAINED
         };
         let files = bundle.parts().0.iter().filter(|(name, _)| wanted(name));
         let files = Parts(

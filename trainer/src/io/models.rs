@@ -5,7 +5,7 @@ use crate::io::files::write_in_folder;
 use crate::io::pretrained::{EXPECTED, EncoderFiles};
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_shared::bundle::names;
+use pel_shared::bundle::{TrainedConcepts, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::model::cpu::Tower;
 use pel_shared::model::cross_encoder::Ranker;
@@ -13,7 +13,7 @@ use pel_shared::model::tower::{Reduction, TowerBytes};
 use pel_shared::score::Scorer;
 use pel_shared::tokens::{Tokens, ViewOptions};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The settings of a trained model, beside its weights.
 pub const SETTINGS_FILE: &str = "pel.json";
@@ -50,11 +50,7 @@ impl ModelSettings {
     /// # Errors
     /// If the file exists and cannot be read.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
-        let places = [
-            folder.join(SETTINGS_FILE),
-            folder.join(TOWERS[0]).join(SETTINGS_FILE),
-        ];
-        let Some(path) = places.into_iter().find(|path| path.is_file()) else {
+        let Some(path) = file_of(folder, SETTINGS_FILE) else {
             return Ok(None);
         };
         let named = || path.display().to_string();
@@ -63,6 +59,36 @@ impl ModelSettings {
         settings.check().context(named)?;
         Ok(Some(settings))
     }
+}
+
+/// A file in a model folder or its mention tower, if there is one.
+fn file_of(folder: &Path, name: &str) -> Option<PathBuf> {
+    let places = [folder.join(name), folder.join(TOWERS[0]).join(name)];
+    places.into_iter().find(|path| path.is_file())
+}
+
+/// The concepts whose mentions a model was trained on; `None` if its folder does not tell.
+///
+/// # Errors
+/// If the file of them cannot be read or is damaged.
+pub fn trained_concepts(folder: &Path) -> Result<Option<TrainedConcepts>> {
+    let Some(path) = file_of(folder, names::TRAINED) else {
+        return Ok(None);
+    };
+    TrainedConcepts::from_bytes(&bundles::map(&path)?)
+        .map(Some)
+        .context(|| path.display().to_string())
+}
+
+/// As [`trained_concepts`], for a model to train further: none if PEL did not train it. `None` if a
+/// version of PEL did that does not record them.
+///
+/// # Errors
+/// As [`trained_concepts`].
+pub fn trained_before(folder: &Path) -> Result<Option<TrainedConcepts>> {
+    let own = trained_concepts(folder)?;
+    let untrained = file_of(folder, SETTINGS_FILE).is_none();
+    Ok(own.or_else(|| untrained.then(TrainedConcepts::default)))
 }
 
 /// The files of one tower.

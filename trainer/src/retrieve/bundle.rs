@@ -57,6 +57,9 @@ fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<BundleRetriever
         blake3: bundle.manifest.kb.blake3.clone(),
     };
     let abbreviations = bundle.manifest.view.abbreviations;
+    let trained = bundle
+        .trained_concepts()
+        .context(|| path.display().to_string())?;
     let opened = Rc::new(Opened { linker, device });
     let dense = Box::new(DenseRetriever(opened.clone()));
     Ok(BundleRetrievers {
@@ -64,6 +67,7 @@ fn on(path: &Path, bundle: Bundle, device: OpenDevice) -> Result<BundleRetriever
         dense,
         link: Box::new(LinkRetriever(opened)),
         abbreviations,
+        trained,
     })
 }
 

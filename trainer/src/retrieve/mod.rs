@@ -13,6 +13,7 @@ use crate::data::concept_table::KbFile;
 use crate::data::split::{MentionQuery, Split};
 use crate::io::interrupt;
 use crate::io::progress::Progress;
+use pel_shared::bundle::TrainedConcepts;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::nil::SetLimits;
 use pel_shared::score::Candidate;
@@ -123,6 +124,8 @@ pub struct BundleRetrievers {
     pub link: Box<dyn Retriever>,
     /// Whether both expand the short forms that a text defines.
     pub abbreviations: bool,
+    /// The concepts whose mentions its encoder was trained on, if the bundle tells.
+    pub trained: Option<TrainedConcepts>,
 }
 
 /// Searches for all mentions of a split, with a progress bar.
@@ -155,13 +158,28 @@ fn asked(
     doing: &'static str,
     ask: impl FnOnce(&[MentionQuery<'_>], Tick<'_>) -> Result<CandidateLists>,
 ) -> Result<CandidateLists> {
-    let queries: Vec<MentionQuery<'_>> = split.queries().collect();
+    let mut queries: Vec<MentionQuery<'_>> = Vec::with_capacity(split.mentions.len());
+    // The parts of a composite mention ask for the same.
+    let mut of_mention = Vec::with_capacity(split.mentions.len());
+    for (gold, query) in split.mentions.iter().zip(split.queries()) {
+        let same = queries
+            .last()
+            .is_some_and(|last| (last.span, last.domain) == (query.span, query.domain));
+        if gold.part == 0 || !same {
+            queries.push(query);
+        }
+        of_mention.push(queries.len() - 1);
+    }
     let mut progress = Progress::new(doing, queries.len() as u64, "mentions");
     let mut done = |mentions: usize| {
         progress.advance(mentions as u64);
         interrupt::check()
     };
     let ranked = ask(&queries, &mut done).context(|| retriever.name().to_owned())?;
+    // A ranker answers each mention that was scored.
+    if ranked.len() == of_mention.len() {
+        return Ok(ranked);
+    }
     if ranked.len() != queries.len() {
         let (expected, found) = (queries.len(), ranked.len());
         return Err(Error::artifact(format!(
@@ -169,5 +187,5 @@ fn asked(
             retriever.name()
         )));
     }
-    Ok(ranked)
+    Ok(of_mention.iter().map(|at| ranked[*at].clone()).collect())
 }

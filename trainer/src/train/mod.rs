@@ -55,6 +55,7 @@ use config::{Config, Keep, Task};
 use log::Log;
 use model::Model;
 use optimiser::Optimiser;
+use pel_shared::bundle::names;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::model::tower::Side;
@@ -118,7 +119,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             step,
             data,
             deviation,
-            model,
+            mut model,
             hard,
             perturbation,
         },
@@ -174,6 +175,17 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     };
     if let Examples::Mentions(mentions) = &examples {
         entity_inputs.train_on(mentions.iter().map(|example| example.concept));
+        let concepts = mentions
+            .iter()
+            .filter_map(|example| entity_inputs.kb.get(example.concept));
+        if !model.train_on(concepts.map(|concept| concept.id.clone())) {
+            eprintln!(
+                "warning: {}: expected a record of the concepts that this model was trained on ({}), found none, so the trained \
+                 model gets none either: `pel evaluate` cannot tell which concepts it has seen",
+                config.model.encoder.display(),
+                names::TRAINED
+            );
+        }
         few_negatives(config, &entity_inputs, mentions)
             .iter()
             .for_each(|words| eprintln!("warning: {words}"));

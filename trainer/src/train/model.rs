@@ -4,11 +4,11 @@ use super::config::{Config, Task};
 use super::random::{Purpose, stream};
 use crate::io::bundles;
 use crate::io::files::write_in_folder;
-use crate::io::models::{ModelSettings, SETTINGS_FILE, TOWERS, TowerFiles};
+use crate::io::models::{ModelSettings, SETTINGS_FILE, TOWERS, TowerFiles, trained_before};
 use crate::io::tensors::{NamedTensor, to_bytes};
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_shared::bundle::names;
+use pel_shared::bundle::{TrainedConcepts, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::model::burn::biencoder::{BiEncoder, Tower};
 use pel_shared::model::config::BertConfig;
@@ -64,6 +64,9 @@ pub struct Model {
     /// `config.json` of each side.
     configs: [Bytes; 2],
     tokenizer: Bytes,
+    /// The concepts whose mentions it was trained on; `None` if it began with a model that does not
+    /// tell.
+    trained: Option<TrainedConcepts>,
 }
 
 impl Model {
@@ -129,6 +132,11 @@ impl Model {
                 .map(|(files, folder)| tower(files, folder))
                 .transpose()?,
         )?;
+        let mut trained = trained_before(mention)?;
+        if let Some(entity) = entity {
+            let both = trained.zip(trained_before(entity)?);
+            trained = both.map(|(mention, entity)| mention.joined(entity));
+        }
         let dim = towers.tower(Side::Mention).dim();
         if ranks != (dim == 1) {
             let (mention, expected) = (
@@ -168,7 +176,19 @@ impl Model {
             tokenizer: mention_files.tokenizer,
             scorer: config.model.scorer,
             precision: config.model.precision,
+            trained,
         })
+    }
+
+    /// Records concepts whose mentions it is trained on. Returns whether it has a record.
+    pub fn train_on(&mut self, concepts: impl Iterator<Item = String>) -> bool {
+        match &mut self.trained {
+            Some(trained) => {
+                trained.extend(concepts);
+                true
+            }
+            None => false,
+        }
     }
 
     /// The folders that the towers go to, with their side.
@@ -185,6 +205,7 @@ impl Model {
     /// # Errors
     /// If the device does not give its tensors, or a file cannot be written.
     pub fn save(&self, folder: &Path, view: &ViewOptions) -> Result<()> {
+        let trained = self.trained.as_ref().map(TrainedConcepts::to_bytes);
         for (side, name) in self.folders() {
             let folder = folder.join(name);
             let (weights, projection) = self.towers.tower(side).to_safetensors()?;
@@ -207,6 +228,7 @@ impl Model {
                     .as_deref()
                     .map(|bytes| (names::PROJECTION, bytes)),
             );
+            files.extend(trained.as_deref().map(|bytes| (names::TRAINED, bytes)));
             for (name, bytes) in files {
                 write_in_folder(&folder.join(name), bytes)?;
             }

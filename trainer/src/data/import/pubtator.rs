@@ -29,6 +29,8 @@ pub const RESPELLED: &str =
     "mention in other letters than its document (those of the document are taken)";
 /// Note on a mention with several concepts.
 pub const SEVERAL: &str = "mention with several concepts (each of them is right)";
+/// Note on a mention of several parts with a concept each.
+pub const COMPOSITE: &str = "composite mention (each part has its own concept)";
 /// Note on a mention whose identifier has a suffix.
 pub const ANNEX: &str = "what stands behind an identifier (RSID, HGVS, species) left out";
 /// Reason for skipping a document or mention whose identifier has a control character.
@@ -182,7 +184,8 @@ impl Reader<'_> {
         if text.is_empty() {
             return skipped(self.report, NO_TEXT, example);
         }
-        let Gold { ids, annex } = Gold::read(concept, types, self.prefix);
+        let Gold { parts, annex } = Gold::read(concept, types, self.prefix);
+        let ids = Gold::ids(&parts);
         if ids.iter().any(|id| id.contains(breaks_line)) {
             return skipped(self.report, CONTROL_IN_ID, || {
                 format!("{} {text:?} {concept:?}", place())
@@ -191,9 +194,17 @@ impl Reader<'_> {
         if annex.is_some() {
             self.report.note(ANNEX, example);
         }
-        if ids.len() > 1 {
+        if parts.len() > 1 {
+            self.report.note(COMPOSITE, example);
+        } else if ids.len() > 1 {
             self.report.note(SEVERAL, example);
         }
+        let owned =
+            |part: Vec<&str>| -> Vec<String> { part.into_iter().map(str::to_owned).collect() };
+        let parts: Vec<Vec<String>> = match parts.len() {
+            0 | 1 => Vec::new(),
+            _ => parts.into_iter().map(owned).collect(),
+        };
         let mut ids = ids.into_iter().map(str::to_owned);
         let (id, other_ids) = (ids.next(), ids.collect());
         let (types, type_ids) = types_and_ids(types);
@@ -206,6 +217,7 @@ impl Reader<'_> {
             id,
             other_ids,
             kb_ids: Vec::new(),
+            parts,
             types,
             type_ids,
             seen_in_train: None,

@@ -81,8 +81,9 @@ impl<'a> Line<'a> {
 /// The concepts of a field: none for `-`, `-1` or an empty field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gold<'a> {
-    /// The concepts without duplicates.
-    pub ids: Vec<&'a str>,
+    /// The concepts of each part of the mention, without duplicates. Those of a part are
+    /// alternatives. A mention that is not composite has one part.
+    pub parts: Vec<Vec<&'a str>>,
     /// Text after an identifier that is not part of it: the RSID of a variant, the species of a
     /// gene.
     pub annex: Option<&'a str>,
@@ -92,8 +93,9 @@ impl<'a> Gold<'a> {
     /// Reads a concept field. Removes `prefix` from each identifier; `types` is the preceding
     /// field.
     ///
-    /// The identifier of a tmVar variant contains `|`: `p|SUB|C|282|Y`. In other fields `|`, `;`,
-    /// `,` and `+` separate several correct concepts, such as a composite mention of BC5CDR.
+    /// The identifier of a tmVar variant contains `|`: `p|SUB|C|282|Y`. In other fields `|` and `+`
+    /// separate the parts of a composite mention, as in BC5CDR and NCBI Disease, and `;` and `,`
+    /// the concepts of a part, each of which is correct.
     pub fn read(field: &'a str, types: &str, prefix: &str) -> Self {
         let field = field.trim();
         if is_variant(field, types, prefix) {
@@ -102,19 +104,34 @@ impl<'a> Gold<'a> {
                 None => (field, None),
             };
             return Self {
-                ids: one(id, prefix).into_iter().collect(),
+                parts: one(id, prefix).map(|id| vec![id]).into_iter().collect(),
                 annex,
             };
         }
         let mut gold = Self::default();
-        for part in field.split(['|', ';', ',', '+']) {
-            let (part, annex) = without_annex(part.trim());
-            gold.annex = gold.annex.or(annex);
-            if let Some(id) = one(part, prefix).filter(|id| !gold.ids.contains(id)) {
-                gold.ids.push(id);
+        for field in field.split(['|', '+']) {
+            let mut part: Vec<&str> = Vec::new();
+            for id in field.split([';', ',']) {
+                let (id, annex) = without_annex(id.trim());
+                gold.annex = gold.annex.or(annex);
+                part.extend(one(id, prefix).filter(|id| !part.contains(id)));
+            }
+            if !part.is_empty() && !gold.parts.contains(&part) {
+                gold.parts.push(part);
             }
         }
         gold
+    }
+
+    /// The concepts of all parts, without duplicates.
+    pub fn ids(parts: &[Vec<&'a str>]) -> Vec<&'a str> {
+        let mut ids: Vec<&str> = Vec::new();
+        for id in parts.iter().flatten() {
+            if !ids.contains(id) {
+                ids.push(*id);
+            }
+        }
+        ids
     }
 }
 
@@ -259,7 +276,7 @@ mod tests {
 
     #[test]
     fn concepts_and_types_are_read() {
-        let ids = |field, types, prefix| Gold::read(field, types, prefix).ids;
+        let ids = |field, types, prefix| Gold::ids(&Gold::read(field, types, prefix).parts);
         assert_eq!(ids("UMLS:C0015967", "T038", "UMLS:"), ["C0015967"]);
         assert_eq!(ids("D005334", "", "UMLS:"), ["D005334"]);
         for none in ["-1", "-", "", "UMLS:", "UMLS:-", "-1|-1", " ; "] {
@@ -275,6 +292,12 @@ mod tests {
         ] {
             assert_eq!(ids(several, "Disease", "MESH:"), read, "{several}");
         }
+        let parts = |field| Gold::read(field, "Disease", "MESH:").parts;
+        assert_eq!(parts("MESH:D1|MESH:D2"), [["D1"], ["D2"]]);
+        assert_eq!(parts("D1+D2"), [["D1"], ["D2"]]);
+        assert_eq!(parts("D1;D2,D3"), [["D1", "D2", "D3"]]);
+        assert_eq!(parts("D1;D2|D1|D1|-1"), [vec!["D1", "D2"], vec!["D1"]]);
+        assert!(parts("-1").is_empty());
         let strings = |texts: &[&str]| {
             texts
                 .iter()
@@ -313,18 +336,18 @@ mod tests {
             assert_eq!(
                 Gold::read(field, types, "UMLS:"),
                 Gold {
-                    ids: vec![id],
+                    parts: vec![vec![id]],
                     annex
                 },
                 "{field}"
             );
         }
-        assert_eq!(Gold::read("-", "SNP", "").ids, [""; 0]);
+        assert!(Gold::read("-", "SNP", "").parts.is_empty());
         assert_eq!(
-            Gold::read("rs1800562;rs1799945", "SNP", "").ids,
-            ["rs1800562", "rs1799945"]
+            Gold::read("rs1800562;rs1799945", "SNP", "").parts,
+            [["rs1800562", "rs1799945"]]
         );
-        assert_eq!(Gold::read("c|d", "Disease", "").ids, ["c", "d"]);
+        assert_eq!(Gold::read("c|d", "Disease", "").parts, [["c"], ["d"]]);
     }
 
     #[test]
@@ -333,18 +356,18 @@ mod tests {
         assert_eq!(
             read("MESH:D005334*"),
             Gold {
-                ids: vec!["D005334"],
+                parts: vec![vec!["D005334"]],
                 annex: Some("*")
             }
         );
         assert_eq!(
             read("7124(Tax:9606);3553(Tax:9606)"),
             Gold {
-                ids: vec!["7124", "3553"],
+                parts: vec![vec!["7124", "3553"]],
                 annex: Some("(Tax:9606)")
             }
         );
-        assert_eq!(read("D(1)").ids, ["D(1)"]);
+        assert_eq!(read("D(1)").parts, [["D(1)"]]);
     }
 
     #[test]

@@ -188,16 +188,36 @@ fn write_corpus(material: &Material, held: &[bool], output: &mut OutputFolder) -
         output.write(&format!("mentions.{}.jsonl", split.name), |out| {
             for (mention, concept) in &split.mentions {
                 let mut mention = mention.clone();
+                let is_held = |id: &String| {
+                    let concept = material.kb.kb.find(id);
+                    concept.is_some_and(|concept| held[concept.index()])
+                };
                 // The remaining concepts stay correct.
-                mention.other_ids.retain(|id| {
-                    material
-                        .kb
-                        .kb
-                        .find(id)
-                        .is_none_or(|concept| !held[concept.index()])
-                });
-                if concept.is_some_and(|concept| held[concept.index()]) {
-                    mention.id = mention.id.map(|id| format!("{NIL_LABEL}{id}"));
+                mention.other_ids.retain(|id| !is_held(id));
+                for part in &mut mention.parts {
+                    part.retain(|id| {
+                        !is_held(id)
+                            || mention.id.as_ref() == Some(id)
+                            || mention.kb_ids.contains(id)
+                    });
+                }
+                mention.parts.retain(|part| !part.is_empty());
+                if mention.parts.len() < 2 {
+                    mention.parts.clear();
+                }
+                if concept.is_some_and(|concept| held[concept.index()])
+                    && let Some(id) = &mut mention.id
+                {
+                    let label = format!("{NIL_LABEL}{id}");
+                    for own in mention
+                        .parts
+                        .iter_mut()
+                        .flatten()
+                        .filter(|own| **own == *id)
+                    {
+                        own.clone_from(&label);
+                    }
+                    *id = label;
                 }
                 write_line(out, &mention)?;
             }

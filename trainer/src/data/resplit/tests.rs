@@ -349,3 +349,28 @@ fn useless_choices_are_refused_and_write_nothing() {
             .contains("expected concepts with types, found none")
     );
 }
+
+#[test]
+fn parts_of_composite_mentions_lose_held_out_concepts() {
+    let corpus = TestCorpus::new();
+    let mentions = r#"{"doc_id":"c","start":0,"end":7,"text":"Pyrexia","id":"D0","other_ids":["D3","D2"],"parts":[["D0"],["D3","D2"]]}
+{"doc_id":"c","start":9,"end":18,"text":"ibuprofen","id":"D3","other_ids":["D1","D2"],"parts":[["D3","D1"],["D2"]]}
+{"doc_id":"c","start":20,"end":24,"text":"rash","id":"D3","other_ids":["D1"],"parts":[["D3"],["D1"]]}"#;
+    std::fs::write(corpus.path("mentions.test.jsonl"), mentions).expect("written");
+    let out = corpus.path("okb");
+    corpus.hold_out(&["T1"], &out).expect("written");
+    let read = crate::data::corpus::Corpus::read(&out, "test").expect("read");
+    let parts = |placed: &crate::data::corpus::PlacedMention| {
+        let parts: Vec<String> = placed
+            .mention
+            .parts
+            .iter()
+            .map(|part| part.join(";"))
+            .collect();
+        parts.join("|")
+    };
+    assert_eq!(
+        read.mentions.iter().map(parts).collect::<Vec<_>>(),
+        ["NIL:D0|D3;D2", "D3|D2", ""]
+    );
+}

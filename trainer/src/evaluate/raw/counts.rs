@@ -5,6 +5,7 @@ use pel_shared::metrics::Share;
 use pel_shared::text::Span;
 use pel_shared::text::context::Context;
 use std::borrow::Cow;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of the type of mentions without one.
@@ -15,12 +16,35 @@ pub const NO_TYPE: &str = "(none)";
 pub struct Annotated {
     /// Its extent in bytes, from the first fragment to the last.
     pub span: Span,
-    /// The right concepts that the knowledge base has, each as right as the others.
+    /// The right concepts that the knowledge base has, each as right as the others; of a composite
+    /// mention, those of all its parts.
     pub concepts: BTreeSet<ConceptId>,
+    /// The right concepts of each part of a composite mention; empty for other mentions.
+    pub parts: Vec<BTreeSet<ConceptId>>,
     /// Its types.
     pub types: BTreeSet<String>,
     /// What the text says of it ([`values_of`]); `None` if the annotation does not tell.
     pub context: Option<BTreeSet<&'static str>>,
+}
+
+impl Annotated {
+    /// What has to be found, each for itself: the concepts of each part, or of the whole. What has
+    /// no concept of the knowledge base is left out.
+    pub fn items(&self) -> Vec<&BTreeSet<ConceptId>> {
+        let whole = self.parts.is_empty().then_some(&self.concepts);
+        let all = self.parts.iter().chain(whole);
+        all.filter(|concepts| !concepts.is_empty()).collect()
+    }
+
+    /// Adds the concepts and types of another mention of the same span.
+    fn join(&mut self, other: &Self) {
+        if !(self.parts.is_empty() && other.parts.is_empty()) {
+            let items: BTreeSet<_> = self.items().into_iter().chain(other.items()).collect();
+            self.parts = items.into_iter().cloned().collect();
+        }
+        self.concepts.extend(&other.concepts);
+        self.types.extend(other.types.iter().cloned());
+    }
 }
 
 /// A reported mention.
@@ -90,6 +114,13 @@ impl Matching {
             Self::Overlap => one.overlaps(other),
         }
     }
+
+    /// Whether a link to one of the concepts of an annotated mention is at its place. A coordination
+    /// may be reported in pieces, so a composite mention also has the links inside of it.
+    fn has_place(self, one: &Annotated, link: &Span) -> bool {
+        let is_inside = one.span.start <= link.start && link.end <= one.span.end;
+        self.fits(&one.span, link) || !one.parts.is_empty() && is_inside
+    }
 }
 
 /// A precision and a recall.
@@ -134,7 +165,8 @@ pub struct TypeCounts {
     pub strict: Share,
     /// Mentions that a reported mention overlaps.
     pub overlap: Share,
-    /// Of the mentions with a concept of the knowledge base, those that overlap a link to it.
+    /// Of the mentions with a concept of the knowledge base, those that overlap a link to it; each
+    /// part of a composite mention counts for itself.
     pub concepts: Share,
 }
 
@@ -145,8 +177,9 @@ pub struct Counts {
     pub spans_strict: PrecisionRecall,
     /// Spans of mentions, linked or NIL, that overlap.
     pub spans_overlap: PrecisionRecall,
-    /// Links to a right concept at an equal span. Recall is over the annotated mentions with a
-    /// concept of the knowledge base.
+    /// Links to a right concept at an equal span, or inside of a composite mention. Recall is over
+    /// the annotated mentions with a concept of the knowledge base, each part of a composite one
+    /// for itself.
     pub concepts_strict: PrecisionRecall,
     /// Links to a right concept at a span that overlaps.
     pub concepts_overlap: PrecisionRecall,
@@ -177,8 +210,8 @@ impl Counts {
             .filter_map(|one| Some((one.span, one.concept?)))
             .collect();
         Self {
-            spans_strict: count_spans(&annotated, &spans, Matching::Strict),
-            spans_overlap: count_spans(&annotated, &spans, Matching::Overlap),
+            spans_strict: count_spans(&annotated, &spans, &links, Matching::Strict),
+            spans_overlap: count_spans(&annotated, &spans, &links, Matching::Overlap),
             concepts_strict: count_concepts(&annotated, &links, Matching::Strict),
             concepts_overlap: count_concepts(&annotated, &links, Matching::Overlap),
             document: count_document(&annotated, &links),
@@ -192,32 +225,67 @@ impl Counts {
 fn merge_same_spans(annotated: &[Annotated]) -> Vec<Annotated> {
     let mut merged: BTreeMap<Span, Annotated> = BTreeMap::new();
     for one in annotated {
-        let same = merged.entry(one.span).or_insert_with(|| one.clone());
-        same.concepts.extend(&one.concepts);
-        same.types.extend(one.types.iter().cloned());
+        match merged.entry(one.span) {
+            Entry::Vacant(new) => {
+                new.insert(one.clone());
+            }
+            Entry::Occupied(mut same) => same.get_mut().join(one),
+        }
     }
     merged.into_values().collect()
 }
 
-fn is_found(one: &Annotated, spans: &[Span], matching: Matching) -> bool {
-    spans.iter().any(|span| matching.fits(&one.span, span))
+/// Whether a mention is reported, or each part of a composite one is linked.
+fn is_found(
+    one: &Annotated,
+    spans: &[Span],
+    links: &[(Span, ConceptId)],
+    matching: Matching,
+) -> bool {
+    let has_pieces = || {
+        let items = one.items();
+        let mut linked = items
+            .iter()
+            .map(|item| is_linked(one, item, links, matching));
+        !one.parts.is_empty() && !items.is_empty() && linked.all(|linked| linked)
+    };
+    spans.iter().any(|span| matching.fits(&one.span, span)) || has_pieces()
 }
 
 fn is_right(one: &Annotated, link: &(Span, ConceptId), matching: Matching) -> bool {
-    matching.fits(&one.span, &link.0) && one.concepts.contains(&link.1)
+    matching.has_place(one, &link.0) && one.concepts.contains(&link.1)
 }
 
-fn is_linked(one: &Annotated, links: &[(Span, ConceptId)], matching: Matching) -> bool {
-    links.iter().any(|link| is_right(one, link, matching))
+/// Whether a mention is linked to a concept of one of its [items](Annotated::items).
+fn is_linked(
+    one: &Annotated,
+    item: &BTreeSet<ConceptId>,
+    links: &[(Span, ConceptId)],
+    matching: Matching,
+) -> bool {
+    links
+        .iter()
+        .any(|link| matching.has_place(one, &link.0) && item.contains(&link.1))
 }
 
-fn count_spans(annotated: &[Annotated], spans: &[Span], matching: Matching) -> PrecisionRecall {
-    let is_annotated = |span: &Span| annotated.iter().any(|one| matching.fits(&one.span, span));
+fn count_spans(
+    annotated: &[Annotated],
+    spans: &[Span],
+    links: &[(Span, ConceptId)],
+    matching: Matching,
+) -> PrecisionRecall {
+    // A piece of a composite mention is right if its link is.
+    let is_piece = |span: &Span| {
+        let mut own = links.iter().filter(|link| link.0 == *span);
+        own.any(|link| annotated.iter().any(|one| is_right(one, link, matching)))
+    };
+    let is_annotated =
+        |span: &Span| annotated.iter().any(|one| matching.fits(&one.span, span)) || is_piece(span);
     PrecisionRecall {
         precision: spans.iter().map(is_annotated).collect(),
         recall: annotated
             .iter()
-            .map(|one| is_found(one, spans, matching))
+            .map(|one| is_found(one, spans, links, matching))
             .collect(),
     }
 }
@@ -234,18 +302,23 @@ fn count_concepts(
             .collect(),
         recall: annotated
             .iter()
-            .filter(|one| !one.concepts.is_empty())
-            .map(|one| is_linked(one, links, matching))
-            .collect(),
+            .map(|one| linked_items(one, links, matching))
+            .sum(),
     }
 }
 
-fn count_document(annotated: &[Annotated], links: &[(Span, ConceptId)]) -> PrecisionRecall {
-    let units: BTreeSet<&BTreeSet<ConceptId>> = annotated
+/// The [items](Annotated::items) of a mention that are linked.
+fn linked_items(one: &Annotated, links: &[(Span, ConceptId)], matching: Matching) -> Share {
+    let items = one.items();
+    let linked = items
         .iter()
-        .map(|one| &one.concepts)
-        .filter(|concepts| !concepts.is_empty())
-        .collect();
+        .map(|item| is_linked(one, item, links, matching));
+    linked.collect()
+}
+
+fn count_document(annotated: &[Annotated], links: &[(Span, ConceptId)]) -> PrecisionRecall {
+    let units: BTreeSet<&BTreeSet<ConceptId>> =
+        annotated.iter().flat_map(Annotated::items).collect();
     let linked: BTreeSet<ConceptId> = links.iter().map(|link| link.1).collect();
     PrecisionRecall {
         precision: linked
@@ -309,12 +382,9 @@ fn count_types(
     for one in annotated {
         let hit = |hit: bool| Share::from_iter([hit]);
         let counts = TypeCounts {
-            strict: hit(is_found(one, spans, Matching::Strict)),
-            overlap: hit(is_found(one, spans, Matching::Overlap)),
-            concepts: match one.concepts.is_empty() {
-                true => Share::default(),
-                false => hit(is_linked(one, links, Matching::Overlap)),
-            },
+            strict: hit(is_found(one, spans, links, Matching::Strict)),
+            overlap: hit(is_found(one, spans, links, Matching::Overlap)),
+            concepts: linked_items(one, links, Matching::Overlap),
         };
         let untyped = one.types.is_empty().then_some(NO_TYPE);
         for name in one.types.iter().map(String::as_str).chain(untyped) {
@@ -335,6 +405,7 @@ mod tests {
         Annotated {
             span: Span::new(start, end),
             concepts: concepts.iter().copied().map(ConceptId).collect(),
+            parts: Vec::new(),
             types: Some(kind.to_owned())
                 .filter(|kind| !kind.is_empty())
                 .into_iter()
@@ -467,6 +538,54 @@ mod tests {
         assert_eq!(counted(counts.document), [(4, 5), (4, 4)]);
         assert_eq!(of_type(&counts, "Disease"), [(2, 3), (3, 3), (1, 2)]);
         assert_eq!(of_type(&counts, "Chemical"), [(1, 2), (2, 2), (2, 2)]);
+    }
+
+    /// "breast and ovarian cancer" (1 or 7, and 2), of which `reported` are the pieces.
+    fn composite(reported: &[Reported], unit: Unit) -> Counts {
+        let set = |concepts: &[u32]| concepts.iter().copied().map(ConceptId).collect();
+        let both = Annotated {
+            parts: vec![set(&[1, 7]), set(&[2])],
+            ..annotated(0, 25, &[1, 2, 7], "Disease")
+        };
+        Counts::of(&[both], reported, unit)
+    }
+
+    #[test]
+    fn parts_of_a_composite_mention_count_for_themselves() {
+        for unit in [Unit::Span, Unit::Mention] {
+            // Linked as a whole: one part is right.
+            let counts = composite(&[reported(0, 25, Some(7))], unit);
+            assert_eq!(counted(counts.spans_strict), [(1, 1), (1, 1)]);
+            assert_eq!(counted(counts.concepts_strict), [(1, 1), (1, 2)]);
+            assert_eq!(counted(counts.document), [(1, 1), (1, 2)]);
+            assert_eq!(of_type(&counts, "Disease"), [(1, 1), (1, 1), (1, 2)]);
+            // In pieces: "breast ... cancer" reaches over the whole, "ovarian cancer" does not.
+            let pieces = [reported(0, 25, Some(1)), reported(11, 25, Some(2))];
+            let counts = composite(&pieces, unit);
+            assert_eq!(counted(counts.spans_strict), [(2, 2), (1, 1)]);
+            assert_eq!(counted(counts.concepts_strict), [(2, 2), (2, 2)]);
+            assert_eq!(counted(counts.document), [(2, 2), (2, 2)]);
+            // Pieces that do not reach over the whole; one is linked wrongly, then both rightly.
+            let counts = composite(&[reported(0, 6, Some(9)), reported(11, 25, Some(2))], unit);
+            assert_eq!(counted(counts.spans_strict), [(1, 2), (0, 1)]);
+            assert_eq!(counted(counts.concepts_strict), [(1, 2), (1, 2)]);
+            assert_eq!(counted(counts.spans_overlap), [(2, 2), (1, 1)]);
+            let counts = composite(&[reported(0, 6, Some(1)), reported(11, 25, Some(2))], unit);
+            assert_eq!(counted(counts.spans_strict), [(2, 2), (1, 1)]);
+            assert_eq!(of_type(&counts, "Disease"), [(1, 1), (1, 1), (2, 2)]);
+        }
+    }
+
+    #[test]
+    fn mentions_of_the_span_of_a_composite_one_join_its_parts() {
+        let set = |concepts: &[u32]| concepts.iter().copied().map(ConceptId).collect();
+        let both = Annotated {
+            parts: vec![set(&[1]), set(&[])],
+            ..annotated(0, 9, &[1], "")
+        };
+        let all = [both, annotated(0, 9, &[1], ""), annotated(0, 9, &[3], "")];
+        let counts = Counts::of(&all, &[reported(0, 9, Some(3))], Unit::Span);
+        assert_eq!(counted(counts.concepts_strict), [(1, 1), (1, 2)]);
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub struct AnnotatedTexts {
     pub unit: Unit,
     /// Mentions that name a concept, whether the knowledge base has it or not.
     pub with_concept: usize,
+    /// Composite mentions, and the number of their parts.
+    pub composite: [usize; 2],
     /// Records that were skipped, with reasons.
     pub skipped: Report,
 }
@@ -171,14 +173,24 @@ fn read_corpus(
             .collect(),
         unit: Unit::Span,
         with_concept: 0,
+        composite: [0, 0],
         skipped: report,
     };
     for placed in mentions {
         let mention = &placed.mention;
         read.with_concept += usize::from(mention.ids().next().is_some());
+        let mut parts = Vec::new();
+        if mention.parts.len() > 1 {
+            for part in &mention.parts {
+                parts.push(known(part.iter().map(String::as_str), resolve)?);
+            }
+            read.composite[0] += 1;
+            read.composite[1] += parts.len();
+        }
         let annotated = Annotated {
             span: placed.span,
             concepts: known(mention.ids(), resolve)?,
+            parts,
             types: match mention.types.is_empty() {
                 true => mention.type_ids.iter().cloned().collect(),
                 false => mention.types.iter().cloned().collect(),
@@ -200,6 +212,7 @@ fn read_notes(
         documents: Vec::new(),
         unit: Unit::Mention,
         with_concept: 0,
+        composite: [0, 0],
         skipped: Report::default(),
     };
     for_each_line(file, |number, line| {
@@ -230,6 +243,7 @@ fn read_notes(
             annotated.push(Annotated {
                 span,
                 concepts: known(ids, resolve)?,
+                parts: Vec::new(),
                 types: mention.kind.iter().cloned().collect(),
                 context: mention.context(),
             });
@@ -330,9 +344,24 @@ mod tests {
         let annotated = Annotated {
             span: Span::new(0, 5),
             concepts: BTreeSet::from([ConceptId(1), ConceptId(2)]),
+            parts: Vec::new(),
             types: BTreeSet::from(["T184".to_owned()]),
             context: None,
         };
-        assert_eq!(read.documents[0].annotated, [annotated]);
+        assert_eq!(
+            read.documents[0].annotated,
+            std::slice::from_ref(&annotated)
+        );
+        write(
+            "mentions.dev.jsonl",
+            r#"{"doc_id":"a","start":0,"end":5,"text":"fever","id":"X","other_ids":["D1","D2"],"parts":[["X","D1"],["D2"]],"tui":"T184"}"#,
+        );
+        let read = source.read(&resolve).expect("readable");
+        let composite = Annotated {
+            parts: [1, 2].map(|at| BTreeSet::from([ConceptId(at)])).into(),
+            ..annotated
+        };
+        assert_eq!(read.documents[0].annotated, [composite]);
+        assert_eq!((read.composite, read.with_concept), ([1, 2], 1));
     }
 }

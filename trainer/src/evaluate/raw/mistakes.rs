@@ -78,28 +78,26 @@ impl MistakeCounts {
             }
         }
         for one in annotated {
-            let mut here = reported
+            let here = reported
                 .iter()
                 .filter(|found| found.span.overlaps(&one.span));
             let Some(nearest) = nearest(one, reported) else {
                 *self.missed.entry(words(text, one.span)).or_default() += 1;
                 continue;
             };
-            let is_right = |found: &Reported| {
-                found
-                    .concept
-                    .is_some_and(|concept| one.concepts.contains(&concept))
-            };
-            let Some(right) = one.concepts.first() else {
-                continue;
-            };
-            if !here.any(is_right) {
-                let confusion = Confusion {
-                    text: words(text, one.span),
-                    right: *right,
-                    reported: nearest.concept,
+            for item in one.items() {
+                let mut linked = here.clone().filter_map(|found| found.concept);
+                let Some(right) = item.first() else {
+                    continue;
                 };
-                *self.wrong.entry(confusion).or_default() += 1;
+                if !linked.any(|concept| item.contains(&concept)) {
+                    let confusion = Confusion {
+                        text: words(text, one.span),
+                        right: *right,
+                        reported: nearest.concept,
+                    };
+                    *self.wrong.entry(confusion).or_default() += 1;
+                }
             }
         }
     }
@@ -168,6 +166,7 @@ mod tests {
         let annotated = |start, end, concept: Option<u32>| Annotated {
             span: Span::new(start, end),
             concepts: concept.map(ConceptId).into_iter().collect(),
+            parts: Vec::new(),
             types: BTreeSet::new(),
             context: None,
         };

@@ -53,7 +53,12 @@ pub struct MentionCounts {
     pub annotated: usize,
     /// Lines of annotated mentions that name a concept.
     pub with_concept: usize,
-    /// Annotated mentions with a concept of the knowledge base.
+    /// Lines of composite mentions.
+    pub composite: usize,
+    /// The number of their parts.
+    pub parts: usize,
+    /// Annotated mentions with a concept of the knowledge base, each part of a composite one for
+    /// itself.
     pub in_kb: usize,
     /// Reported mentions that are counted; in a corpus several of one span count once.
     pub reported: usize,
@@ -290,6 +295,8 @@ impl RawEvaluation {
             documents,
             annotated,
             with_concept,
+            composite,
+            parts,
             in_kb,
             reported,
             linked,
@@ -304,10 +311,14 @@ impl RawEvaluation {
             true => "none skipped".to_owned(),
             false => format!("skipped: {skipped}"),
         };
+        let composite = match composite {
+            0 => String::new(),
+            _ => format!(", {composite} composite of {parts} parts, which count for themselves"),
+        };
         let mut lines = vec![
             format!(
-                "{}{split}: {documents} documents, {annotated} annotated mentions, {with_concept} with a concept, {in_kb} with one \
-                 of the knowledge base; {skipped}",
+                "{}{split}: {documents} documents, {annotated} annotated mentions, {with_concept} with a concept{composite}, {in_kb} \
+                 with one of the knowledge base; {skipped}",
                 self.input
             ),
             format!(
@@ -468,6 +479,7 @@ mod tests {
             .map(|(start, concept, kind)| Annotated {
                 span: Span::new(*start, start + 5),
                 concepts: BTreeSet::from([ConceptId(*concept)]),
+                parts: Vec::new(),
                 types: BTreeSet::from([(*kind).to_owned()]),
                 context: None,
             })

@@ -327,6 +327,7 @@ fn by_word() -> Result<BundleRetrievers> {
         dense: Box::new(answers),
         link,
         abbreviations,
+        trained: None,
     })
 }
 
@@ -425,6 +426,7 @@ fn threshold_that_rejects_everything_is_reported() {
             dense: Box::new(search),
             link,
             abbreviations,
+            trained: None,
         })
     };
     let found = evaluate(&line, |_| open(), None).expect("measured");
@@ -442,4 +444,16 @@ fn threshold_that_rejects_everything_is_reported() {
     );
     let found = evaluate(&line, |_| by_word(), None).expect("measured");
     assert!(found.systems[0].nil.iter().all(|nil| !nil.rejects_all));
+    // The threshold of this bundle, 0.75, is above all of its scores.
+    let low = || fixed(&["D0", "D1", "D2"], vec![Candidate::new(ConceptId(0), 0.5)]);
+    let found = evaluate(&line, |_| low(), None).expect("measured");
+    let own = found.systems[0].nil.last().expect("at 0.75");
+    assert!(own.rejects_all && own.chosen_on == "bundle", "{own:?}");
+    assert!(
+        found
+            .tables()
+            .contains("the threshold 0.7500 (bundle) rejects every mention that a threshold can."),
+        "{}",
+        found.tables()
+    );
 }

@@ -71,9 +71,10 @@ fn pubtator_offsets_are_checked_and_moved_by_one() {
             ]
         );
         assert_eq!(corpus.mentions[3].mention.other_ids, ["C2"]);
+        assert_eq!(corpus.mentions[3].mention.parts, [["C1"], ["C2"]]);
         // "fever" has three different annotations.
         assert_eq!(
-            (report.noted[pubtator::SEVERAL], report.noted[SAME_SPAN]),
+            (report.noted[pubtator::COMPOSITE], report.noted[SAME_SPAN]),
             (1, 2)
         );
         assert_eq!(corpus.mentions[1].span, Span::new(13, 18));
@@ -226,7 +227,7 @@ fn variant_and_composite_identifiers_are_read() {
     }
     assert_eq!(report.skipped_in_all(), 3);
     for (reason, count) in [
-        (pubtator::SEVERAL, 1),
+        (pubtator::COMPOSITE, 1),
         (pubtator::ANNEX, 3),
         (pubtator::RESPELLED, 1),
     ] {
