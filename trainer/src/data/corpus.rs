@@ -109,13 +109,13 @@ impl CorpusMention {
 
     /// The gold concepts of each part; those of a mention that is not composite are one part.
     pub fn ids_by_part(&self) -> Vec<Vec<&str>> {
-        match self.parts.is_empty() {
-            true => vec![self.ids().collect()],
-            false => {
-                let of = |part: &Vec<String>| part.iter().map(String::as_str).collect();
-                self.parts.iter().map(of).collect()
-            }
+        if self.parts.is_empty() {
+            return vec![self.ids().collect()];
         }
+        let parts = self.parts.iter();
+        parts
+            .map(|part| part.iter().map(String::as_str).collect())
+            .collect()
     }
 
     /// Checks that the parts have the concepts of the mention.

@@ -83,7 +83,7 @@ impl Group {
         let parts = self.sizes.iter().map(|size| {
             let start = end;
             end += size;
-            flat.clone().slice([start..end])
+            flat.clone().narrow(0, start, end - start)
         });
         parts.collect()
     }

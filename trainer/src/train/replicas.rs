@@ -9,7 +9,7 @@
 //! NVIDIA GPUs use Burn's collective operation, NCCL below it.
 
 use super::config::Config;
-use super::optimiser::{GradientSums, Optimiser};
+use super::optimiser::Optimiser;
 use super::step::{Learned, Sink, Step};
 use crate::train::differentiable::floats;
 use burn::module::Module;
