@@ -46,15 +46,15 @@ impl Linker {
     }
 
     /// The name that a mention is a wording of, and the concepts of all such names in ascending
-    /// order. `None` if it is itself a name, or no wording of a name of the knowledge base.
+    /// order: if the mention is itself a name, those that bear it. `None` if it is a name of other
+    /// concepts alone, or no wording of a name of the knowledge base.
     pub(super) fn read_by_wording(&self, mention: &str) -> Option<(&str, Vec<ConceptId>)> {
-        let dictionary = &self.bundle.dictionary;
-        if !dictionary.lookup(mention).is_empty() || !self.added.named(mention).is_empty() {
-            return None;
-        }
+        let mut bearers = self.bundle.dictionary.lookup(mention);
+        bearers.extend(self.added.named(mention));
         let (mut first, mut concepts) = (None, Vec::new());
         for name in self.bundle.wordings().names_of(mention) {
-            let named = self.named_concepts(name);
+            let mut named = self.named_concepts(name);
+            named.retain(|concept| bearers.is_empty() || bearers.contains(concept));
             if !named.is_empty() {
                 first = first.or(Some(name));
                 concepts.extend(named);

@@ -4,7 +4,7 @@
 //! A table lists the wordings of each name. The table for English is built in
 //! ([`Wordings::english`]); it was written from clinical usage. A wording is compared as names are,
 //! with the same inflections and spellings, and counts only where the knowledge base has the name
-//! that it stands for. A name of the knowledge base comes before a wording.
+//! that it stands for. It has no effect where it is a name of other concepts alone.
 
 use super::detect::{DetectOptions, Detected, Dictionary};
 use crate::error::{Error, Result};
@@ -14,6 +14,9 @@ use std::sync::LazyLock;
 
 /// The wordings of English notes.
 const ENGLISH: &str = include_str!("english.tsv");
+
+/// A line of a table that includes the wordings of English.
+const INCLUDE: &str = "include english";
 
 /// The most wordings that one pattern stands for.
 const OF_PATTERN: usize = 1024;
@@ -40,9 +43,9 @@ impl Wordings {
 
     /// Reads a table: a line for each name with the name, a tab, and its wordings, separated by
     /// semicolons. In a wording `(a|b|)` stands for one of the alternatives, the last of them
-    /// nothing, and `@set` for one of a set. A line `@set`, tab, `a|b` before defines the set. Lines
-    /// that begin with `#` are comments. A wording with several names stands for all of them; the
-    /// encoder reads the first.
+    /// nothing, and `@set` for one of a set. A line `@set`, tab, `a|b` before defines the set. The
+    /// line `include english` stands for the table for English. Lines that begin with `#` are
+    /// comments. A wording with several names stands for all of them; the encoder reads the first.
     ///
     /// # Errors
     /// If a line has not one tab, an empty name or wording, or a pattern is invalid or stands for
@@ -52,14 +55,23 @@ impl Wordings {
         let mut sets: HashMap<&str, Vec<&str>> = HashMap::new();
         let (mut names, mut entries) = (Vec::new(), Vec::new());
         let mut count = 0;
-        for (at, line) in table.lines().enumerate() {
+        let included = |line: &str| (line.trim() == INCLUDE).then_some((ENGLISH, "english.tsv"));
+        let lines = table.lines().enumerate().flat_map(|(at, line)| {
+            let (table, file, first) = match included(line) {
+                Some((table, file)) => (table, file, 1),
+                None => (line, file, at + 1),
+            };
+            (first..)
+                .zip(table.lines())
+                .map(move |(at, line)| (file, at, line))
+        });
+        for (file, at, line) in lines {
             if line.starts_with('#') || line.trim().is_empty() {
                 continue;
             }
             let wrong = |found: &str| {
                 Error::input(format!(
-                    "{file}:{}: expected a name and wordings with a tab between them, found {found}",
-                    at + 1
+                    "{file}:{at}: expected a name and wordings with a tab between them, found {found}"
                 ))
             };
             let fields: Vec<&str> = line.split('\t').map(str::trim).collect();
@@ -231,6 +243,17 @@ mod tests {
             ),
             ["Heart cath", "brought up\nblood"]
         );
+    }
+
+    #[test]
+    fn a_table_can_include_english() {
+        let table = "rehabilitation\trehabbing\ninclude english";
+        let wordings = Wordings::parse(table, "t").expect("valid");
+        assert_eq!(wordings.len(), 1 + Wordings::english().len());
+        assert_eq!(names(&wordings, "rehabbing"), ["rehabilitation"]);
+        assert_eq!(names(&wordings, "lytes"), ["electrolyte panel"]);
+        let error = Wordings::parse("include english\nx", "t").expect_err("bad");
+        assert!(error.to_string().starts_with("t:2: "), "{error}");
     }
 
     #[test]
