@@ -2,6 +2,8 @@
 """Tests of the rules in build.py: python3 kb/test_build.py"""
 
 import collections
+import json
+import lzma
 import pathlib
 import pickle
 import sys
@@ -480,6 +482,20 @@ class Check(unittest.TestCase):
             "one of two names"]))
         self.assertEqual(list(build.faults_of(row, ours={"sox", "grade 3", "(a b) or (c d)", "patient"}))[0][0], "a disease typed Anatomy")
         self.assertEqual(list(build.faults_of(concept("pox", "Organism", ["DOID"])))[0][0], "a disease typed Organism")
+
+
+class Wordings(unittest.TestCase):
+    def test_wordings_of_the_library_stand_for_names_of_the_table(self):
+        root = pathlib.Path(__file__).resolve().parent.parent
+        with lzma.open(root / "kb/default.jsonl.xz", "rt", encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+        known = {name.lower() for row in rows for name in [row["name"], *row["synonyms"]]}
+        text = (root / "shared/src/text/wordings/english.tsv").read_text(encoding="utf-8")
+        lines = [line.split("\t") for line in text.splitlines() if not line.startswith(("#", "@"))]
+        self.assertEqual([line for line in lines if len(line) != 2], [])
+        self.assertGreater(len(lines), 800)
+        self.assertEqual([name for name, _ in lines if name.lower() not in known], [])
+        self.assertEqual([name for name, count in collections.Counter(name for name, _ in lines).items() if count > 1], [])
 
 
 if __name__ == "__main__":

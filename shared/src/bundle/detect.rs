@@ -2,8 +2,10 @@
 
 use super::Bundle;
 use crate::error::Result;
+use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::model::detector::decode::without_overlap;
+use crate::model::detector::features::place;
 use crate::model::detector::{Detector, Features};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
@@ -30,10 +32,10 @@ const BESIDE: usize = 32;
 
 impl Bundle {
     /// Detects the mentions of a text, ordered by start, then end. With a detector: the spans that
-    /// it takes for mentions, less probable ones if they are names of the dictionary; with
-    /// [`DetectOptions::overlapping`] also the names inside them. Without one, or with
-    /// [`DetectOptions::names_only`]: names of the dictionary, and abbreviations whose long form in
-    /// the text is such a name.
+    /// it takes for mentions, less probable ones if they are names of the dictionary or wordings of
+    /// them ([`Bundle::wordings`]); with [`DetectOptions::overlapping`] also the names inside them.
+    /// Without one, or with [`DetectOptions::names_only`]: names of the dictionary, wordings of them,
+    /// and abbreviations whose long form in the text is such a name.
     ///
     /// # Errors
     /// If the text cannot be tokenized, or a concept is damaged.
@@ -52,12 +54,28 @@ impl Bundle {
     ) -> Result<Vec<Detected>> {
         let words = self.tokens.words(text)?;
         detector.check_tokens(&self.tokens, &words)?;
-        let features = Features::new(text, &words, &self.dictionary, &self.concepts)?;
+        let mut features = Features::new(text, &words, &self.dictionary, &self.concepts)?;
+        let (names, mut wordings) = self.names_and_wordings(text, options);
+        if options.overlapping {
+            // The probabilities of spans do not depend on the option.
+            let overlapping = false;
+            let options = DetectOptions {
+                overlapping,
+                ..*options
+            };
+            wordings = self.names_and_wordings(text, &options).1;
+        }
+        for wording in wordings {
+            if let Some(place) = place(&words, wording.span) {
+                let concepts = self.named(wording.span.of(text)?).into_iter();
+                let mut groups = concepts.filter_map(|id| Group::of(&self.concepts.get(id).ok()?));
+                features.add_name(place, groups.next());
+            }
+        }
         let scheme = options.scheme.min(detector.info().schemes.len() - 1);
         let labels = &detector.info().schemes[scheme];
         let least = ACRONYM * labels.threshold;
         let spans = detector.spans(&self.tokens, &words, &features, scheme, least);
-        let names = self.dictionary.detect(text, options);
         let mut thresholds: HashMap<Span, f32> = HashMap::new();
         for name in &names {
             if is_whole_name(name) {
@@ -119,6 +137,42 @@ impl Bundle {
         Ok(detected)
     }
 
+    /// The concepts of a mention in ascending order: those with this name, else those with a name that
+    /// it is a wording of, else those with a regular variant of it.
+    fn named(&self, mention: &str) -> Vec<ConceptId> {
+        let stated = self.dictionary.lookup(mention);
+        if !stated.is_empty() {
+            return stated;
+        }
+        let names = self.wordings().names_of(mention);
+        let mut concepts: Vec<ConceptId> = names
+            .flat_map(|name| self.dictionary.lookup_mention(name))
+            .collect();
+        if concepts.is_empty() {
+            return self.dictionary.lookup_forms(mention);
+        }
+        concepts.sort_unstable();
+        concepts.dedup();
+        concepts
+    }
+
+    /// The names of the dictionary and the wordings of such names in a text, in its order, and the
+    /// wordings alone.
+    fn names_and_wordings(
+        &self,
+        text: &str,
+        options: &DetectOptions,
+    ) -> (Vec<Detected>, Vec<Detected>) {
+        let names = self.dictionary.detect(text, options);
+        let mut wordings = self.wordings().detect(text, options);
+        wordings.retain(|wording| {
+            let words = wording.span.of(text).unwrap_or_default();
+            let mut meant = self.wordings().names_of(words);
+            meant.any(|name| !self.dictionary.lookup_mention(name).is_empty())
+        });
+        add_wordings(names, wordings, options.overlapping)
+    }
+
     /// Whether a name stands for a finding even if nothing around it says so. Names of body parts and
     /// tests are headings of an examination.
     fn is_telegraphic_name(&self, text: &str, name: &Detected) -> bool {
@@ -126,7 +180,7 @@ impl Bundle {
             return false;
         }
         let words = text.get(name.span.start..name.span.end).unwrap_or_default();
-        let concepts = self.dictionary.lookup_mention(words).into_iter();
+        let concepts = self.named(words).into_iter();
         let groups = concepts.filter_map(|id| Group::of(&self.concepts.get(id).ok()?));
         groups.into_iter().any(|group| match group {
             Group::Problem | Group::Drug => true,
@@ -135,10 +189,10 @@ impl Bundle {
         })
     }
 
-    /// Detects the names of the dictionary, and abbreviations whose long form in the text is such a
-    /// name.
+    /// Detects the names of the dictionary, wordings of them, and abbreviations whose long form in
+    /// the text is such a name.
     fn detect_names(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
-        let mut detected = self.dictionary.detect(text, options);
+        let (mut detected, _) = self.names_and_wordings(text, options);
         if !self.manifest.view.abbreviations {
             return detected;
         }
@@ -168,6 +222,45 @@ impl Bundle {
         detected.dedup();
         detected
     }
+}
+
+/// Adds wordings to names, both in the order of the text, and returns all and the wordings that were
+/// added. A wording replaces unknown terms and, unless mentions may overlap, the names inside it. It
+/// is left out if it is a name, or crosses one or is in one.
+fn add_wordings(
+    names: Vec<Detected>,
+    wordings: Vec<Detected>,
+    overlapping: bool,
+) -> (Vec<Detected>, Vec<Detected>) {
+    if wordings.is_empty() {
+        return (names, wordings);
+    }
+    let ends = highest_ends(names.iter().map(|name| &name.span));
+    let (mut lost, mut added) = (vec![false; names.len()], Vec::new());
+    for wording in wordings {
+        let span = wording.span;
+        let first = ends.partition_point(|end| *end <= span.start);
+        let beside: Vec<usize> = (first..names.len())
+            .take_while(|at| names[*at].span.start < span.end)
+            .filter(|at| names[*at].overlaps(&wording))
+            .collect();
+        let is_unknown = |at: &usize| names[*at].origin == Origin::UnknownTerm;
+        let fits = |at: &usize| {
+            let name = names[*at].span;
+            let is_inside = span.start <= name.start && name.end <= span.end;
+            is_unknown(at) || name != span && (overlapping || is_inside)
+        };
+        if beside.iter().all(fits) {
+            let replaced = beside.iter().filter(|at| !overlapping || is_unknown(at));
+            replaced.for_each(|at| lost[*at] = true);
+            added.push(wording);
+        }
+    }
+    let kept = names.into_iter().zip(lost).filter(|(_, lost)| !lost);
+    let mut all: Vec<Detected> = kept.map(|(name, _)| name).collect();
+    all.extend(added.iter().cloned());
+    all.sort_unstable();
+    (all, added)
 }
 
 /// Adds names that coordinated mentions share words of ("breast cancer" in "breast and ovarian
@@ -299,6 +392,45 @@ mod tests {
         Detected {
             group: Some(Group::Problem),
             ..Detected::new(Span::new(start, end), Origin::Detector)
+        }
+    }
+
+    /// "throwing up blood" is a wording, "blood" and "throwing up" are names.
+    #[test]
+    fn a_wording_replaces_the_names_inside_it() {
+        let at = |start: usize, end: usize| Detected::new(Span::new(start, end), Origin::Name);
+        let term = Detected::new(Span::new(30, 42), Origin::UnknownTerm);
+        let names = || vec![at(0, 11), at(12, 17), at(20, 28), term.clone()];
+        let (wording, jargon) = (at(0, 17), at(30, 42));
+        for (overlapping, wordings, all, added) in [
+            (
+                false,
+                vec![wording.clone(), jargon.clone()],
+                vec![wording.clone(), at(20, 28), jargon.clone()],
+                vec![wording.clone(), jargon.clone()],
+            ),
+            (
+                true,
+                vec![wording.clone(), jargon.clone()],
+                vec![
+                    at(0, 11),
+                    wording.clone(),
+                    at(12, 17),
+                    at(20, 28),
+                    jargon.clone(),
+                ],
+                vec![wording, jargon],
+            ),
+            // A name, a part of one, and one that crosses a name.
+            (
+                false,
+                vec![at(0, 11), at(21, 28), at(26, 33)],
+                names(),
+                vec![],
+            ),
+            (false, vec![], names(), vec![]),
+        ] {
+            assert_eq!(add_wordings(names(), wordings, overlapping), (all, added));
         }
     }
 

@@ -32,6 +32,7 @@ use crate::model::encode::Encoder;
 use crate::model::tower::TowerBytes;
 use crate::score::Scorer;
 use crate::text::detect::Dictionary;
+use crate::text::wordings::Wordings;
 use crate::tokens::Tokens;
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -221,6 +222,8 @@ pub struct Bundle {
     pub redirects: Option<Redirects>,
     /// The detector of mentions, if the bundle has one.
     pub detector: Option<Detector>,
+    /// Wordings in place of those of English.
+    wordings: Option<Wordings>,
     parts: Parts,
 }
 
@@ -377,6 +380,7 @@ impl Bundle {
             dictionary,
             redirects,
             detector,
+            wordings: None,
             parts,
         })
     }
@@ -424,6 +428,20 @@ impl Bundle {
         file.map(|bytes| TrainedConcepts::from_bytes(bytes))
             .transpose()
             .context(|| names::TRAINED.to_owned())
+    }
+
+    /// The wordings that stand for names: those of English, or those that were set. They are in no
+    /// file of the bundle.
+    pub fn wordings(&self) -> &Wordings {
+        match &self.wordings {
+            Some(own) => own,
+            None => Wordings::english(),
+        }
+    }
+
+    /// Sets the wordings, in place of those of English.
+    pub fn set_wordings(&mut self, wordings: Wordings) {
+        self.wordings = Some(wordings);
     }
 
     /// The scorer that the bundle was built for: Sum-of-Max if it has token vectors.

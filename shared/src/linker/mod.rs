@@ -50,6 +50,7 @@ use crate::text::context::{Context, ContextRules};
 use crate::text::detect::{DetectOptions, Detected, Origin};
 use crate::text::modifiers::without_modifiers;
 use crate::text::senses::{SenseReader, Senses};
+use crate::text::wordings::Wordings;
 use crate::text::{self, Span};
 use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
@@ -155,7 +156,8 @@ pub struct Link {
     /// Whether the mention is a name of the best candidate after normalisation, or without words of
     /// side and severity at its ends ("left-sided pneumonia").
     pub named: bool,
-    /// The long form of an abbreviation that the text defines, or that the words around it show.
+    /// The long form of an abbreviation that the text defines, or that the words around it show, or
+    /// the name that a wording stands for ([`Bundle::wordings`]).
     pub read_as: Option<String>,
     /// What the encoder's window truncated.
     pub cut: Cut,
@@ -339,6 +341,11 @@ impl Linker {
         &self.encoder
     }
 
+    /// Sets the wordings that stand for names, in place of those of English.
+    pub fn set_wordings(&mut self, wordings: Wordings) {
+        self.bundle.set_wordings(wordings);
+    }
+
     /// Sets the rules of context, in place of those of English.
     pub fn set_context_rules(&mut self, rules: ContextRules) {
         self.context_rules = Cow::Owned(rules);
@@ -393,19 +400,24 @@ impl Linker {
         for detected in mentions {
             let mut mention = reader.mention_in(text, detected.pieces())?;
             let read = match mention.text {
-                Cow::Borrowed(_) => self.read_by_sense(&detected, senses),
+                Cow::Borrowed(words) => self
+                    .read_by_sense(&detected, senses)
+                    .or_else(|| self.read_by_wording(words)),
                 Cow::Owned(_) => None,
             };
-            let sense = read.map(|(name, concepts)| {
+            let read = read.map(|(name, concepts)| {
                 mention.text = Cow::Owned(name.to_owned());
                 concepts
             });
-            let mut named = sense.unwrap_or_else(|| self.named_concepts(&mention.text));
+            let mut named = read.unwrap_or_else(|| self.named_concepts(&mention.text));
             let encoded = view.mention_named(&self.bundle.tokens, &mention, named.len())?;
             let sequence = encoded.map(|encoded| interner.intern(encoded));
             let mut modified = false;
             if let (true, Some(core)) = (named.is_empty(), without_modifiers(&mention.text)) {
-                named = self.named_concepts(core);
+                named = match self.read_by_wording(core) {
+                    Some((_, concepts)) => concepts,
+                    None => self.named_concepts(core),
+                };
                 modified = !named.is_empty();
             }
             let misspelt = match named.is_empty() {

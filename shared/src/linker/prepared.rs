@@ -28,9 +28,9 @@ pub(super) struct PreparedMention {
     pub modified: bool,
     /// The concepts that it may name if it is misspelt. Empty if it is a name.
     pub misspelt: Vec<SimilarName>,
-    /// Its text, abbreviations expanded.
+    /// Its text, abbreviations expanded, and wordings replaced by the names that they stand for.
     pub text: String,
-    /// Whether an abbreviation was expanded.
+    /// Whether an abbreviation was expanded or a wording replaced.
     pub rewritten: bool,
     /// The kind of the first concept of its name that has one.
     pub group: Option<Group>,

@@ -1,4 +1,5 @@
-//! The senses of short forms that a text does not define, chosen by the words around them.
+//! The senses of short forms that a text does not define, chosen by the words around them, and the
+//! names that wordings stand for.
 
 use super::Linker;
 use crate::kb::ConceptId;
@@ -42,5 +43,25 @@ impl Linker {
             .filter(|concept| bearers.binary_search(concept).is_ok())
             .collect();
         Some((&sense.name, if both.is_empty() { named } else { both }))
+    }
+
+    /// The name that a mention is a wording of, and the concepts of all such names in ascending
+    /// order: if the mention is itself a name, those that bear it. `None` if it is a name of other
+    /// concepts alone, or no wording of a name of the knowledge base.
+    pub(super) fn read_by_wording(&self, mention: &str) -> Option<(&str, Vec<ConceptId>)> {
+        let mut bearers = self.bundle.dictionary.lookup(mention);
+        bearers.extend(self.added.named(mention));
+        let (mut first, mut concepts) = (None, Vec::new());
+        for name in self.bundle.wordings().names_of(mention) {
+            let mut named = self.named_concepts(name);
+            named.retain(|concept| bearers.is_empty() || bearers.contains(concept));
+            if !named.is_empty() {
+                first = first.or(Some(name));
+                concepts.extend(named);
+            }
+        }
+        concepts.sort_unstable();
+        concepts.dedup();
+        Some((first?, concepts))
     }
 }

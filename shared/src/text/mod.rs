@@ -6,6 +6,7 @@ pub mod context;
 pub mod detect;
 pub(crate) mod modifiers;
 pub mod senses;
+pub mod wordings;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -10,7 +10,7 @@ use crate::io::outputs::Inputs;
 use crate::io::text_encoding::{EncodingArgs, read_text_in};
 use crate::link::detection::DetectionArgs;
 use crate::link::second_stage::RankerArgs;
-use crate::link::{context_rules, link, open_linker};
+use crate::link::{context_rules, link, open_linker, wordings};
 use clap::Args;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::group::Group;
@@ -67,6 +67,9 @@ pub struct ExplainArgs {
     /// Rules of context, as in `pel link` [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     context_rules: Option<PathBuf>,
+    /// Wordings that stand for names, as in `pel link` [default: those of English]
+    #[arg(long, value_name = "FILE")]
+    wordings: Option<PathBuf>,
     #[command(flatten)]
     second: RankerArgs,
 }
@@ -105,6 +108,9 @@ struct Explained<'a> {
     #[serde(skip_serializing_if = "<[Span]>::is_empty")]
     fragments: &'a [Span],
     mention: &'a str,
+    /// What the encoder read in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_as: Option<&'a str>,
     origin: Origin,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<Group>,
@@ -228,6 +234,9 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(rules) = &args.context_rules {
         linker.set_context_rules(context_rules(rules)?);
     }
+    if let Some(file) = &args.wordings {
+        linker.set_wordings(wordings(file)?);
+    }
     super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
     let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
@@ -300,6 +309,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             span: given.span,
             fragments: &given.fragments,
             mention: &words,
+            read_as: link.read_as.as_deref(),
             origin: link.origin,
             group: link.group,
             tokens,
@@ -322,6 +332,9 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         .map(|piece| format!("{}..{}", piece.start, piece.end))
         .collect();
     println!("Mention   {words:?}, bytes {}", places.join(" and "));
+    if let Some(read) = &link.read_as {
+        println!("Read as   {read:?}");
+    }
     let kind = link
         .group
         .map_or(String::new(), |group| format!(", {}", group.name()));

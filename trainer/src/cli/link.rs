@@ -18,7 +18,7 @@ use crate::link::second_stage::RankerArgs;
 use crate::link::shards::part::Part;
 use crate::link::text_linker::{SharedStore, TextLinker, TextOptions};
 use crate::link::vector_cache::VectorCache;
-use crate::link::{context_rules, date, open_linker};
+use crate::link::{context_rules, date, open_linker, wordings};
 use crate::stores::{self, ConnectionArgs, SearchArgs, VectorStore};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -123,6 +123,10 @@ pub struct LinkArgs {
     /// spanish, contextkit, or a rule file [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) context_rules: Option<PathBuf>,
+    /// File of wordings that stand for names, in place of those of English (clipped names, jargon,
+    /// what patients say). `include english` in it keeps these
+    #[arg(long, value_name = "FILE")]
+    pub(super) wordings: Option<PathBuf>,
     #[command(flatten)]
     pub(super) second: RankerArgs,
     #[command(flatten)]
@@ -181,6 +185,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
     if let Some(rules) = &args.context_rules {
         linker.set_context_rules(context_rules(rules)?);
+    }
+    if let Some(file) = &args.wordings {
+        linker.set_wordings(wordings(file)?);
     }
     super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
@@ -317,6 +324,7 @@ fn check_outputs(
             args.context_rules
                 .iter()
                 .filter(|path| path.is_file())
+                .chain(&args.wordings)
                 .map(PathBuf::as_path),
         )
         // Links in a folder of tables would be read as tables later.

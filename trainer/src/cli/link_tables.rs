@@ -173,6 +173,7 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         Some(name) => name.display().to_string(),
         None => String::new(),
     };
+    let wordings = args.wordings.as_deref().map(read_text).transpose()?;
     let mut ranker = Vec::new();
     for file in args.second.model().into_iter().map(list_files) {
         for file in file? {
@@ -189,7 +190,7 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         )
     });
     let described = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {ranker:?} {:?} {store:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {rules:?} {wordings:?} {ranker:?} {:?} {store:?} {:?}",
         linking.options,
         linking.format,
         linking.encoding,

@@ -7,7 +7,7 @@ use crate::io::device::{DeviceArgs, Work};
 use crate::io::limits::Size;
 use crate::io::{bundles, interrupt};
 use crate::link::text_linker::TextLinker;
-use crate::link::{context_rules, open_linker};
+use crate::link::{context_rules, open_linker, wordings};
 use crate::serve::server::Settings;
 use crate::serve::site::Site;
 use crate::serve::tls;
@@ -45,6 +45,9 @@ pub struct ApiArgs {
     /// spanish, contextkit, or a rule file [default: english]
     #[arg(long, value_name = "NAME|FILE", requires = "api")]
     context_rules: Option<PathBuf>,
+    /// File of wordings that stand for names, as in `pel link` [default: those of English]
+    #[arg(long, value_name = "FILE", requires = "api")]
+    wordings: Option<PathBuf>,
     /// Maximum size of a request, and of a line of a stream
     #[arg(long, value_name = "SIZE", default_value = "8MiB", requires = "api")]
     max_body: Size,
@@ -96,6 +99,9 @@ impl ApiArgs {
         let mut linker = open_linker(bundle, bundles::open_to_link(bundle)?, None, &opened)?;
         if let Some(rules) = &self.context_rules {
             linker.set_context_rules(context_rules(rules)?);
+        }
+        if let Some(file) = &self.wordings {
+            linker.set_wordings(wordings(file)?);
         }
         let local = at.ip().is_loopback();
         let (has_token, has_tls) = (token.is_some(), tls.is_some());

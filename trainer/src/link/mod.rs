@@ -25,6 +25,7 @@ use pel_shared::linker::{Link, LinkOptions, Linker};
 use pel_shared::score::Scorer;
 use pel_shared::text::context::ContextRules;
 use pel_shared::text::detect::Detected;
+use pel_shared::text::wordings::Wordings;
 use std::path::Path;
 
 /// How to get a build with Parquet.
@@ -104,4 +105,12 @@ pub fn context_rules(choice: &Path) -> Result<ContextRules> {
         )));
     }
     ContextRules::parse(&read_text(choice)?, &choice.display().to_string())
+}
+
+/// The wordings of a file.
+///
+/// # Errors
+/// If it cannot be read, or has an invalid line. The error names the file and line.
+pub fn wordings(file: &Path) -> Result<Wordings> {
+    Wordings::parse(&read_text(file)?, &file.display().to_string())
 }

@@ -109,6 +109,15 @@ impl Features {
         Ok(features)
     }
 
+    /// Adds a name that the knowledge base does not have, by its first and last word. Names inside it
+    /// are no longer marked.
+    pub fn add_name(&mut self, (first, last): (usize, usize), group: Option<Group>) {
+        let group = number(group);
+        self.matches.insert((first, last), group);
+        self.marks[first] = group;
+        self.marks[first + 1..=last].fill(group + 7);
+    }
+
     /// The group of the name that consists of these words, from 1; 0 if they are no name.
     pub fn matched(&self, first: usize, last: usize) -> u8 {
         self.matches.get(&(first, last)).copied().unwrap_or(0)
@@ -171,7 +180,17 @@ mod tests {
                 })
                 .collect(),
         };
-        assert_eq!(Features::of_text(text, &words).shapes, [7, 2, 6, 2]);
+        let mut features = Features::of_text(text, &words);
+        assert_eq!(features.shapes, [7, 2, 6, 2]);
+        features.add_name((1, 2), Some(Group::Problem));
+        features.add_name((3, 3), None);
+        let problem = number(Some(Group::Problem));
+        assert_eq!(features.marks, [0, problem, problem + 7, 7]);
+        assert_eq!(
+            [features.matched(1, 2), features.matched(3, 3)],
+            [problem, 7]
+        );
+        assert_eq!(features.matched(2, 2), 0);
         assert_eq!(place(&words, Span::new(4, 10)), Some((1, 2)));
         assert_eq!(place(&words, Span::new(4, 9)), None);
         assert_eq!(place(&words, Span::new(5, 10)), None);
