@@ -376,6 +376,28 @@ fn model_cards_have_text_and_no_byte_order_mark() {
 }
 
 #[test]
+fn the_concepts_that_an_encoder_was_trained_on_can_be_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (list, out) = (at("seen.txt"), at("out"));
+    std::fs::write(&list, "C2\r\nC10\n\nC2\n").expect("written");
+    let packed = output_of(pel(&["pack", common::bundle(), &out, "--trained", &list]));
+    assert_eq!(packed.code, Some(0), "{}", packed.err);
+    let written = Path::new(&out).join("trained.txt");
+    assert_eq!(
+        std::fs::read_to_string(written).expect("written"),
+        "C10\nC2\n"
+    );
+    let inspected = output_of(pel(&["inspect", &out]));
+    assert_eq!(inspected.code, Some(0), "{}", inspected.err);
+    assert!(
+        inspected.out.contains("mentions of 2 concepts"),
+        "{}",
+        inspected.out
+    );
+}
+
+#[test]
 fn a_resumed_run_gives_the_model_of_an_uninterrupted_one() {
     let workspace = Workspace::new();
     assert_eq!(workspace.train("whole", "12").code, Some(0));

@@ -36,8 +36,12 @@ pub const FORMAT_WITH_PROBABILITY: u32 = 6;
 /// The format of a bundle with a detector.
 pub const FORMAT_WITH_DETECTOR: u32 = 7;
 
+/// The format of a bundle with [`ViewOptions::name_context`]: builds that do not know it would encode
+/// mentions otherwise.
+pub const FORMAT_WITH_NAME_CONTEXT: u32 = 8;
+
 /// The newest format.
-pub const NEWEST_FORMAT: u32 = FORMAT_WITH_DETECTOR;
+pub const NEWEST_FORMAT: u32 = FORMAT_WITH_NAME_CONTEXT;
 
 /// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -203,8 +207,8 @@ impl Manifest {
             return Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
                  `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
-                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` {FORMAT_WITH_DETECTOR}), found \
-                 version {format}"
+                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` {FORMAT_WITH_DETECTOR}, \
+                 `view.name_context` {FORMAT_WITH_NAME_CONTEXT}), found version {format}"
             )));
         }
         manifest
@@ -268,6 +272,9 @@ impl Manifest {
     /// The oldest format that has all the fields of the manifest.
     pub fn least_format(&self) -> u32 {
         let has_model = self.nil.model.is_some();
+        if self.view.name_context.is_some() {
+            return FORMAT_WITH_NAME_CONTEXT;
+        }
         if self.digest.is_some() {
             return if self.detector.is_some() {
                 FORMAT_WITH_DETECTOR

@@ -6,7 +6,7 @@ use crate::io::outputs::Inputs;
 use crate::train::detect::read_mean;
 use bytes::Bytes;
 use clap::Args;
-use pel_shared::bundle::{Bundle, Manifest, Parts, names};
+use pel_shared::bundle::{Bundle, Manifest, Parts, TrainedConcepts, names};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::Precision;
 use pel_shared::model::config::BertConfig;
@@ -36,6 +36,11 @@ pub struct PackArgs {
     /// was trained on and how it errs. `pel inspect --card` prints it
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
+    /// Record what the encoder was trained on, for an encoder that `pel train` did not write: a file
+    /// with the identifiers of the concepts whose mentions it saw, one a line. `pel evaluate` tells
+    /// seen from zero-shot concepts by it
+    #[arg(long, value_name = "FILE")]
+    trained: Option<PathBuf>,
 }
 
 /// Runs `pel pack`. The output has a digest of its manifest, whatever version wrote the bundle.
@@ -47,6 +52,7 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
     Inputs::new()
         .artifacts(std::iter::once(args.bundle.as_path()).chain(detectors))
         .files(args.card.as_deref())
+        .files(args.trained.as_deref())
         .check([bundles::writes(&args.out)])?;
     bundles::check_output(&args.out)?;
     let bundle = match args.edited {
@@ -62,7 +68,16 @@ pub fn run(args: &PackArgs, json: bool) -> Result<()> {
         let card = model_card(path)?.into_bytes().into();
         parts.0.insert(names::MODEL_CARD.into(), card);
     }
-    if !args.detector.is_empty() || args.card.is_some() {
+    if let Some(path) = &args.trained {
+        let mut trained = TrainedConcepts::default();
+        let text = read_text(path)?;
+        let ids = text.lines().map(str::trim).filter(|id| !id.is_empty());
+        trained.extend(ids.map(str::to_owned));
+        parts
+            .0
+            .insert(names::TRAINED.into(), trained.to_bytes().into());
+    }
+    if !args.detector.is_empty() || args.card.is_some() || args.trained.is_some() {
         manifest.files = parts.file_infos();
     }
     let (_, manifest) = manifest.sealed()?;
