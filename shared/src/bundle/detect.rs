@@ -21,6 +21,10 @@ const NAMED: f32 = 0.5;
 /// detector misses many in telegraphic sentences.
 const ACRONYM: f32 = 0.1;
 
+/// The number of words from which on a wording has the share [`ACRONYM`] too: what patients say
+/// ("bringing up blood") is unlike the notes of the training.
+const PHRASE: usize = 3;
+
 /// A line of at most this many words is short: an entry of a list, or telegraphic.
 const SHORT_LINE: usize = 8;
 
@@ -65,7 +69,7 @@ impl Bundle {
             };
             wordings = self.names_and_wordings(text, &options).1;
         }
-        for wording in wordings {
+        for wording in &wordings {
             if let Some(place) = place(&words, wording.span) {
                 let concepts = self.named(wording.span.of(text)?).into_iter();
                 let mut groups = concepts.filter_map(|id| Group::of(&self.concepts.get(id).ok()?));
@@ -84,6 +88,11 @@ impl Bundle {
                     false => NAMED,
                 };
                 thresholds.insert(name.span, share * labels.threshold);
+            }
+        }
+        for wording in wordings {
+            if wording.span.of(text)?.split_whitespace().count() >= PHRASE {
+                thresholds.insert(wording.span, least);
             }
         }
         let barriers = self.dictionary.barriers(text);

@@ -248,7 +248,10 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
         ""
     };
     let names = view.name_context.map_or(String::new(), |words| {
-        format!(", names of one concept with {words} words of context")
+        format!(
+            ", names of one concept with {} of context",
+            counted(words, "word")
+        )
     });
     row(
         "Mentions",

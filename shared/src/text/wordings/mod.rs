@@ -7,13 +7,19 @@
 //! that it stands for. It has no effect where it is a name of other concepts alone.
 
 use super::detect::{DetectOptions, Detected, Dictionary};
+use crate::container::Check;
 use crate::error::{Error, Result};
 use crate::kb::{Concept, ConceptId};
+use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The wordings of English notes.
 const ENGLISH: &str = include_str!("english.tsv");
+
+/// Their dictionary. Building it takes longer than the start of `pel link` without it. A test
+/// compares it with the table and, with `PEL_WRITE_EXPECTED=1`, writes it.
+const BUILT: &[u8] = include_bytes!("english.dictionary");
 
 /// A line of a table that includes the wordings of English.
 const INCLUDE: &str = "include english";
@@ -37,8 +43,21 @@ impl Wordings {
     /// The wordings of English notes.
     pub fn english() -> &'static Self {
         static TABLE: LazyLock<Wordings> =
-            LazyLock::new(|| Wordings::parse(ENGLISH, "english.tsv").unwrap_or_default());
+            LazyLock::new(|| Wordings::built(ENGLISH, BUILT).unwrap_or_default());
         &TABLE
+    }
+
+    /// A table whose dictionary is built.
+    fn built(table: &str, dictionary: &'static [u8]) -> Result<Self> {
+        let lines = table.lines().filter(|line| !line.starts_with(['#', '@']));
+        let names = lines.filter_map(|line| line.split_once('\t'));
+        Ok(Self {
+            names: names.map(|(name, _)| name.to_owned()).collect(),
+            dictionary: Some(Dictionary::read(
+                &Bytes::from_static(dictionary),
+                Check::Trusted,
+            )?),
+        })
     }
 
     /// Reads a table: a line for each name with the name, a tab, and its wordings, separated by
@@ -52,6 +71,25 @@ impl Wordings {
     /// more than 1,024 wordings, or the table has more than 262,144. The error names `file` and the
     /// line.
     pub fn parse(table: &str, file: &str) -> Result<Self> {
+        let (names, entries) = Self::entries(table, file)?;
+        if entries.is_empty() {
+            return Ok(Self::default());
+        }
+        let dictionary = Dictionary::from_bytes(Self::build(&entries)?.into())?;
+        Ok(Self {
+            names,
+            dictionary: Some(dictionary),
+        })
+    }
+
+    /// The bytes of the dictionary of wordings.
+    fn build(entries: &[Concept]) -> Result<Vec<u8>> {
+        let lines = entries.iter().enumerate();
+        Dictionary::build(lines.map(|(at, entry)| (ConceptId(at as u32), entry)))
+    }
+
+    /// The names of a table, and their wordings as names of one concept each.
+    fn entries(table: &str, file: &str) -> Result<(Vec<String>, Vec<Concept>)> {
         let mut sets: HashMap<&str, Vec<&str>> = HashMap::new();
         let (mut names, mut entries) = (Vec::new(), Vec::new());
         let mut count = 0;
@@ -100,15 +138,7 @@ impl Wordings {
                 ..Concept::default()
             });
         }
-        if entries.is_empty() {
-            return Ok(Self::default());
-        }
-        let lines = entries.iter().enumerate();
-        let bytes = Dictionary::build(lines.map(|(at, entry)| (ConceptId(at as u32), entry)))?;
-        Ok(Self {
-            names,
-            dictionary: Some(Dictionary::from_bytes(bytes.into())?),
-        })
+        Ok((names, entries))
     }
 
     /// The number of names that have wordings. A name on several lines is counted for each.
@@ -211,6 +241,22 @@ mod tests {
             ["elevated liver enzymes"]
         );
         assert!(names(&wordings, "fever").is_empty());
+    }
+
+    #[test]
+    fn the_dictionary_for_english_is_that_of_its_table() {
+        let (names, entries) = Wordings::entries(ENGLISH, "english.tsv").expect("valid");
+        let built = Wordings::build(&entries).expect("built");
+        if std::env::var_os("PEL_WRITE_EXPECTED").is_some() {
+            let file = "src/text/wordings/english.dictionary";
+            std::fs::write(format!("{}/{file}", env!("CARGO_MANIFEST_DIR")), &built)
+                .expect("written");
+        }
+        assert!(
+            built == BUILT,
+            "the table has changed: run this test with PEL_WRITE_EXPECTED=1"
+        );
+        assert_eq!(Wordings::english().names, names);
     }
 
     #[test]
