@@ -27,7 +27,7 @@ pub use top::best_per_concept;
 use crate::container::{self, Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::ConceptId;
-use crate::kernels;
+use crate::kernels::{self, RowCodes};
 use crate::numbers::{Numbers, check_finite};
 use crate::score::{Candidate, Similarity};
 use bytes::Bytes;
@@ -758,6 +758,7 @@ fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Ve
         Precision::Int8 => Vectors::Int8 {
             codes: Numbers::new(container.section_of("codes", values)?),
             scales: floats("scales", info.rows)?,
+            kind: RowCodes::Int8,
         },
         Precision::Int4 => Vectors::Int8 {
             codes: Numbers::Copied(codes::unpack(
@@ -765,6 +766,7 @@ fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Ve
                 values,
             )),
             scales: floats("scales", info.rows)?,
+            kind: RowCodes::Int4,
         },
     })
 }

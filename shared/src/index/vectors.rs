@@ -2,7 +2,9 @@
 
 use super::codes::{pack, quantise, quantise_to_half};
 use super::{Precision, RowSource};
-use crate::kernels::{self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, Scratch, Supported};
+use crate::kernels::{
+    self, Hit, Isa, QueriesF32, QueriesI8, QueryI8, RowCodes, Scratch, Supported,
+};
 use crate::numbers::Numbers;
 use std::ops::Range;
 
@@ -20,6 +22,8 @@ pub enum Vectors {
         codes: Numbers<i8>,
         /// `[rows]`
         scales: Numbers<f32>,
+        /// Which codes these are.
+        kind: RowCodes,
     },
 }
 
@@ -67,7 +71,7 @@ impl Queries {
         }
         match scales.is_empty() {
             true => Self::F32(QueriesF32::new(&values, dim)),
-            false => Self::Int8(QueriesI8::new(all_codes, &scales, dim)),
+            false => Self::Int8(QueriesI8::new(all_codes, &scales, dim, RowCodes::Int8)),
         }
     }
 }
@@ -102,13 +106,13 @@ impl Vectors {
     pub fn queries(&self, vectors: &[f32], dim: usize) -> Queries {
         match self {
             Self::F32 { .. } => Queries::F32(QueriesF32::new(vectors, dim)),
-            Self::Int8 { .. } => {
+            Self::Int8 { kind, .. } => {
                 let mut codes = Vec::with_capacity(vectors.len());
                 let scales: Vec<f32> = vectors
                     .chunks_exact(dim)
                     .map(|vector| quantise(vector, &mut codes))
                     .collect();
-                Queries::Int8(QueriesI8::new(codes, &scales, dim))
+                Queries::Int8(QueriesI8::new(codes, &scales, dim, *kind))
             }
         }
     }
@@ -120,7 +124,7 @@ impl Vectors {
     pub fn row(&self, row: usize, dim: usize) -> Vec<f32> {
         match self {
             Self::F32 { values } => at(values.get(), row, dim).to_vec(),
-            Self::Int8 { codes, scales } => at(codes.get(), row, dim)
+            Self::Int8 { codes, scales, .. } => at(codes.get(), row, dim)
                 .iter()
                 .map(|code| f32::from(*code) * scales.get()[row])
                 .collect(),
@@ -153,7 +157,7 @@ impl Vectors {
                 }
                 vec![("values", bytemuck::cast_slice(&all).to_vec())]
             }
-            Self::Int8 { codes, scales } => {
+            Self::Int8 { codes, scales, .. } => {
                 let (mut all, mut own) = (
                     Vec::with_capacity(sources.len() * dim),
                     Vec::with_capacity(sources.len()),
@@ -183,7 +187,7 @@ impl Vectors {
     pub fn identity(&self, row: usize, dim: usize) -> (&[u8], u32) {
         match self {
             Self::F32 { values } => (bytemuck::cast_slice(at(values.get(), row, dim)), 0),
-            Self::Int8 { codes, scales } => (
+            Self::Int8 { codes, scales, .. } => (
                 bytemuck::cast_slice(at(codes.get(), row, dim)),
                 scales.get()[row].to_bits(),
             ),
@@ -209,7 +213,7 @@ impl Vectors {
             (Self::F32 { values: all }, Queries::F32(queries)) => {
                 queries.hits(&all.get()[values], thresholds, scratch, hits);
             }
-            (Self::Int8 { codes, scales }, Queries::Int8(queries)) => {
+            (Self::Int8 { codes, scales, .. }, Queries::Int8(queries)) => {
                 queries.hits(
                     &codes.get()[values],
                     &scales.get()[rows],
@@ -236,7 +240,7 @@ impl Vectors {
                 kernels::dot_f32_at(query, values.get(), rows, out)
             }
             (
-                Self::Int8 { codes, scales },
+                Self::Int8 { codes, scales, .. },
                 Query::Int8 {
                     codes: query,
                     scale,
@@ -261,7 +265,7 @@ impl Vectors {
     pub fn prefetch(&self, row: u32, dim: usize) {
         match self {
             Self::F32 { values } => kernels::prefetch(at(values.get(), row as usize, dim)),
-            Self::Int8 { codes, scales } => {
+            Self::Int8 { codes, scales, .. } => {
                 kernels::prefetch(at(codes.get(), row as usize, dim));
                 kernels::prefetch(at(scales.get(), row as usize, 1));
             }
@@ -292,7 +296,7 @@ impl Vectors {
                 one_f32(query, at(values.get(), row, query.len()))
             }
             (
-                Self::Int8 { codes, scales },
+                Self::Int8 { codes, scales, .. },
                 Query::Int8 {
                     codes: query,
                     scale,
@@ -384,7 +388,7 @@ impl<'a> PairwiseSimilarity<'a> {
     pub fn new(vectors: &'a Vectors, dim: usize) -> Self {
         let values = match vectors {
             Vectors::F32 { values } => Values::F32(values.get()),
-            Vectors::Int8 { codes, scales } => {
+            Vectors::Int8 { codes, scales, .. } => {
                 let (codes, scales) = (codes.get(), scales.get());
                 let sum = |row: &[i8]| row.iter().map(|code| i32::from(*code)).sum();
                 Values::Int8 {

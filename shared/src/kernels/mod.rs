@@ -23,7 +23,8 @@ mod tiling;
 
 pub use adamw::{AdamW, adamw, add_to, sum_of_squares};
 pub use dots::{
-    Hit, QueriesF32, QueriesI8, QueryI8, Scratch, dot_f32, dot_f32_at, dot_i8, dot_i8_row, prefetch,
+    Hit, QueriesF32, QueriesI8, QueryI8, RowCodes, Scratch, dot_f32, dot_f32_at, dot_i8,
+    dot_i8_row, prefetch,
 };
 pub use dropout::apply_dropout;
 pub use isa::{Isa, Supported};

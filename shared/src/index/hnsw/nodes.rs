@@ -152,6 +152,7 @@ fn wrong(what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::RowCodes;
 
     fn bytes(numbers: &[u32]) -> Bytes {
         Bytes::copy_from_slice(bytemuck::cast_slice(numbers))
@@ -184,6 +185,7 @@ mod tests {
         let vectors = |scales: [f32; 2]| Vectors::Int8 {
             codes: Numbers::Copied(vec![3, 4, 3, 4]),
             scales: Numbers::Copied(scales.to_vec()),
+            kind: RowCodes::Int8,
         };
         assert_eq!(Nodes::of(&vectors([0.5, 0.5]), 2, 2).len(), 1);
         assert_eq!(Nodes::of(&vectors([0.5, 0.25]), 2, 2).len(), 2);

@@ -88,6 +88,8 @@ pub trait Dots {
 pub enum Packed {
     /// Nothing: the queries are taken one by one.
     None,
+    /// `[lanes / 16, dim / 4, 16, 4]`, for rows of int4 codes.
+    Half(Vec<i8>),
     /// `[lanes, dim]` widened to 16 bits: AVX2.
     #[cfg(target_arch = "x86_64")]
     Wide(Vec<i16>),

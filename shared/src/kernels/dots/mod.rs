@@ -26,5 +26,5 @@ mod wasm;
 
 pub use pick::Hit;
 pub use prefetch::prefetch;
-pub use queries::{QueriesF32, QueriesI8, Scratch};
+pub use queries::{QueriesF32, QueriesI8, RowCodes, Scratch};
 pub use query::{QueryI8, dot_f32, dot_f32_at, dot_i8, dot_i8_row};

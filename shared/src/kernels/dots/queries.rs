@@ -6,6 +6,7 @@ use super::query::{check, sum};
 use super::rows::Consecutive;
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512_panel};
+use crate::kernels::int8;
 use crate::kernels::isa::Isa;
 use crate::kernels::lanes::LANES;
 
@@ -14,6 +15,18 @@ const FEW: usize = 4;
 
 /// Rows of a block: their sums fit into the level-1 cache beside the queries.
 const ROWS: usize = 48;
+
+/// What raises an int4 code to 0 or more.
+const HALF: i8 = 8;
+
+/// The codes that the rows of a search have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowCodes {
+    /// Any.
+    Int8,
+    /// From -8 to 7: products of two need few enough bits to be added in 16.
+    Int4,
+}
 
 /// Several quantised queries.
 #[derive(Clone, Debug)]
@@ -36,21 +49,24 @@ pub struct Scratch {
     ints: Vec<i32>,
     floats: Vec<f32>,
     thresholds: Vec<f32>,
+    codes: int8::Codes,
     #[cfg(target_arch = "x86_64")]
     bytes: Vec<u8>,
 }
 
 impl QueriesI8 {
+    /// `rows` are the codes of all rows that the queries will meet.
+    ///
     /// # Shapes
     /// codes `[n, dim]`, scales `[n]`
     ///
     /// # Panics
     /// If the sizes disagree.
-    pub fn new(codes: Vec<i8>, scales: &[f32], dim: usize) -> Self {
-        Self::on(Isa::best(), codes, scales, dim)
+    pub fn new(codes: Vec<i8>, scales: &[f32], dim: usize, rows: RowCodes) -> Self {
+        Self::on(Isa::best(), codes, scales, dim, rows)
     }
 
-    pub(super) fn on(isa: Isa, codes: Vec<i8>, scales: &[f32], dim: usize) -> Self {
+    pub(super) fn on(isa: Isa, codes: Vec<i8>, scales: &[f32], dim: usize, rows: RowCodes) -> Self {
         let count = scales.len();
         check(dim, codes.len(), count);
         let lanes = count.next_multiple_of(LANES);
@@ -58,12 +74,13 @@ impl QueriesI8 {
         sums.resize(lanes, 0);
         let mut padded = scales.to_vec();
         padded.resize(lanes, 0.0);
-        let packed = match count < FEW {
-            true => Packed::None,
-            false => {
-                let codes = &codes;
-                with_dots!(isa, pack(codes: &[i8], dim: usize, lanes: usize) -> Packed)
-            }
+        let packed = if count < FEW {
+            Packed::None
+        } else if rows == RowCodes::Int4 && !isa.supported().includes(Isa::Avx512Vnni) {
+            Packed::Half(int8::pack(&codes, dim).0)
+        } else {
+            let codes = &codes;
+            with_dots!(isa, pack(codes: &[i8], dim: usize, lanes: usize) -> Packed)
         };
         Self {
             isa,
@@ -178,6 +195,24 @@ fn byte_hits<D: Dots>(
                         hits,
                     );
                 }
+            }
+            Packed::Half(panels) => {
+                scratch.codes.fill_raised(rows, HALF, *dim);
+                let products = &mut ints[..row_scales.len() * sums.len()];
+                int8::sums(queries.isa, &scratch.codes, panels, products);
+                for products in products.chunks_exact_mut(sums.len()) {
+                    for (product, sum) in products.iter_mut().zip(sums) {
+                        *product -= i32::from(HALF) * sum;
+                    }
+                }
+                pick::across(
+                    products,
+                    Some(row_scales),
+                    scales,
+                    padded,
+                    queries.count,
+                    hits,
+                );
             }
             #[cfg(target_arch = "x86_64")]
             Packed::Wide(wide) => {

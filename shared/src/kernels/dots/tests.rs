@@ -24,9 +24,9 @@ fn f32_on(isa: Isa, query: &[f32], rows: &[f32]) -> Vec<f32> {
 }
 
 /// All scores of all queries in order of row and query. Every score passes a NaN threshold.
-fn all_i8(isa: Isa, queries: &[i8], rows: &[i8], dim: usize) -> Vec<f32> {
+fn all_i8(isa: Isa, queries: &[i8], rows: &[i8], dim: usize, kind: RowCodes) -> Vec<f32> {
     let (count, row_count) = (queries.len() / dim, rows.len() / dim);
-    let queries = QueriesI8::on(isa, queries.to_vec(), &vec![1.0; count], dim);
+    let queries = QueriesI8::on(isa, queries.to_vec(), &vec![1.0; count], dim, kind);
     let mut hits = Vec::new();
     queries.hits(
         rows,
@@ -102,7 +102,21 @@ fn extremes_do_not_overflow() {
                     [expected; 17],
                     "{isa:?}"
                 );
-                let all = all_i8(isa, &vec![query as i8; 5 * dim], &rows, dim);
+                let all = all_i8(isa, &vec![query as i8; 5 * dim], &rows, dim, RowCodes::Int8);
+                assert_eq!(all, [expected as f32; 85], "{isa:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn extremes_of_int4_rows_do_not_overflow() {
+    for isa in sets() {
+        for (query, row) in [(-127, 7), (127, 7), (-128, -8), (127, -8)] {
+            for dim in [4096, 4099] {
+                let expected = i32::from(query as i8) * i32::from(row as i8) * dim as i32;
+                let (queries, rows) = (vec![query as i8; 5 * dim], vec![row as i8; 17 * dim]);
+                let all = all_i8(isa, &queries, &rows, dim, RowCodes::Int4);
                 assert_eq!(all, [expected as f32; 85], "{isa:?}");
             }
         }
@@ -160,33 +174,35 @@ fn denormals_are_summed() {
 
 #[test]
 fn scores_above_the_threshold_are_hits() {
+    let of = |hits: &[Hit], query: usize| -> Vec<u32> {
+        hits.iter()
+            .filter(|hit| hit.query as usize == query)
+            .map(|hit| hit.row)
+            .collect()
+    };
     for isa in sets() {
         for count in [1, 5, 16, 17, 70] {
-            let queries = QueriesI8::on(isa, vec![1; count], &vec![0.5; count], 1);
-            let (mut hits, mut scratch) = (Vec::new(), Scratch::default());
-            // Scores 0.5 × 2 × (1, 2, 3, NaN); a threshold of 2.
-            let scales = [2.0, 2.0, 2.0, f32::NAN];
-            queries.hits(
-                &[1, 2, 3, 1],
-                &scales,
-                &vec![2.0; count],
-                &mut scratch,
-                &mut hits,
-            );
-            let of = |hits: &[Hit], query: usize| -> Vec<u32> {
-                hits.iter()
-                    .filter(|hit| hit.query as usize == query)
-                    .map(|hit| hit.row)
-                    .collect()
-            };
-            assert!(
-                (0..count).all(|query| of(&hits, query) == [2, 3]),
-                "{isa:?} {count} {hits:?}"
-            );
-            assert_eq!(hits.len(), 2 * count);
+            for kind in [RowCodes::Int8, RowCodes::Int4] {
+                let queries = QueriesI8::on(isa, vec![1; count], &vec![0.5; count], 1, kind);
+                let (mut hits, mut scratch) = (Vec::new(), Scratch::default());
+                // Scores 0.5 × 2 × (1, 2, 3, NaN); a threshold of 2.
+                let scales = [2.0, 2.0, 2.0, f32::NAN];
+                queries.hits(
+                    &[1, 2, 3, 1],
+                    &scales,
+                    &vec![2.0; count],
+                    &mut scratch,
+                    &mut hits,
+                );
+                assert!(
+                    (0..count).all(|query| of(&hits, query) == [2, 3]),
+                    "{isa:?} {count} {hits:?}"
+                );
+                assert_eq!(hits.len(), 2 * count);
+            }
 
+            let (mut hits, mut scratch) = (Vec::new(), Scratch::default());
             let floats = QueriesF32::on(isa, &vec![1.0; count], 1);
-            hits.clear();
             floats.hits(
                 &[1.0, 2.0, 3.0, f32::NAN],
                 &vec![2.0; count],
@@ -218,9 +234,12 @@ proptest! {
     fn sets_agree(dim in 1usize..300, rows in 1usize..60, queries in 1usize..90, seed in any::<u64>()) {
         let (q, r) = (codes(dim * queries, seed), codes(dim * rows, !seed));
         let plain = Isa::Scalar;
-        let exact = all_i8(plain, &q, &r, dim);
+        let halves: Vec<i8> = r.iter().map(|code| code >> 4).collect();
+        let exact = all_i8(plain, &q, &r, dim, RowCodes::Int8);
+        let exact_halves = all_i8(plain, &q, &halves, dim, RowCodes::Int8);
         for isa in sets() {
-            prop_assert_eq!(&all_i8(isa, &q, &r, dim), &exact, "{:?}", isa);
+            prop_assert_eq!(&all_i8(isa, &q, &r, dim, RowCodes::Int8), &exact, "{:?}", isa);
+            prop_assert_eq!(&all_i8(isa, &q, &halves, dim, RowCodes::Int4), &exact_halves, "{:?}", isa);
             prop_assert_eq!(i8_on(isa, &q[..dim], &r), i8_on(plain, &q[..dim], &r), "{:?}", isa);
         }
 

@@ -26,7 +26,7 @@ use neon::Neon as Base;
     all(target_arch = "wasm32", target_feature = "simd128")
 )))]
 use tile::Plain as Base;
-use tile::multiply;
+use tile::{multiply, sum_up};
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 use wasm::Simd128 as Base;
 
@@ -154,6 +154,32 @@ impl Codes {
         with_lanes!(isa, quantise(rows: &[f32], width: usize, to: &mut Codes));
     }
 
+    /// Takes codes as they are, each raised by `by`: from 0 to 127 then. Reuses the buffers.
+    ///
+    /// # Shapes
+    /// rows `[n, width]`
+    ///
+    /// # Panics
+    /// If `width` is zero or does not divide the codes.
+    pub fn fill_raised(&mut self, rows: &[i8], by: i8, width: usize) {
+        let count = rows.len() / width;
+        assert_eq!(rows.len(), count * width);
+        self.groups = width.div_ceil(GROUP);
+        let padded = self.groups * GROUP;
+        self.codes.resize(count * padded, 0);
+        self.rows.clear();
+        self.rows.resize(count, Row::default());
+        for (row, codes) in rows
+            .chunks_exact(width)
+            .zip(self.codes.chunks_exact_mut(padded))
+        {
+            for (code, value) in codes.iter_mut().zip(row) {
+                *code = value.wrapping_add(by) as Code;
+            }
+            codes[width..].fill(0);
+        }
+    }
+
     fn row(&self, row: usize) -> &[[Code; GROUP]] {
         let width = self.groups * GROUP;
         self.codes[row * width..(row + 1) * width].as_chunks().0
@@ -253,6 +279,21 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
         isa,
         [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
         multiply(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>)
+    );
+}
+
+/// The sums of products of codes alone, exact.
+///
+/// # Shapes
+/// a `[m, k]`, panels as of [`pack`] for `lanes` columns, a multiple of 16 -> out `[m, lanes]`
+///
+/// # Panics
+/// If the sizes disagree.
+pub fn sums(isa: Isa, a: &Codes, panels: &[i8], out: &mut [i32]) {
+    dispatch!(
+        isa,
+        [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        sum_up(a: &Codes, panels: &[i8], out: &mut [i32])
     );
 }
 

@@ -108,11 +108,36 @@ fn tile<D: Dot, const R: usize, const P: usize>(
     first: usize,
     out: &mut MatrixMut<'_>,
 ) {
+    let lanes = sums::<D, R, P>(a, row, weights.panels, first);
+    for r in 0..R {
+        let codes = a.rows[row + r];
+        for p in 0..P {
+            let lanes = &lanes[r][p];
+            let left = (first + p) * LANES;
+            let right = out.cols().min(left + LANES);
+            let to = &mut out.row(row + r)[left..right];
+            let (scales, sums) = (&weights.scales[left..right], &weights.sums[left..right]);
+            let bias = &weights.bias[left..right];
+            for at in 0..to.len() {
+                to[at] =
+                    scales[at] * (codes.step * lanes[at] as f32 + codes.low * sums[at]) + bias[at];
+            }
+        }
+    }
+}
+
+/// The sums of `R` rows from `row` on with the columns of `P` panels from `first` on.
+#[inline(always)]
+fn sums<D: Dot, const R: usize, const P: usize>(
+    a: &Codes,
+    row: usize,
+    panels: &[i8],
+    first: usize,
+) -> [[[i32; LANES]; P]; R] {
     let size = a.groups * LANES * GROUP;
     let rows: [&[[Code; GROUP]]; R] = std::array::from_fn(|r| &a.row(row + r)[..a.groups]);
-    let panels: [&[[i8; LANES * GROUP]]; P] = std::array::from_fn(|p| {
-        &weights.panels[(first + p) * size..][..size].as_chunks().0[..a.groups]
-    });
+    let panels: [&[[i8; LANES * GROUP]]; P] =
+        std::array::from_fn(|p| &panels[(first + p) * size..][..size].as_chunks().0[..a.groups]);
     let mut lanes = [[[0; LANES]; P]; R];
     for part in 0..D::PARTS {
         let mut sums = [[D::zero(); P]; R];
@@ -130,19 +155,51 @@ fn tile<D: Dot, const R: usize, const P: usize>(
             }
         }
     }
-    for r in 0..R {
-        let codes = a.rows[row + r];
-        for p in 0..P {
-            let lanes = &lanes[r][p];
-            let left = (first + p) * LANES;
-            let right = out.cols().min(left + LANES);
-            let to = &mut out.row(row + r)[left..right];
-            let (scales, sums) = (&weights.scales[left..right], &weights.sums[left..right]);
-            let bias = &weights.bias[left..right];
-            for at in 0..to.len() {
-                to[at] =
-                    scales[at] * (codes.step * lanes[at] as f32 + codes.low * sums[at]) + bias[at];
-            }
+    lanes
+}
+
+/// The sums alone; inlined into a function that is compiled for the instructions of `D`.
+///
+/// # Shapes
+/// panels `[lanes / 16, groups, 16, 4]`, out `[rows, lanes]`
+#[inline(always)]
+pub fn sum_up<D: Dot>(a: &Codes, panels: &[i8], out: &mut [i32]) {
+    let (rows, lanes) = (a.rows.len(), panels.len() / (a.groups * GROUP));
+    assert!(
+        lanes.is_multiple_of(LANES) && out.len() == rows * lanes,
+        "expected one place for each sum"
+    );
+    for_each_tile(
+        &mut Sums {
+            a,
+            panels,
+            lanes,
+            out,
+            dot: PhantomData::<D>,
+        },
+        rows,
+        lanes,
+    );
+}
+
+struct Sums<'a, D> {
+    a: &'a Codes,
+    panels: &'a [i8],
+    lanes: usize,
+    out: &'a mut [i32],
+    dot: PhantomData<D>,
+}
+
+impl<D: Dot> Tiled for Sums<'_, D> {
+    const ROWS: usize = D::ROWS;
+    const PANELS: usize = D::PANELS;
+
+    #[inline(always)]
+    fn tile<const R: usize, const P: usize>(&mut self, row: usize, panel: usize) {
+        let sums = sums::<D, R, P>(self.a, row, self.panels, panel);
+        for r in 0..R {
+            let to = (row + r) * self.lanes + panel * LANES;
+            self.out[to..to + P * LANES].copy_from_slice(sums[r].as_flattened());
         }
     }
 }
