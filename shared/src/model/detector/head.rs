@@ -5,10 +5,13 @@ use super::DetectorInfo;
 use super::features::{Features, MARKS, MATCHES, SHAPES};
 use super::windows::Window;
 use crate::error::Result;
+use crate::kernels::Isa;
+use crate::kernels::gemm::{self, Start};
+use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::model::weights::Weights;
 use std::ops::Range;
 
-/// The weights of the head, in the layout of a product from the left: `[inputs, outputs]`.
+/// The weights of the head.
 #[derive(Debug)]
 pub struct Head {
     input: Linear,
@@ -46,22 +49,23 @@ pub(crate) mod names {
 
 #[derive(Debug)]
 struct Linear {
-    /// `[inputs, outputs]`
-    weight: Vec<f32>,
+    inputs: usize,
+    /// The weights `[inputs, outputs]`, packed.
+    panels: Vec<f32>,
     bias: Vec<f32>,
 }
 
 impl Linear {
     fn take(weights: &mut Weights<'_>, name: &str, inputs: usize, outputs: usize) -> Result<Self> {
         let stored = weights.floats(&format!("{name}.weight"), &[outputs, inputs])?;
-        let mut weight = vec![0.0; stored.len()];
-        for (output, row) in stored.chunks_exact(inputs).enumerate() {
-            for (input, value) in row.iter().enumerate() {
-                weight[input * outputs + output] = *value;
-            }
-        }
+        let mut panels = vec![0.0; gemm::packed_len(inputs, outputs)];
+        gemm::pack(
+            Matrix::new(&stored, outputs, inputs).transposed(),
+            &mut panels,
+        );
         Ok(Self {
-            weight,
+            inputs,
+            panels,
             bias: weights.floats(&format!("{name}.bias"), &[outputs])?,
         })
     }
@@ -69,17 +73,15 @@ impl Linear {
     /// # Shapes
     /// x `[rows, inputs]` -> `[rows, outputs]`
     fn forward(&self, x: &[f32]) -> Vec<f32> {
-        let outputs = self.bias.len();
-        let inputs = self.weight.len() / outputs;
-        let mut all = Vec::with_capacity(x.len() / inputs * outputs);
-        for row in x.chunks_exact(inputs) {
-            let from = all.len();
-            all.extend_from_slice(&self.bias);
-            let out = &mut all[from..];
-            for (value, weights) in row.iter().zip(self.weight.chunks_exact(outputs)) {
-                add_scaled(out, *value, weights);
-            }
-        }
+        let (rows, outputs) = (x.len() / self.inputs, self.bias.len());
+        let mut all = vec![0.0; rows * outputs];
+        gemm::gemm(
+            Isa::best(),
+            Matrix::new(x, rows, self.inputs),
+            &self.panels,
+            Start::Bias(&self.bias),
+            MatrixMut::new(&mut all, rows, outputs),
+        );
         all
     }
 }
