@@ -5,7 +5,7 @@
     rank    [{precision: f32, bf16 or int8, batch, seq, median_ms, scores: of the pairs, in their order}]
     train   [{kind: backward or step, precision, batch, seq, median_ms, pairs_per_s, operations, peak_share, allocations, peak_bytes}]
     search  [{kind, rows, dim, k, ef, batch, queries_per_s, recall, bytes, found: a file in the folder of --export-found}]
-    notes   {notes, mentions, sequences, tokens, link_ms, promised_ms, overhead}
+    notes   {notes, note_tokens, mentions, sequences, tokens, link_ms, pass_ms, passes}
 """
 
 import json

@@ -1,8 +1,7 @@
-//! A folder of notes: the time of `pel link`, compared with the time of encoding its mentions at
-//! the measured throughput.
+//! A folder of notes: the time of `pel link`, compared with one pass of the encoder over the tokens
+//! of the notes.
 
-use super::encode::EncodeRow;
-use super::start;
+use super::{start, timed};
 use crate::bench::Options;
 use crate::io::device::OpenDevice;
 use crate::io::files::{read_text, walk_error};
@@ -14,7 +13,7 @@ use pel_shared::model::tower::Side;
 use pel_shared::score::Scorer;
 use pel_shared::text::Mention;
 use pel_shared::text::detect::DetectOptions;
-use pel_shared::tokens::Encoded;
+use pel_shared::tokens::{Cut, Encoded};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -28,11 +27,15 @@ pub(crate) struct NotesRow {
     pub link_ms: f64,
     /// Its peak memory.
     pub link_peak_bytes: Option<u64>,
-    /// The time of its tokens at the best throughput of the encoding rows.
-    pub promised_ms: f64,
-    /// `link_ms / promised_ms - 1`
-    pub overhead: f64,
+    /// One pass of the encoder over all tokens of the notes, in windows of at most [`WINDOW`]: the
+    /// median.
+    pub pass_ms: f64,
+    /// `link_ms / pass_ms`
+    pub passes: f64,
 }
+
+/// The longest window of the pass over a note, as long as the detector's.
+const WINDOW: usize = 256;
 
 /// The contents of a folder of notes.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -44,6 +47,8 @@ pub(crate) struct Counts {
     pub sequences: usize,
     /// Tokens of these sequences, including special ones, without padding.
     pub tokens: usize,
+    /// Tokens of the notes.
+    pub note_tokens: usize,
 }
 
 impl Counts {
@@ -75,21 +80,35 @@ fn encoded(bundle: &Bundle, mention: &Mention<'_>) -> Result<Option<Encoded>> {
     view.mention_named(&bundle.tokens, mention, named.len())
 }
 
-/// Links the folder once.
+/// Links the folder once, and encodes its text.
 ///
 /// # Errors
-/// If it has no notes, one cannot be read, or `pel link` fails.
+/// If it has no notes, one cannot be read, the device fails, or `pel link` fails.
 pub(crate) fn notes(
     options: &Options,
     folder: &Path,
     bundle: &Bundle,
-    encode: &[EncodeRow],
+    device: &OpenDevice,
 ) -> Result<NotesRow> {
-    let mut counts = Counts::default();
+    let encoder = bundle.encoder(&device.device)?;
+    let width = encoder.max_positions().min(WINDOW);
+    let (mut counts, mut windows) = (Counts::default(), Vec::new());
     for path in texts(folder)? {
         interrupt::check()?;
-        counts.add(&read_text(&path)?, bundle)?;
+        let text = read_text(&path)?;
+        counts.add(&text, bundle)?;
+        let tokens = bundle.tokens.pieces(&text)?;
+        counts.note_tokens += tokens.len();
+        let whole = |ids: &[u32]| Encoded::whole(ids.to_vec(), Cut::default());
+        windows.extend(tokens.chunks(width).map(whole));
     }
+    let rows: Vec<&Encoded> = windows.iter().collect();
+    let size = encoder.batch_size();
+    let (pass_ms, _) = timed(options.seconds, || {
+        let tick = |_| interrupt::check();
+        Queries::encode(&encoder, Scorer::Dual, Side::Mention, &rows, size, tick)?;
+        Ok(())
+    })?;
     let out = tempfile::tempdir()
         .map_err(|cause| Error::io("making a folder for linked notes").caused_by(cause))?;
     let arguments = [
@@ -100,18 +119,12 @@ pub(crate) fn notes(
         out.path().as_os_str(),
     ];
     let (link_ms, link_peak_bytes) = start::link(&options.bundle, &arguments)?;
-    // The rows of a second bundle follow, in another precision.
-    let own = encode
-        .iter()
-        .take_while(|row| row.precision == encode[0].precision);
-    let best = own.map(EncodeRow::tokens_per_s).fold(f64::NAN, f64::max);
-    let promised_ms = 1000.0 * counts.tokens as f64 / best;
     Ok(NotesRow {
         counts,
         link_ms,
         link_peak_bytes,
-        promised_ms,
-        overhead: link_ms / promised_ms - 1.0,
+        pass_ms,
+        passes: link_ms / pass_ms,
     })
 }
 

@@ -190,16 +190,17 @@ fn print_passes<'a>(what: &str, rate: &str, rows: impl IntoIterator<Item = &'a E
 fn print_notes(row: &NotesRow) {
     let (counts, ms) = (&row.counts, 1000.0);
     println!(
-        "{} notes, {} mentions, {} sequences to encode, {} tokens: linked in {:.2} s, peak memory {}; the encoder promises \
-         {:.2} s, overhead {:.0} %",
+        "{} notes of {} tokens, {} mentions in {} sequences of {} tokens: linked in {:.2} s, peak memory {}; one pass of \
+         the encoder over the notes takes {:.2} s, so linking takes {:.2} passes",
         counts.notes,
+        counts.note_tokens,
         counts.mentions,
         counts.sequences,
         counts.tokens,
         row.link_ms / ms,
         peak(row.link_peak_bytes),
-        row.promised_ms / ms,
-        100.0 * row.overhead
+        row.pass_ms / ms,
+        row.passes
     );
 }
 

@@ -72,7 +72,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         Vec::new()
     };
     let notes = match &options.notes {
-        Some(folder) => Some(notes::notes(options, folder, &bundle, &encode)?),
+        Some(folder) => Some(notes::notes(options, folder, &bundle, &opened)?),
         None => None,
     };
     let sides = match &options.notes {
