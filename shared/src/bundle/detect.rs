@@ -4,7 +4,7 @@ use super::Bundle;
 use crate::error::Result;
 use crate::kb::ConceptId;
 use crate::kb::group::Group;
-use crate::model::detector::decode::without_overlap;
+use crate::model::detector::decode::{ScoredSpan, without_overlap};
 use crate::model::detector::features::place;
 use crate::model::detector::{Detector, Features};
 use crate::text::Span;
@@ -17,12 +17,15 @@ use std::collections::{HashMap, HashSet};
 /// wrong in abstracts; notes are alike with all.
 const NAMED: f32 = 0.5;
 
+/// The same for a name of several words ("heart block"), which has few other senses.
+const LONG_NAME: f32 = 0.25;
+
 /// The same for a name of a few capitals ("MS"), which has no other sense in everyday English. The
 /// detector misses many in telegraphic sentences.
 const ACRONYM: f32 = 0.1;
 
-/// The number of words from which on a wording has the share [`ACRONYM`] too: what patients say
-/// ("bringing up blood") is unlike the notes of the training.
+/// The number of words from which on a wording is a mention whatever the detector says: what patients
+/// say ("bringing up blood") is unlike the notes of the training, and has no other sense.
 const PHRASE: usize = 3;
 
 /// A line of at most this many words is short: an entry of a list, or telegraphic.
@@ -81,19 +84,16 @@ impl Bundle {
         let least = ACRONYM * labels.threshold;
         let spans = detector.spans(&self.tokens, &words, &features, scheme, least);
         let mut thresholds: HashMap<Span, f32> = HashMap::new();
-        for name in &names {
-            if is_whole_name(name) {
-                let share = match is_acronym(text, &name.span) {
-                    true => ACRONYM,
-                    false => NAMED,
-                };
-                thresholds.insert(name.span, share * labels.threshold);
-            }
-        }
-        for wording in wordings {
-            if wording.span.of(text)?.split_whitespace().count() >= PHRASE {
-                thresholds.insert(wording.span, least);
-            }
+        for name in names.iter().filter(|name| is_whole_name(name)) {
+            let words = name.span.of(text)?;
+            let share = if is_acronym(text, &name.span) {
+                ACRONYM
+            } else if words.contains(char::is_whitespace) {
+                LONG_NAME
+            } else {
+                NAMED
+            };
+            thresholds.insert(name.span, share * labels.threshold);
         }
         let barriers = self.dictionary.barriers(text);
         let of_words = |first: usize, last: usize| {
@@ -112,7 +112,13 @@ impl Bundle {
             .collect();
         let chosen = match options.overlapping {
             true => spans,
-            false => without_overlap(spans),
+            false => {
+                let is_name = |span: &ScoredSpan| {
+                    span.first < span.last
+                        && thresholds.contains_key(&of_words(span.first, span.last))
+                };
+                without_overlap(without_parts(spans, is_name))
+            }
         };
         let groups: Vec<Option<Group>> = labels
             .labels
@@ -130,6 +136,13 @@ impl Bundle {
             let named = |name: &&Detected| self.is_telegraphic_name(text, name);
             let named: Vec<&Detected> = names.iter().filter(named).collect();
             add_names_of_short_lines(text, &named, &mut detected);
+            wordings.retain(|wording| {
+                let words = wording.span.of(text).unwrap_or_default();
+                words.split_whitespace().count() >= PHRASE
+                    && barriers.admit(&wording.span)
+                    && !crosses_entry(text, &wording.span)
+            });
+            detected = add_wordings(detected, wordings, options.overlapping).0;
         }
         let nested: Vec<Detected> = match options.overlapping {
             true => names
@@ -231,6 +244,27 @@ impl Bundle {
         detected.dedup();
         detected
     }
+}
+
+/// The spans without those that lie inside one that is a name: "epilepticus" in "status
+/// epilepticus".
+fn without_parts(spans: Vec<ScoredSpan>, is_name: impl Fn(&ScoredSpan) -> bool) -> Vec<ScoredSpan> {
+    let mut names: Vec<(usize, usize)> = spans
+        .iter()
+        .filter(|span| is_name(span))
+        .map(|span| (span.first, span.last))
+        .collect();
+    names.sort_unstable();
+    // The names in a text do not overlap, so a span lies inside the last that begins before it, or
+    // inside none.
+    let is_part = |span: &ScoredSpan| {
+        let before = names.partition_point(|(first, _)| *first <= span.first);
+        let name = before.checked_sub(1).map(|at| names[at]);
+        name.is_some_and(|(first, last)| {
+            span.last <= last && (first, last) != (span.first, span.last)
+        })
+    };
+    spans.into_iter().filter(|span| !is_part(span)).collect()
 }
 
 /// Adds wordings to names, both in the order of the text, and returns all and the wordings that were
@@ -402,6 +436,27 @@ mod tests {
             group: Some(Group::Problem),
             ..Detected::new(Span::new(start, end), Origin::Detector)
         }
+    }
+
+    #[test]
+    fn parts_of_a_name_are_left_out() {
+        let span = |first, last, probability| ScoredSpan {
+            first,
+            last,
+            label: 0,
+            probability,
+        };
+        // "status epilepticus" is a name, "severe status epilepticus" is none.
+        let (name, part, longer, next) = (
+            span(1, 2, 0.3),
+            span(2, 2, 0.9),
+            span(0, 2, 0.4),
+            span(3, 3, 0.8),
+        );
+        let spans = vec![part, name, longer, next];
+        let kept = without_parts(spans.clone(), |span| *span == name);
+        assert_eq!(kept, [name, longer, next]);
+        assert_eq!(without_parts(spans.clone(), |_| false), spans);
     }
 
     /// "throwing up blood" is a wording, "blood" and "throwing up" are names.
