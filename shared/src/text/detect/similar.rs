@@ -16,6 +16,15 @@ const MIN_BYTES: usize = 5;
 /// From this many bytes on, two edits are allowed.
 const TWO_EDITS_FROM: usize = 9;
 
+/// In a mention of several words, a word with fewer bytes has no edit.
+const MIN_WORD: usize = 4;
+
+/// In a mention of several words, a word with as many bytes may have two edits.
+const LONG_WORD: usize = 6;
+
+/// Beginnings of words whose first letter is silent ("pneumonia", "knee").
+const SILENT: &[[u8; 2]] = &[*b"pn", *b"ps", *b"pt", *b"kn", *b"gn", *b"mn", *b"wr"];
+
 /// A longer mention is not compared.
 const MAX_BYTES: usize = 64;
 
@@ -36,6 +45,29 @@ fn limit(bytes: usize) -> usize {
         TWO_EDITS_FROM..=MAX_BYTES => MOST_EDITS,
         _ => 0,
     }
+}
+
+/// The most edits for a word of a mention of several words.
+fn word_limit(bytes: usize) -> usize {
+    match bytes {
+        ..MIN_WORD => 0,
+        MIN_WORD..LONG_WORD => 1,
+        _ => MOST_EDITS,
+    }
+}
+
+/// Whether a mention and a name may be one misspelt word: they have the same first letter, the first
+/// two are swapped, or a silent one is missing. People seldom miss a first letter, and "eserine" is
+/// no misspelt "serine".
+fn begin_alike(mention: &[u8], name: &[u8]) -> bool {
+    let (Some(own), Some(first)) = (mention.first(), name.first()) else {
+        return false;
+    };
+    let second = name.get(1);
+    let is_swapped =
+        second == Some(own) && mention.get(1) == Some(first) && mention.get(2) == name.get(2);
+    let is_silent = second == Some(own) && SILENT.contains(&[*first, *own]);
+    own == first || is_swapped || is_silent
 }
 
 /// The most edits of any mention.
@@ -65,7 +97,8 @@ impl Walk<'_> {
     fn descend(&mut self, node: fst::raw::Node<'_>, output: u64) {
         if node.is_final() {
             let edits = self.distance();
-            if edits <= self.limit {
+            if edits <= self.limit && begin_alike(&self.mention, &self.prefix) && self.words_alike()
+            {
                 self.found
                     .push((edits, output + node.final_output().value()));
             }
@@ -82,6 +115,22 @@ impl Walk<'_> {
             self.rows.pop();
             self.prefix.pop();
         }
+    }
+
+    /// Whether no word has more edits than a word of its length may have. Words are compared only if
+    /// mention and name have the same number of them.
+    fn words_alike(&self) -> bool {
+        let words = |text: &[u8]| text.split(|byte| *byte == b' ').count();
+        let count = words(&self.mention);
+        if count == 1 || words(&self.prefix) != count {
+            return true;
+        }
+        let space = |byte: &u8| *byte == b' ';
+        let mut both = self.mention.split(space).zip(self.prefix.split(space));
+        both.all(|(own, name)| {
+            let edits = strsim::generic_damerau_levenshtein(own, name);
+            edits == 0 || edits <= word_limit(own.len()) && begin_alike(own, name)
+        })
     }
 
     /// The distance of the prefix from the whole mention.
@@ -270,6 +319,29 @@ mod tests {
         assert!(found(&"x".repeat(5000)).is_empty());
     }
 
+    #[test]
+    fn misspelt_names_begin_with_the_right_letter() {
+        let dictionary = dictionary(
+            &[("serine", &[]), ("tannic acid", &[]), ("pneumonia", &[])],
+            "",
+        );
+        let found = |mention: &str| dictionary.similar(normalise_name(mention)).len();
+        assert_eq!([found("eserine"), found("kainic acid")], [0, 0]);
+        assert_eq!(
+            [found("esrine"), found("tanic acid"), found("neumonia")],
+            [1, 1, 1]
+        );
+    }
+
+    #[test]
+    fn short_words_of_a_mention_have_one_edit() {
+        let dictionary = dictionary(&[("blood pressure", &[]), ("red man syndrome", &[])], "");
+        let found = |mention: &str| dictionary.similar(normalise_name(mention)).len();
+        assert_eq!([found("blod presure"), found("blood prezzure")], [1, 1]);
+        // Two edits in "blood", one in "man".
+        assert_eq!([found("bluud pressure"), found("red men syndrome")], [0, 0]);
+    }
+
     proptest::proptest! {
         #[test]
         fn every_name_within_the_limit_is_found(names in proptest::collection::vec("[ab]{3,12}", 1..12), mention in "[ab]{3,12}") {
@@ -279,7 +351,8 @@ mod tests {
             for (concept, name) in names.iter().enumerate() {
                 let edits = edits(name.as_bytes(), mention.as_bytes());
                 let allowed = limit(mention.len()) as u8;
-                if allowed > 0 && edits <= allowed {
+                let alike = begin_alike(mention.as_bytes(), name.as_bytes());
+                if allowed > 0 && edits <= allowed && alike {
                     expected.push((edits, concept as u32));
                 }
             }
