@@ -402,7 +402,8 @@ impl Linker {
             let read = match mention.text {
                 Cow::Borrowed(words) => self
                     .read_by_sense(&detected, senses)
-                    .or_else(|| self.read_by_wording(words)),
+                    .or_else(|| self.read_by_wording(words))
+                    .or_else(|| self.read_in_part(words)),
                 Cow::Owned(_) => None,
             };
             let read = read.map(|(name, concepts)| {

@@ -1,9 +1,11 @@
-//! The senses of short forms that a text does not define, chosen by the words around them, and the
-//! names that wordings stand for.
+//! The senses of short forms that a text does not define, chosen by the words around them, the names
+//! that wordings stand for, and names without results, stages and forms of drugs.
 
 use super::Linker;
 use crate::kb::ConceptId;
+use crate::kb::group::Group;
 use crate::text::detect::{Detected, Origin};
+use crate::text::modifiers::{without_drug_form, without_result};
 use crate::text::senses::{SenseReader, Senses};
 
 impl Linker {
@@ -63,5 +65,27 @@ impl Linker {
         concepts.sort_unstable();
         concepts.dedup();
         Some((first?, concepts))
+    }
+
+    /// What a mention names without a result, a count or a stage, or the drug that it names together
+    /// with its form, route, strength or frequency; and the concepts of that name. `None` if the
+    /// whole mention is a name, or what is left is none, or another thing than a drug.
+    pub(super) fn read_in_part<'t>(&self, mention: &'t str) -> Option<(&'t str, Vec<ConceptId>)> {
+        let (result, form) = (without_result(mention), without_drug_form(mention));
+        if result.or(form).is_none() || !self.named_concepts(mention).is_empty() {
+            return None;
+        }
+        let is_drug = |concept: &ConceptId| {
+            let concept = self.concept(*concept);
+            concept.is_ok_and(|concept| Group::of(&concept) == Some(Group::Drug))
+        };
+        let by_result = result.map(|name| (name, self.named_concepts(name)));
+        let by_form = form
+            .map(|drug| (drug, self.named_concepts(drug)))
+            .filter(|(_, named)| named.iter().all(is_drug));
+        let has_concept = |(_, named): &(&str, Vec<ConceptId>)| !named.is_empty();
+        by_result
+            .filter(has_concept)
+            .or(by_form.filter(has_concept))
     }
 }

@@ -1,5 +1,7 @@
-//! Words of side and severity around what a mention names. A link keeps them as
-//! [`Context`](super::context::Context), so "left-sided pneumonia" names pneumonia.
+//! Words around what a mention names. Words of side and severity: a link keeps them as
+//! [`Context`](super::context::Context), so "left-sided pneumonia" names pneumonia. Words of a drug's
+//! form, route, strength and frequency, which few names of drugs have: "fluticasone nasal spray".
+//! Results, counts and stages: "BNP 1240", "CKD stage 3b".
 
 /// Words of side and severity, in lower case.
 const MODIFIERS: [&str; 26] = [
@@ -62,9 +64,171 @@ pub fn without_modifiers(mention: &str) -> Option<&str> {
     (is_rest && !core.is_empty()).then_some(core)
 }
 
+/// Words of the form, route, strength, frequency or use of a drug, in lower case.
+const DRUG_WORDS: &str = "\
+    tablet tablets tab tabs capsule capsules cap caps pill pills cream creams ointment gel \
+    lotion shampoo wash foam powder solution suspension syrup elixir drops drop gtt gtts \
+    spray sprays inhaler inhalers inhalation inhalations mdi nebulizer nebulizers \
+    nebuliser nebulisers neb nebs patch patches injection injections inj shot shots \
+    infusion infusions drip bolus suppository suppositories enema lozenge lozenges \
+    mouthwash generic xr er sr cr dr la xl extended-release slow-release immediate-release \
+    enteric-coated delayed-release \
+    oral topical intravenous intramuscular subcutaneous sublingual transdermal intranasal \
+    nasal ophthalmic otic eye ear rectal vaginal inhaled nebulized nebulised iv im sc sq \
+    subq sl po pr \
+    mg mcg g ml units unit mg/ml mg/day % low-dose high-dose dose doses daily bid \
+    tid qid qd qhs prn nightly weekly monthly twice once home long-term \
+    therapy treatment treatments medication medications medicine regimen course \
+    prophylaxis";
+
+fn is_drug_word(word: &str) -> bool {
+    DRUG_WORDS.split_ascii_whitespace().any(|own| own == word)
+}
+
+/// What a mention names without words of a drug's form, route, strength and frequency at its ends;
+/// `None` if it has no such words, or no other ones.
+pub fn without_drug_form(mention: &str) -> Option<&str> {
+    let is_strength = |word: &str| {
+        let unit = word
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '/'));
+        unit.len() < word.len() && (unit.is_empty() || is_drug_word(unit))
+    };
+    let is_form = |word: &str| {
+        let word = word.trim_matches(['.', ',', '(', ')']).to_lowercase();
+        is_drug_word(&word) || is_strength(&word)
+    };
+    // "Low dose aspirin", but not "low potassium".
+    let begins_dose = |word: &str, rest: &str| {
+        let is_share = ["low", "high"].contains(&word.to_lowercase().as_str());
+        is_share && rest.to_lowercase().starts_with("dose ")
+    };
+    let mention = mention.trim();
+    let mut core = mention;
+    while let Some((word, rest)) = core.split_once(char::is_whitespace)
+        && (is_form(word) || begins_dose(word, rest))
+    {
+        core = rest.trim_start();
+    }
+    while let Some((rest, word)) = core.rsplit_once(char::is_whitespace)
+        && is_form(word)
+    {
+        core = rest.trim_end();
+    }
+    let core = core.trim_end_matches(',');
+    (core.len() < mention.len() && !core.is_empty() && !is_form(core)).then_some(core)
+}
+
+/// Words before the number of a stage.
+const STAGES: [&str; 5] = ["stage", "grade", "class", "nyha", "asa"];
+
+/// The numbers of stages.
+const STAGE_NUMBERS: &str = "0 1 2 3 3a 3b 4 5 i ii iia iib iii iiia iiib iv v";
+
+/// What a mention names without results, counts and a stage at its ends; `None` if it has none, or
+/// nothing else. A result has a point, a slash, a percent sign, or at least three digits: other
+/// numbers are parts of names ("interleukin 33").
+pub fn without_result(mention: &str) -> Option<&str> {
+    let bare = |word: &str| {
+        word.trim_matches(['.', ',', '(', ')', '<', '>', '=', '~', ':'])
+            .to_lowercase()
+    };
+    let is_result = |word: &str| {
+        let word = bare(word);
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        let number = word.strip_suffix('%').unwrap_or(&word);
+        let is_number = number
+            .bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'/' | b','));
+        let is_count = word
+            .strip_prefix('x')
+            .is_some_and(|rest| rest.len() == digits);
+        digits > 0 && (is_count || is_number && (digits > 2 || word.contains(['.', '/', '%'])))
+    };
+    let is_stage = |word: &str| STAGES.contains(&bare(word).as_str());
+    let is_stage_number = |word: &str| STAGE_NUMBERS.split(' ').any(|number| number == bare(word));
+    let mention = mention.trim();
+    let mut core = mention;
+    while let Some((rest, word)) = core.rsplit_once(char::is_whitespace) {
+        let rest = rest.trim_end();
+        let before = rest.rsplit_once(char::is_whitespace);
+        if is_result(word) || is_stage(word) {
+            core = rest;
+        } else if let Some((rest, stage)) = before
+            && is_stage_number(word)
+            && is_stage(stage)
+        {
+            core = rest.trim_end();
+        } else {
+            break;
+        }
+    }
+    let mut words = core.split_whitespace().skip_while(|word| is_stage(word));
+    if words.next().is_some_and(is_stage_number)
+        && is_stage(core.split_whitespace().next().unwrap_or_default())
+        && let Some(first) = words.next()
+    {
+        // The words of `words` are parts of `core`.
+        core = &core[first.as_ptr() as usize - core.as_ptr() as usize..];
+    }
+    let core = core.trim_end_matches([',', ':', '=']);
+    let is_other = core.len() < mention.len() && !is_stage(core) && !is_result(core);
+    (is_other && !core.is_empty()).then_some(core)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_and_stages_are_removed_at_the_ends() {
+        for (mention, name) in [
+            ("BNP 1240", "BNP"),
+            ("HbA1c 9.2%", "HbA1c"),
+            ("troponin x2", "troponin"),
+            ("CKD stage 3b", "CKD"),
+            ("heart failure, NYHA class III", "heart failure"),
+            ("stage IV pressure ulcer", "pressure ulcer"),
+            ("NYHA class III heart failure", "heart failure"),
+        ] {
+            assert_eq!(without_result(mention), Some(name), "{mention}");
+        }
+        for mention in [
+            "interleukin 33",
+            "trisomy 21",
+            "stage 3",
+            "120/80",
+            "stage",
+            "",
+        ] {
+            assert_eq!(without_result(mention), None, "{mention:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_form_are_removed_at_the_ends() {
+        for (mention, drug) in [
+            ("Fluticasone nasal spray", "Fluticasone"),
+            ("IV vancomycin", "vancomycin"),
+            ("metoprolol tartrate 25 mg tablets", "metoprolol tartrate"),
+            ("lisinopril 10mg PO daily", "lisinopril"),
+            ("timolol 0.5% eye drops", "timolol"),
+            ("low dose aspirin", "aspirin"),
+            ("long-term warfarin therapy", "warfarin"),
+        ] {
+            assert_eq!(without_drug_form(mention), Some(drug), "{mention}");
+        }
+        for mention in [
+            "aspirin",
+            "low potassium",
+            "eye drops",
+            "",
+            "  ",
+            "25 mg",
+            "po",
+        ] {
+            assert_eq!(without_drug_form(mention), None, "{mention:?}");
+        }
+    }
 
     #[test]
     fn words_of_side_and_severity_are_removed_at_the_ends() {
