@@ -159,6 +159,7 @@ fn find_of(
             within: *within,
             until: *until,
             describes: property.describes_mention(),
+            is_person: property == Property::Experiencer,
         };
         let forward = matches!(direction, Direction::Forward | Direction::Both);
         let backward = matches!(direction, Direction::Backward | Direction::Both);
@@ -208,6 +209,9 @@ struct Reach {
     until: Option<Symbol>,
     /// Whether the cue describes the mention: it stays in its line.
     describes: bool,
+    /// Whether it says whom the mention is about: at the start of a sentence ("Sick contact at
+    /// home") it says nothing of the sentence before.
+    is_person: bool,
 }
 
 struct Scopes<'t> {
@@ -301,7 +305,8 @@ impl Scopes<'_> {
     fn before(&self, end: usize, reach: &Reach) -> (usize, usize) {
         // "Resolved" at the start of an entry says nothing of the entry before.
         let border = self.tokens[end].border;
-        if border >= Border::Bullet || reach.describes && border.ends_sentence() {
+        let stays = reach.describes || reach.is_person;
+        if border >= Border::Bullet || stays && border.ends_sentence() {
             return (end, end);
         }
         let limit = end.saturating_sub(reach.within + 1);

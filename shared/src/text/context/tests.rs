@@ -106,6 +106,27 @@ fn negation_reaches_the_items_of_a_list() {
 }
 
 #[test]
+fn a_sentence_about_somebody_else_says_nothing_of_the_one_before() {
+    check("She has a [cough] and [fevers]. Sick contact at home.");
+    check("He has had a [rash]. Exposure to mold at work.");
+    check("[Influenza|other] exposure at school.");
+}
+
+#[test]
+fn what_is_not_at_goal_or_not_resolved_is_there() {
+    check("[Hypertension], not at goal: increase [losartan||drug].");
+    check("[Fever] has not resolved.");
+    check("Unable to rule out [PE|uncertain].");
+    check("[MRI|negated|procedure] not done because of a [pacemaker||device].");
+    check("Denied by insurance: [Humira||drug].");
+}
+
+#[test]
+fn a_negative_result_does_not_deny_the_next_test() {
+    check("CT neg for [bleed|negated], [CTA||procedure] with [occlusion].");
+}
+
+#[test]
 fn negation_ends_at_the_clause() {
     check("No [fever|negated] but [cough] persists.");
     check("No [fever|negated], she has a [cough].");
