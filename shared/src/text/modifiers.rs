@@ -36,6 +36,27 @@ const MODIFIERS: [&str; 26] = [
 /// Words that join a side to what is before it: "pain on the left".
 const JOINING: [&str; 4] = ["on", "the", "in", "of"];
 
+/// A text without its first words that are `extra`; these get the rest too. The last word stays.
+fn without_first_words(mut text: &str, extra: impl Fn(&str, &str) -> bool) -> &str {
+    while let Some((word, rest)) = text.split_once(char::is_whitespace)
+        && extra(word, rest)
+    {
+        text = rest.trim_start();
+    }
+    text
+}
+
+/// A text without its last words that are `extra`, which are asked for from the end. The first word
+/// stays.
+fn without_last_words(mut text: &str, mut extra: impl FnMut(&str) -> bool) -> &str {
+    while let Some((rest, word)) = text.rsplit_once(char::is_whitespace)
+        && extra(word)
+    {
+        text = rest.trim_end();
+    }
+    text
+}
+
 /// What a mention names without words of side and severity at its ends; `None` if it has no such
 /// words, or no other ones.
 pub fn without_modifiers(mention: &str) -> Option<&str> {
@@ -43,22 +64,13 @@ pub fn without_modifiers(mention: &str) -> Option<&str> {
         let word = word.trim_matches(['.', ',', '(', ')']).to_lowercase();
         words.contains(&word.as_str())
     };
-    let mut core = mention.trim();
-    while let Some((word, rest)) = core.split_once(char::is_whitespace) {
-        if !is_among(word, &MODIFIERS) {
-            break;
-        }
-        core = rest.trim_start();
-    }
+    let core = without_first_words(mention.trim(), |word, _| is_among(word, &MODIFIERS));
     let mut has_side = false;
-    while let Some((rest, word)) = core.rsplit_once(char::is_whitespace) {
+    let core = without_last_words(core, |word| {
         let joins = has_side && is_among(word, &JOINING);
-        if !joins && !is_among(word, &MODIFIERS) {
-            break;
-        }
-        has_side = true;
-        core = rest.trim_end();
-    }
+        has_side |= is_among(word, &MODIFIERS);
+        joins || is_among(word, &MODIFIERS)
+    });
     let core = core.trim_end_matches(',');
     let is_rest = core.len() < mention.trim().len() && !is_among(core, &MODIFIERS);
     (is_rest && !core.is_empty()).then_some(core)
@@ -103,18 +115,10 @@ pub fn without_drug_form(mention: &str) -> Option<&str> {
         is_share && rest.to_lowercase().starts_with("dose ")
     };
     let mention = mention.trim();
-    let mut core = mention;
-    while let Some((word, rest)) = core.split_once(char::is_whitespace)
-        && (is_form(word) || begins_dose(word, rest))
-    {
-        core = rest.trim_start();
-    }
-    while let Some((rest, word)) = core.rsplit_once(char::is_whitespace)
-        && is_form(word)
-    {
-        core = rest.trim_end();
-    }
-    let core = core.trim_end_matches(',');
+    let core = without_first_words(mention, |word, rest| {
+        is_form(word) || begins_dose(word, rest)
+    });
+    let core = without_last_words(core, is_form).trim_end_matches(',');
     (core.len() < mention.len() && !core.is_empty() && !is_form(core)).then_some(core)
 }
 

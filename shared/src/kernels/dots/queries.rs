@@ -173,6 +173,7 @@ fn byte_hits<D: Dots>(
     {
         let first = hits.len();
         ints.resize(ROWS * sums.len(), 0);
+        let products = &mut ints[..row_scales.len() * sums.len()];
         match packed {
             Packed::None => {
                 let out = &mut ints[..row_scales.len()];
@@ -198,48 +199,31 @@ fn byte_hits<D: Dots>(
             }
             Packed::Half(panels) => {
                 scratch.codes.fill_raised(rows, HALF, *dim);
-                let products = &mut ints[..row_scales.len() * sums.len()];
                 int8::sums(queries.isa, &scratch.codes, panels, products);
                 for products in products.chunks_exact_mut(sums.len()) {
                     for (product, sum) in products.iter_mut().zip(sums) {
                         *product -= i32::from(HALF) * sum;
                     }
                 }
-                pick::across(
-                    products,
-                    Some(row_scales),
-                    scales,
-                    padded,
-                    queries.count,
-                    hits,
-                );
             }
             #[cfg(target_arch = "x86_64")]
             Packed::Wide(wide) => {
-                let products = &mut ints[..row_scales.len() * sums.len()];
                 avx2::tiles_i8(wide, *dim, rows, products);
-                pick::across(
-                    products,
-                    Some(row_scales),
-                    scales,
-                    padded,
-                    queries.count,
-                    hits,
-                );
             }
             #[cfg(target_arch = "x86_64")]
             Packed::Panels(panels) => {
                 avx512_panel::tiles_i8(panels, sums, *dim, rows, &mut scratch.bytes, ints);
-                let products = &ints[..row_scales.len() * sums.len()];
-                pick::across(
-                    products,
-                    Some(row_scales),
-                    scales,
-                    padded,
-                    queries.count,
-                    hits,
-                );
             }
+        }
+        if !matches!(packed, Packed::None) {
+            pick::across(
+                &ints[..row_scales.len() * sums.len()],
+                Some(row_scales),
+                scales,
+                padded,
+                queries.count,
+                hits,
+            );
         }
         hits[first..]
             .iter_mut()
