@@ -93,7 +93,7 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
     /// Print what each source of candidates and each feature of the probability gives: figures of
-    /// the first corpus without it, as a table in Markdown. The probability is fitted anew on four
+    /// the first corpus without it, as a table in Markdown. The probability is fitted again on four
     /// fifths of the documents and measured on the others, each fifth in turn. Does not change the
     /// bundle
     #[arg(long, conflicts_with_all = ["precision", "curve", "by", "mix", "spelling", "dry_run"])]
