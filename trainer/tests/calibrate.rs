@@ -709,6 +709,21 @@ fn probabilities_are_fitted_stored_and_decide() {
     };
     assert!((ratio("score") - ratio("exact_match")).abs() < 1e-3);
 
+    // A model with a weight of unknown words has a format of its own.
+    assert_eq!(bench.pel("pack @bundle @weighed").code, Some(0));
+    let path = bench.path("weighed/manifest.json");
+    let mut weighed = manifest(&bench.path("weighed"));
+    weighed["nil"]["probability"]["weights"]["unknown_word"] = (-1.0).into();
+    std::fs::write(&path, sealed(&weighed)).expect("written");
+    bench.refuses(&[(
+        "inspect @weighed",
+        4,
+        "expected format version 9 for what it holds",
+    )]);
+    weighed["format"] = 9.into();
+    std::fs::write(&path, sealed(&weighed)).expect("written");
+    bench.done("inspect @weighed");
+
     assert_eq!(bench.pel("pack @bundle @copy").code, Some(0));
     bench.done("calibrate @copy --corpus @ --by score --device cpu");
     assert!(
@@ -792,8 +807,8 @@ fn leaving_parts_out_says_what_each_gives() {
         (&5.into(), &0.375.into())
     );
     let rows = found["rows"].as_array().expect("rows");
-    // The whole, four sides, four groups, thirteen features.
-    assert_eq!(rows.len(), 1 + 4 + 4 + 13);
+    // The whole, four sides, four groups, fourteen features.
+    assert_eq!(rows.len(), 1 + 4 + 4 + 14);
     let share = |hits: u32, of: u32| serde_json::json!({"hits": hits, "of": of});
     // One name of each note is right, the other is not.
     for (of, expected) in [
@@ -811,7 +826,7 @@ fn leaving_parts_out_says_what_each_gives() {
     let said =
         bench.done("calibrate @both --corpus @notes --leave-out --cost 1 --device cpu --json");
     let found: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
-    assert_eq!(found["rows"].as_array().map(Vec::len), Some(22 + 2));
+    assert_eq!(found["rows"].as_array().map(Vec::len), Some(23 + 2));
     bench.refuses(&[
         (&format!("{line} --precision 0.9"), 2, "--precision"),
         (&format!("{line} --dry-run"), 2, "--dry-run"),

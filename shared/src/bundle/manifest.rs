@@ -7,7 +7,7 @@ use crate::index::{IndexInfo, Precision, TokenStoreInfo};
 use crate::kb::KnowledgeBase;
 use crate::model::detector::DetectorInfo;
 use crate::model::tower::{Pooling, Reduction};
-use crate::nil::NilPolicy;
+use crate::nil::{Feature, NilPolicy, ProbabilityModel};
 use crate::score::Similarity;
 use crate::tokens::ViewOptions;
 use serde::{Deserialize, Serialize};
@@ -40,8 +40,12 @@ pub const FORMAT_WITH_DETECTOR: u32 = 7;
 /// mentions otherwise.
 pub const FORMAT_WITH_NAME_CONTEXT: u32 = 8;
 
+/// The format of a bundle whose probability model has [`Feature::UnknownWord`]: builds that do not
+/// know it cannot read the model.
+pub const FORMAT_WITH_UNKNOWN_WORDS: u32 = 9;
+
 /// The newest format.
-pub const NEWEST_FORMAT: u32 = FORMAT_WITH_NAME_CONTEXT;
+pub const NEWEST_FORMAT: u32 = FORMAT_WITH_UNKNOWN_WORDS;
 
 /// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -208,7 +212,7 @@ impl Manifest {
                 "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
                  `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
                  {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` {FORMAT_WITH_DETECTOR}, \
-                 `view.name_context` {FORMAT_WITH_NAME_CONTEXT}), found version {format}"
+                 `view.name_context` {FORMAT_WITH_NAME_CONTEXT}, the feature `unknown_word` {FORMAT_WITH_UNKNOWN_WORDS}), found version {format}"
             )));
         }
         manifest
@@ -272,6 +276,11 @@ impl Manifest {
     /// The oldest format that has all the fields of the manifest.
     pub fn least_format(&self) -> u32 {
         let has_model = self.nil.model.is_some();
+        let has_unknown_words =
+            |model: &ProbabilityModel| model.weights.contains_key(&Feature::UnknownWord);
+        if self.nil.probability.as_ref().is_some_and(has_unknown_words) {
+            return FORMAT_WITH_UNKNOWN_WORDS;
+        }
         if self.view.name_context.is_some() {
             return FORMAT_WITH_NAME_CONTEXT;
         }

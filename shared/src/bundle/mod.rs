@@ -13,7 +13,7 @@ pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, Trun
 pub use manifest::{
     EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DETECTOR, FORMAT_WITH_DIGEST,
     FORMAT_WITH_NAME_CONTEXT, FORMAT_WITH_NIL_MODEL, FORMAT_WITH_PROBABILITY, FORMAT_WITH_TOKENS,
-    FileInfo, KbInfo, Manifest, NEWEST_FORMAT,
+    FORMAT_WITH_UNKNOWN_WORDS, FileInfo, KbInfo, Manifest, NEWEST_FORMAT,
 };
 pub use queries::Queries;
 pub use trained::TrainedConcepts;

@@ -50,6 +50,7 @@ impl Linker {
                 .map_or(0.0, |concept| Group::fit(concept, mention.detected.group)),
             expanded: mention.rewritten,
             short_mention: is_word && mention.text.chars().count() < SHORT_BELOW,
+            unknown_word: mention.unknown_word,
             found_by_name: mention.detected.origin == Origin::Name,
         })
     }

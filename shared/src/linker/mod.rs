@@ -428,6 +428,11 @@ impl Linker {
                     .lookup_misspelt(&mention.text, MISSPELT),
                 false => Vec::new(),
             };
+            let dictionary = &self.bundle.dictionary;
+            let unknown_word = named.is_empty()
+                && misspelt.is_empty()
+                && dictionary.knows_enough_words()
+                && dictionary.has_unknown_word(&mention.text);
             let rewritten = match &mention.text {
                 Cow::Borrowed(_) => false,
                 Cow::Owned(read) => *read != text::text_of(text, detected.pieces())?,
@@ -438,6 +443,7 @@ impl Linker {
                 named,
                 modified,
                 misspelt,
+                unknown_word,
                 text: mention.text.into_owned(),
                 rewritten,
                 group: None,

@@ -28,6 +28,8 @@ pub(super) struct PreparedMention {
     pub modified: bool,
     /// The concepts that it may name if it is misspelt. Empty if it is a name.
     pub misspelt: Vec<SimilarName>,
+    /// Whether it has an unknown word and is similar to no name.
+    pub unknown_word: bool,
     /// Its text, abbreviations expanded, and wordings replaced by the names that they stand for.
     pub text: String,
     /// Whether an abbreviation was expanded or a wording replaced.
@@ -174,6 +176,7 @@ mod tests {
             named: Vec::new(),
             modified: false,
             misspelt: Vec::new(),
+            unknown_word: false,
             text: String::new(),
             rewritten: false,
             group: None,

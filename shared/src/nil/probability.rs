@@ -60,6 +60,9 @@ pub struct Evidence {
     pub expanded: bool,
     /// Whether the mention is one word of fewer than [`SHORT_BELOW`] characters.
     pub short_mention: bool,
+    /// Whether the mention has a word that is neither in the knowledge base nor in general English,
+    /// and is no misspelt name. `false` for a knowledge base with few words.
+    pub unknown_word: bool,
     /// Whether the mention was found because it is a name. Such a mention says nothing about how
     /// many of the others the knowledge base has, so it does not count for the share of those.
     pub found_by_name: bool,
@@ -95,11 +98,13 @@ pub enum Feature {
     Expanded,
     /// 1 for a short mention.
     ShortMention,
+    /// 1 for a mention with an unknown word.
+    UnknownWord,
 }
 
 impl Feature {
     /// All features.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Score,
         Self::InexactScore,
         Self::Margin,
@@ -113,6 +118,7 @@ impl Feature {
         Self::KindFit,
         Self::Expanded,
         Self::ShortMention,
+        Self::UnknownWord,
     ];
 
     /// A description for users.
@@ -131,6 +137,7 @@ impl Feature {
             Self::KindFit => "kind that the detector has read",
             Self::Expanded => "abbreviation that the text defines",
             Self::ShortMention => "short mention",
+            Self::UnknownWord => "unknown word",
         }
     }
 
@@ -168,6 +175,7 @@ impl Evidence {
             Feature::KindFit => self.kind_fit,
             Feature::Expanded => flag(self.expanded),
             Feature::ShortMention => flag(self.short_mention),
+            Feature::UnknownWord => flag(self.unknown_word),
         }
     }
 }
@@ -436,7 +444,7 @@ mod tests {
 
     #[test]
     fn logit_is_the_weighted_sum_of_the_features() {
-        let all: Vec<(Feature, f32)> = Feature::ALL.into_iter().zip([1.0; 13]).collect();
+        let all: Vec<(Feature, f32)> = Feature::ALL.into_iter().zip([1.0; 14]).collect();
         let model = model(&all, 0.5, 0.5);
         let synonym = Evidence {
             score: 0.75,
@@ -450,18 +458,19 @@ mod tests {
             kind_fit: -1.0,
             expanded: true,
             short_mention: true,
+            unknown_word: true,
             found_by_name: false,
         };
         // Intercept, score, margin, exact, ln 4 for three concepts, ln 4 for four names, source fit,
-        // kind fit, expanded, short.
-        let expected = 0.5 + 0.75 - 0.25 + 1.0 + 2.0 * 4f32.ln() - 1.0 - 1.0 + 1.0 + 1.0;
+        // kind fit, expanded, short, unknown word.
+        let expected = 0.5 + 0.75 - 0.25 + 1.0 + 2.0 * 4f32.ln() - 1.0 - 1.0 + 1.0 + 1.0 + 1.0;
         assert!((model.logit(&synonym) - expected).abs() < 1e-6);
         let other = Evidence {
             exact_match: false,
             names: 0,
             ..synonym
         };
-        let expected = 0.5 + 0.75 + 0.75 - 0.25 - 1.0 - 1.0 - 2.0 - 1.0 + 1.0 + 1.0;
+        let expected = 0.5 + 0.75 + 0.75 - 0.25 - 1.0 - 1.0 - 2.0 - 1.0 + 1.0 + 1.0 + 1.0;
         assert!((model.logit(&other) - expected).abs() < 1e-6);
     }
 

@@ -1,7 +1,7 @@
 //! What each side of the candidates and each feature of the probability gives: the figures without
 //! it.
 //!
-//! The probability is fitted anew without it on four fifths of the documents and measured on the
+//! The probability is fitted again without it on four fifths of the documents and measured on the
 //! others, each fifth in turn. So a feature that fits noise alone does not look useful.
 
 use super::Trial;
@@ -37,7 +37,11 @@ const GROUPS: [(&str, &[Feature]); 4] = [
     ),
     (
         "all of the mention's form",
-        &[Feature::Expanded, Feature::ShortMention],
+        &[
+            Feature::Expanded,
+            Feature::ShortMention,
+            Feature::UnknownWord,
+        ],
     ),
 ];
 

@@ -182,7 +182,7 @@ impl Dictionary {
     /// edits are returned, at most `most` in their order.
     pub fn lookup_misspelt(&self, mention: &str, most: usize) -> Vec<SimilarName> {
         let mention = normalise_name(mention);
-        if !self.has_unknown_word(&mention) {
+        if !self.has_unknown_word_in(&mention) {
             return Vec::new();
         }
         let mut similar = self.similar(mention);

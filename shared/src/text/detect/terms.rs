@@ -5,7 +5,7 @@ use super::deidentified::is_placeholder_word;
 use super::dictionary::Dictionary;
 use super::inflect::other_numbers;
 use super::lexicon::Lexicon;
-use super::normalise::{Gap, Kind, Token};
+use super::normalise::{Gap, Kind, Token, normalise_name};
 use super::scan::Scan;
 use super::words::is_ordinary;
 use bytes::Bytes;
@@ -200,9 +200,14 @@ impl Dictionary {
         self.words.len() >= MIN_KNOWN
     }
 
-    /// Whether one of the words of a normalised text, of at least 5 letters a to z, is neither in
-    /// the knowledge base nor in general English.
-    pub(super) fn has_unknown_word(&self, normalised: &str) -> bool {
+    /// Whether one of the words of a text, of at least 5 letters a to z, is neither in the knowledge
+    /// base nor in general English.
+    pub fn has_unknown_word(&self, text: &str) -> bool {
+        self.has_unknown_word_in(&normalise_name(text))
+    }
+
+    /// As [`Dictionary::has_unknown_word`], of a normalised text.
+    pub(super) fn has_unknown_word_in(&self, normalised: &str) -> bool {
         let known = Known {
             words: &self.words,
             lexicon: Lexicon::get(),
@@ -351,6 +356,15 @@ mod tests {
             terms("penicillinxy, unxyzzyed"),
             ["penicillinxy", "unxyzzyed"]
         );
+    }
+
+    #[test]
+    fn texts_with_a_word_of_neither_names_nor_english_have_an_unknown_word() {
+        let dictionary = wordy();
+        assert!(dictionary.has_unknown_word("Harrow-Zorblatt pneumonia"));
+        assert!(!dictionary.has_unknown_word("Harrow's treatable pneumonias"));
+        // Fewer than five letters are no word here, nor is what has a digit.
+        assert!(!dictionary.has_unknown_word("zorb zorblatt2"));
     }
 
     #[test]
