@@ -831,7 +831,7 @@ fn repaired_graph_finds_as_much_as_a_rebuilt_one() {
 }
 
 #[test]
-fn graph_of_which_much_changes_is_built_anew() {
+fn graph_of_which_much_changes_is_built_again() {
     let versions = Versions::new(200, 8, 40);
     let old = versions.old_index(Precision::F32, Some(HnswOptions::default()));
     let updated = versions.updated(&old, GraphUpdate::Repair);
