@@ -58,6 +58,7 @@ struct Linked {
     end_code_point: usize,
     text: String,
     concept: Option<Named>,
+    probability: Option<f32>,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +134,24 @@ fn example_note_is_linked_as_expected() {
         "the links of the example note have changed; if intended, run PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle\n{}",
         difference.join("\n")
     );
+}
+
+/// Without the weight of unknown words the syndrome has 22 %.
+#[test]
+fn unknown_words_lower_the_probability_but_misspelt_names_do_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("unknown.txt");
+    let text = "She has Harrow-Lindqvist syndrome, pnuemonia and chest pain.\n";
+    std::fs::write(&note, text).expect("written");
+    let found = link(&note, &[]);
+    let of = |name: &str| {
+        let mention = found.iter().find(|mention| mention.text == name);
+        mention
+            .and_then(|mention| mention.probability)
+            .expect("a probability")
+    };
+    assert!(of("Harrow-Lindqvist syndrome") < 0.12);
+    assert!(of("pnuemonia") > 0.7);
 }
 
 /// The detector's mentions, and on request the names in them.
