@@ -3,6 +3,7 @@
 use super::links::Links;
 use super::nodes::Nodes;
 use crate::index::vectors::{Query, Vectors};
+use std::sync::Mutex;
 
 /// A node with its similarity as one number. The more similar node is the smaller number. Of
 /// equally similar nodes it is the one whose first row comes first in the index. The lowest bit
@@ -74,6 +75,23 @@ pub struct GreedySearch {
     /// Their first rows.
     rows: Vec<u32>,
     similarities: Vec<f32>,
+}
+
+/// Idle searches, whose buffers later searches reuse.
+#[derive(Default)]
+pub struct SearchPool(Mutex<Vec<GreedySearch>>);
+
+impl SearchPool {
+    /// Calls `work` with an idle search, or with a new one if none is idle.
+    pub fn with<R>(&self, work: impl FnOnce(&mut GreedySearch) -> R) -> R {
+        let idle = self.0.lock().ok().and_then(|mut idle| idle.pop());
+        let mut search = idle.unwrap_or_default();
+        let result = work(&mut search);
+        if let Ok(mut idle) = self.0.lock() {
+            idle.push(search);
+        }
+        result
+    }
 }
 
 impl GreedySearch {

@@ -26,11 +26,10 @@ use crate::kb::ConceptId;
 use crate::kernels;
 use crate::score::Candidate;
 use bytes::Bytes;
-use greedy_search::{GreedySearch, Near, SearchGraph};
+use greedy_search::{GreedySearch, Near, SearchGraph, SearchPool};
 use links::Links;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::sync::Mutex;
 
 /// Options for building and searching the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +74,7 @@ pub struct Graph {
     links: Links,
     nodes: Nodes,
     /// Buffers of earlier searches.
-    idle: Mutex<Vec<GreedySearch>>,
+    pool: SearchPool,
 }
 
 impl Graph {
@@ -87,7 +86,7 @@ impl Graph {
         Ok(Self {
             links: Links::new(sections, nodes.len())?,
             nodes,
-            idle: Mutex::default(),
+            pool: SearchPool::default(),
         })
     }
 
@@ -107,20 +106,12 @@ impl Graph {
         let queries: Vec<&[f32]> = queries.chunks_exact(on.dim).collect();
         let share = queries.len().div_ceil(4 * kernels::threads()).max(1);
         let found = kernels::for_each_chunk(&queries, share, |_, queries| {
-            let mut search = self
-                .idle
-                .lock()
-                .ok()
-                .and_then(|mut idle| idle.pop())
-                .unwrap_or_default();
-            let found: Vec<_> = queries
-                .iter()
-                .map(|query| self.find(on, query, &mut search, k, ef))
-                .collect();
-            if let Ok(mut idle) = self.idle.lock() {
-                idle.push(search);
-            }
-            found
+            self.pool.with(|search| {
+                let found = queries
+                    .iter()
+                    .map(|query| self.find(on, query, search, k, ef));
+                found.collect::<Vec<_>>()
+            })
         });
         found.into_iter().flatten().collect()
     }

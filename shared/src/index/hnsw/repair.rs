@@ -4,12 +4,11 @@
 //! does not leave it. Therefore each node is searched for once. A node that is not found gets a
 //! link from the nearest nodes at which its search ended.
 
-use super::greedy_search::{GreedySearch, Near, SearchGraph};
+use super::greedy_search::{GreedySearch, Near, SearchGraph, SearchPool};
 use super::links::{Links, WIDTH};
 use super::nodes::Nodes;
 use crate::index::vectors::{PairwiseSimilarity, Vectors};
 use crate::kernels;
-use std::sync::Mutex;
 
 /// The nodes that a thread searches for at a time.
 const CHUNK: usize = 256;
@@ -114,20 +113,14 @@ fn lost(
     ef: usize,
     similarity: &(dyn Fn(u32) -> f32 + Sync),
 ) -> Vec<u32> {
-    let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
+    let pool = SearchPool::default();
     let lost = kernels::for_each_chunk(some, CHUNK, |_, nodes| {
-        let mut search = idle
-            .lock()
-            .ok()
-            .and_then(|mut idle| idle.pop())
-            .unwrap_or_default();
-        let mut found =
-            |node: u32| is_lost(search.near_node(graph, node, ef), node, similarity(node));
-        let lost: Vec<u32> = nodes.iter().copied().filter(|node| found(*node)).collect();
-        if let Ok(mut idle) = idle.lock() {
-            idle.push(search);
-        }
-        lost
+        pool.with(|search| {
+            let mut found =
+                |node: u32| is_lost(search.near_node(graph, node, ef), node, similarity(node));
+            let lost = nodes.iter().copied().filter(|node| found(*node));
+            lost.collect::<Vec<u32>>()
+        })
     });
     lost.into_iter().flatten().collect()
 }
