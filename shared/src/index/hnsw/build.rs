@@ -7,17 +7,17 @@
 
 use super::HnswOptions;
 use super::built_graph::{BuiltGraph, NONE};
-use super::greedy_search::{GreedySearch, SearchGraph};
+use super::greedy_search::{SearchGraph, SearchPool};
 use super::links::{Links, MOST_NODES, UPPER_WIDTH, WIDTH};
 use super::nodes::Nodes;
 use super::repair::repaired;
 use crate::error::{Error, Result};
+use crate::index::Sections;
 use crate::index::vectors::{PairwiseSimilarity, Vectors};
 use crate::kernels;
 use bytes::Bytes;
 use instant_distance::{Builder, Heuristic, Point};
 use serde::Serialize;
-use std::sync::Mutex;
 
 /// The nodes whose neighbours a thread selects at a time.
 const CHUNK: usize = 256;
@@ -135,8 +135,19 @@ pub fn sections(
         refined(&space, search_graph, options.ef_construction),
     ))?;
     repaired(&mut links, &nodes, vectors, dim, options.ef_search);
+    Ok(named_sections(&links, entries, upper, &nodes))
+}
+
+/// The sections of a graph by name: those of [`super::SECTIONS`], and of
+/// [`super::SHARED_SECTIONS`] if rows are equal. `links` gives the lowest layer only.
+pub(super) fn named_sections(
+    links: &Links,
+    entries: Vec<u8>,
+    upper: Vec<u8>,
+    nodes: &Nodes,
+) -> Sections {
     let lowest = bytemuck::cast_slice(links.lowest()).to_vec();
-    let mut sections: Vec<_> = super::SECTIONS
+    let mut sections: Sections = super::SECTIONS
         .into_iter()
         .zip([lowest, entries, upper])
         .collect();
@@ -146,37 +157,42 @@ pub fn sections(
             .into_iter()
             .flat_map(|bodies| super::SHARED_SECTIONS.into_iter().zip(bodies)),
     );
-    Ok(sections)
+    sections
 }
 
 /// The neighbours of each node, selected among the nodes that a search of the whole graph finds
 /// near it. The crate selected them while the graph was still small.
 fn refined(space: &Space, graph: SearchGraph, ef: usize) -> Vec<Vec<u32>> {
-    let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
     let nodes: Vec<u32> = (0..space.nodes.len() as u32).collect();
-    let chunks = kernels::for_each_chunk(&nodes, CHUNK, |_, nodes| {
-        let mut search = idle
-            .lock()
-            .ok()
-            .and_then(|mut idle| idle.pop())
-            .unwrap_or_default();
-        let refine = |node: &u32| {
-            let mut near: Vec<u32> = search
-                .near_node(graph, *node, ef)
-                .iter()
-                .map(|near| near.node())
-                .collect();
-            near.extend_from_slice(graph.links.of(*node));
-            near.sort_unstable();
-            near.dedup();
-            near.retain(|other| other != node);
-            selected(space, *node, &near)
-        };
-        let lists: Vec<Vec<u32>> = nodes.iter().map(refine).collect();
-        if let Ok(mut idle) = idle.lock() {
-            idle.push(search);
-        }
-        lists
+    neighbours(space, graph, &nodes, ef, CHUNK)
+}
+
+/// The neighbours of some nodes, selected among those that a search finds near them and those to
+/// which they are linked. A thread searches for `chunk` nodes at a time.
+pub(super) fn neighbours(
+    space: &Space,
+    graph: SearchGraph,
+    nodes: &[u32],
+    ef: usize,
+    chunk: usize,
+) -> Vec<Vec<u32>> {
+    let pool = SearchPool::default();
+    let chunks = kernels::for_each_chunk(nodes, chunk, |_, nodes| {
+        pool.with(|search| {
+            let select = |node: &u32| {
+                let mut near: Vec<u32> = search
+                    .near_node(graph, *node, ef)
+                    .iter()
+                    .map(|near| near.node())
+                    .collect();
+                near.extend_from_slice(graph.links.of(*node));
+                near.sort_unstable();
+                near.dedup();
+                near.retain(|other| other != node);
+                selected(space, *node, &near)
+            };
+            nodes.iter().map(select).collect::<Vec<_>>()
+        })
     });
     chunks.into_iter().flatten().collect()
 }

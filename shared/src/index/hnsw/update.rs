@@ -6,8 +6,8 @@
 //! layer: these only give the place where a search starts. The result differs from a graph that is
 //! rebuilt, so the caller measures its recall.
 
-use super::build::{Space, filled, selected};
-use super::greedy_search::{GreedySearch, SearchGraph};
+use super::build::{Space, filled, named_sections, neighbours, selected};
+use super::greedy_search::SearchGraph;
 use super::links::{Links, UPPER_WIDTH, WIDTH};
 use super::nodes::Nodes;
 use super::repair::repaired_among;
@@ -18,7 +18,6 @@ use crate::index::{RowSource, Sections};
 use crate::kernels;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 
 /// The largest share of a graph's nodes that may be new or removed. Beyond it the graph has to be
 /// rebuilt: its upper layers have no new nodes.
@@ -112,7 +111,7 @@ pub fn updated_sections(
             vectors,
             dim,
         };
-        let found = neighbours(&space, graph, &fresh, options.ef_construction);
+        let found = neighbours(&space, graph, &fresh, options.ef_construction, CHUNK);
         insert(&space, &mut links, &fresh, &found, &mut changed);
     }
     changed.extend(&fresh);
@@ -125,18 +124,7 @@ pub fn updated_sections(
         dim,
         options.ef_search,
     );
-    let lowest = bytemuck::cast_slice(links.lowest()).to_vec();
-    let mut sections: Vec<_> = super::SECTIONS
-        .into_iter()
-        .zip([lowest, entries, upper])
-        .collect();
-    sections.extend(
-        nodes
-            .sections()
-            .into_iter()
-            .flat_map(|bodies| super::SHARED_SECTIONS.into_iter().zip(bodies)),
-    );
-    Ok(Some(sections))
+    Ok(Some(named_sections(&links, entries, upper, &nodes)))
 }
 
 /// The links of the lowest layer among the nodes that stay, and the nodes that lost neighbours.
@@ -210,42 +198,6 @@ fn kept_layers(old: &Links, matched: &Matched) -> [Vec<u32>; 2] {
         }
     }
     [entries, upper]
-}
-
-/// The neighbours of some nodes, selected among those that a search finds near them and those to
-/// which they are linked.
-fn neighbours(
-    space: &Space<'_>,
-    graph: SearchGraph<'_>,
-    nodes: &[u32],
-    ef: usize,
-) -> Vec<Vec<u32>> {
-    let idle: Mutex<Vec<GreedySearch>> = Mutex::default();
-    let chunks = kernels::for_each_chunk(nodes, CHUNK, |_, nodes| {
-        let mut search = idle
-            .lock()
-            .ok()
-            .and_then(|mut idle| idle.pop())
-            .unwrap_or_default();
-        let of = |node: &u32| {
-            let mut near: Vec<u32> = search
-                .near_node(graph, *node, ef)
-                .iter()
-                .map(|near| near.node())
-                .collect();
-            near.extend_from_slice(graph.links.of(*node));
-            near.sort_unstable();
-            near.dedup();
-            near.retain(|other| other != node);
-            selected(space, *node, &near)
-        };
-        let lists: Vec<Vec<u32>> = nodes.iter().map(of).collect();
-        if let Ok(mut idle) = idle.lock() {
-            idle.push(search);
-        }
-        lists
-    });
-    chunks.into_iter().flatten().collect()
 }
 
 /// Links nodes to their neighbours and these to them. `changed` gets every node that a link of
