@@ -421,18 +421,13 @@ impl Linker {
                 };
                 modified = !named.is_empty();
             }
-            let misspelt = match named.is_empty() {
-                true => self
-                    .bundle
-                    .dictionary
-                    .lookup_misspelt(&mention.text, MISSPELT),
-                false => Vec::new(),
-            };
             let dictionary = &self.bundle.dictionary;
-            let unknown_word = named.is_empty()
-                && misspelt.is_empty()
-                && dictionary.knows_enough_words()
-                && dictionary.has_unknown_word(&mention.text);
+            let misspelt = match named.is_empty() {
+                true => dictionary.lookup_misspelt(&mention.text, MISSPELT),
+                false => None,
+            };
+            let unknown_word =
+                misspelt.as_ref().is_some_and(Vec::is_empty) && dictionary.knows_enough_words();
             let rewritten = match &mention.text {
                 Cow::Borrowed(_) => false,
                 Cow::Owned(read) => *read != text::text_of(text, detected.pieces())?,
@@ -442,7 +437,7 @@ impl Linker {
                 sequence,
                 named,
                 modified,
-                misspelt,
+                misspelt: misspelt.unwrap_or_default(),
                 unknown_word,
                 text: mention.text.into_owned(),
                 rewritten,

@@ -175,21 +175,21 @@ impl Walk<'_> {
 }
 
 impl Dictionary {
-    /// The concepts that a misspelt mention may name. Empty if every word of it is known.
+    /// The concepts that a misspelt mention may name; `None` if every word of it is known.
     ///
     /// Their names differ from the mention by one edit, or by two if it has 9 bytes or more. An edit
     /// is an inserted, missing or other byte, or two swapped ones. Only concepts with the fewest
     /// edits are returned, at most `most` in their order.
-    pub fn lookup_misspelt(&self, mention: &str, most: usize) -> Vec<SimilarName> {
+    pub fn lookup_misspelt(&self, mention: &str, most: usize) -> Option<Vec<SimilarName>> {
         let mention = normalise_name(mention);
-        if !self.has_unknown_word_in(&mention) {
-            return Vec::new();
+        if !self.has_unknown_word(&mention) {
+            return None;
         }
         let mut similar = self.similar(mention);
         let fewest = similar.first().map_or(0, |first| first.edits);
         similar.retain(|similar| similar.edits == fewest);
         similar.truncate(most);
-        similar
+        Some(similar)
     }
 
     /// The concepts with a name that is similar to a normalised mention. Fewer edits come first,
@@ -282,26 +282,28 @@ mod tests {
     fn only_mentions_with_an_unknown_word_are_misspelt() {
         let dictionary = dictionary(&[("uvea", &[]), ("nausea", &["sick"]), ("nauses", &[])], "");
         let found = |mention: &str| -> Vec<u32> {
-            let found = dictionary.lookup_misspelt(mention, 8);
+            let found = dictionary.lookup_misspelt(mention, 8).unwrap_or_default();
             found.into_iter().map(|found| found.concept.0).collect()
         };
         assert_eq!(found("nausia"), [1]);
         // One edit from both; "nursed" is an English word.
         assert_eq!(found("nausee"), [1, 2]);
-        assert!(found("nursed").is_empty());
-        assert!(found("uvea").is_empty());
-        assert_eq!(dictionary.lookup_misspelt("nausee", 1).len(), 1);
+        assert_eq!(dictionary.lookup_misspelt("nursed", 8), None);
+        assert_eq!(dictionary.lookup_misspelt("uvea", 8), None);
+        assert_eq!(dictionary.lookup_misspelt("zorblatt", 8), Some(Vec::new()));
+        let first = dictionary.lookup_misspelt("nausee", 1).unwrap_or_default();
+        assert_eq!(first.len(), 1);
     }
 
     #[test]
     fn compounds_of_known_words_are_not_misspelt() {
         let text = "toxicity of the nephron";
         let dictionary = dictionary(&[("neurotoxicity", &[]), ("hypertension", &[])], text);
-        let found = |mention: &str| dictionary.lookup_misspelt(mention, 8).len();
-        assert_eq!(found("nephrotoxicity"), 0);
-        assert_eq!(found("neurotoxicty"), 1);
+        let found = |mention: &str| Some(dictionary.lookup_misspelt(mention, 8)?.len());
+        assert_eq!(found("nephrotoxicity"), None);
+        assert_eq!(found("neurotoxicty"), Some(1));
         // "tension" is known, but no word begins with "hypr".
-        assert_eq!(found("hyprtension"), 1);
+        assert_eq!(found("hyprtension"), Some(1));
     }
 
     #[test]
