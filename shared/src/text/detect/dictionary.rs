@@ -118,22 +118,12 @@ impl std::fmt::Debug for Dictionary {
 #[cfg(test)]
 mod tests {
     use super::super::format::MAX_WORD;
-    use super::super::tests::{bytes, dictionary};
+    use super::super::tests::{FEVER_AND_COLD, bytes, dictionary, ids};
     use super::*;
-
-    const CONCEPTS: [(&str, &[&str]); 3] = [
-        ("Fever", &["Pyrexia", "FEVER"]),
-        ("cold", &["common cold"]),
-        ("sensation of cold", &["Cold", "Alzheimer's"]),
-    ];
-
-    fn ids(found: &[u32]) -> Vec<ConceptId> {
-        found.iter().map(|id| ConceptId(*id)).collect()
-    }
 
     #[test]
     fn lookup_finds_all_concepts_with_the_name() {
-        let dictionary = dictionary(&CONCEPTS, "");
+        let dictionary = dictionary(&FEVER_AND_COLD, "");
         assert_eq!(dictionary.lookup("COLD"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup("fever"), ids(&[0]));
         assert_eq!(dictionary.lookup("fevers"), ids(&[]));
@@ -147,8 +137,8 @@ mod tests {
     #[test]
     fn build_is_deterministic() {
         assert_eq!(
-            bytes(&CONCEPTS, "heat of the body"),
-            bytes(&CONCEPTS, "heat of the body")
+            bytes(&FEVER_AND_COLD, "heat of the body"),
+            bytes(&FEVER_AND_COLD, "heat of the body")
         );
     }
 
@@ -177,7 +167,7 @@ mod tests {
 
     /// A dictionary with one section replaced and correct checksums.
     fn with_section(name: &str, body: &[u8]) -> Bytes {
-        let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
+        let whole = Bytes::from(bytes(&FEVER_AND_COLD, "heat of the body"));
         let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         let body_of = |own| {
             if own == name {
@@ -198,7 +188,7 @@ mod tests {
 
     #[test]
     fn truncated_section_with_correct_checksum_is_an_error() {
-        let whole = Bytes::from(bytes(&CONCEPTS, "heat of the body"));
+        let whole = Bytes::from(bytes(&FEVER_AND_COLD, "heat of the body"));
         let container = Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
         for name in ["names", "words"] {
             let body = container.section(name).expect("there");
@@ -226,7 +216,7 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_an_error() {
-        let whole = bytes(&CONCEPTS, "heat of the body");
+        let whole = bytes(&FEVER_AND_COLD, "heat of the body");
         let read = |bytes: Vec<u8>| {
             Dictionary::from_bytes(Bytes::from(bytes))
                 .map(|_| ())

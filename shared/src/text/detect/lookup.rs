@@ -39,22 +39,12 @@ impl Dictionary {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::dictionary;
+    use super::super::tests::{FEVER_AND_COLD, dictionary, ids};
     use super::*;
-
-    const CONCEPTS: [(&str, &[&str]); 3] = [
-        ("Fever", &["Pyrexia", "FEVER"]),
-        ("cold", &["common cold"]),
-        ("sensation of cold", &["Cold", "Alzheimer's"]),
-    ];
-
-    fn ids(found: &[u32]) -> Vec<ConceptId> {
-        found.iter().map(|id| ConceptId(*id)).collect()
-    }
 
     #[test]
     fn lookup_mention_finds_regular_variants() {
-        let dictionary = dictionary(&CONCEPTS, "");
+        let dictionary = dictionary(&FEVER_AND_COLD, "");
         assert_eq!(dictionary.lookup_mention("Fevers"), ids(&[0]));
         assert_eq!(dictionary.lookup_mention("colds"), ids(&[1, 2]));
         assert_eq!(dictionary.lookup_forms("colds"), ids(&[1, 2]));

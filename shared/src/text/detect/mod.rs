@@ -405,6 +405,17 @@ mod tests {
         Dictionary::build(numbered).expect("it can be built")
     }
 
+    /// Concepts of which two have the name "cold".
+    pub(super) const FEVER_AND_COLD: [(&str, &[&str]); 3] = [
+        ("Fever", &["Pyrexia", "FEVER"]),
+        ("cold", &["common cold"]),
+        ("sensation of cold", &["Cold", "Alzheimer's"]),
+    ];
+
+    pub(super) fn ids(found: &[u32]) -> Vec<ConceptId> {
+        found.iter().map(|id| ConceptId(*id)).collect()
+    }
+
     pub(super) fn found<'t>(
         dictionary: &Dictionary,
         text: &'t str,
