@@ -131,34 +131,53 @@ impl<const N: usize> Fields<N> {
     }
 }
 
-/// Reads a table, or nothing without the file. Notes a number of rows that differs from that in
-/// MRFILES.
-///
-/// # Errors
-/// Errors of reading and of `each`, or a row with another number of fields, with file and line.
-pub fn for_each_row<'a, 'c, const N: usize>(
-    file: Option<&ReleaseFile>,
-    fields: &Fields<N>,
-    expected: Option<usize>,
-    sink: &mut Sink<'a, 'c>,
-    skip_bad: bool,
-    mut each: impl FnMut(&mut Sink<'a, 'c>, Row<'_>, [&str; N]) -> Result<()>,
-) -> Result<()> {
-    let Some(file) = file else { return Ok(()) };
-    let mut found = 0;
-    file.for_each_row(sink, skip_bad, |sink, row| {
-        found += 1;
-        each(sink, row, fields.of(row.text)?)
-    })?;
-    if let Some(expected) = expected.filter(|expected| *expected != found) {
-        sink.report().note(OTHER_COUNT, || {
-            format!(
-                "{}: expected {expected} rows as in MRFILES.RRF, found {found}",
-                file.label()
-            )
-        });
+/// The tables of a release.
+#[derive(Debug)]
+pub struct Tables<'f> {
+    /// All files of the release.
+    pub files: &'f [ReleaseFile],
+    /// The columns that the release gives.
+    pub layouts: Layouts,
+    /// Whether to skip rows that cannot be read.
+    pub skip_bad: bool,
+}
+
+impl Tables<'_> {
+    /// Reads some columns of a table, or nothing without the file. `usual` are all columns of the
+    /// table, unless the release gives them. Notes a number of rows that differs from that in
+    /// MRFILES.
+    ///
+    /// # Errors
+    /// Errors of reading and of `each`, or a row with another number of fields, with file and line;
+    /// or if the table has no such column.
+    pub fn read<'a, 'c, const N: usize>(
+        &self,
+        name: &str,
+        usual: &[&str],
+        wanted: [&str; N],
+        sink: &mut Sink<'a, 'c>,
+        mut each: impl FnMut(&mut Sink<'a, 'c>, Row<'_>, [&str; N]) -> Result<()>,
+    ) -> Result<()> {
+        let fields = self.layouts.fields(name, usual, wanted)?;
+        let Some(file) = release::one_named(self.files, name)? else {
+            return Ok(());
+        };
+        let mut found = 0;
+        file.for_each_row(sink, self.skip_bad, |sink, row| {
+            found += 1;
+            each(sink, row, fields.of(row.text)?)
+        })?;
+        let expected = self.layouts.rows(name);
+        if let Some(expected) = expected.filter(|expected| *expected != found) {
+            sink.report().note(OTHER_COUNT, || {
+                format!(
+                    "{}: expected {expected} rows as in MRFILES.RRF, found {found}",
+                    file.label()
+                )
+            });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The note on a table with another number of rows than the release gives.

@@ -2,11 +2,13 @@
 
 use super::external_sort::{Group, Groups, Sorter};
 use super::redirects::Reason;
-use super::release::{self, ReleaseFile};
-use super::rrf::{self, Layouts, NAMES, required};
-use super::umls::{OBSOLETE, OTHER_LANGUAGE, SUPPRESSED, cross_reference, push_new};
+use super::release;
+use super::rrf::{Layouts, NAMES, Tables, required};
+use super::umls::{
+    OTHER_LANGUAGE, cross_reference, push_new, push_types, semantic_types, suppression,
+};
 use super::{Selection, Sink};
-use pel_shared::error::{Error, Result};
+use pel_shared::error::Result;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::Ids;
 use std::path::PathBuf;
@@ -44,13 +46,17 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
     let files = release::files(paths)?;
     let names = required(&files, "RXNCONSO.RRF", "name the folder rrf of a release")?;
     let reader = Reader {
-        files: &files,
-        layouts: Layouts::default(),
+        tables: Tables {
+            files: &files,
+            layouts: Layouts::default(),
+            skip_bad: options.selection.skip_bad,
+        },
         options,
     };
     let mut live = Ids::default();
     let mut atoms = Groups::new(reader.atoms(&mut live, sink)?.finish()?);
-    let mut types = Groups::new(reader.types(sink)?.finish()?);
+    let mut types =
+        Groups::new(semantic_types(&reader.tables, "RXNSTY.RRF", "RXCUI", sink)?.finish()?);
     let (mut own_atoms, mut own_types) = Default::default();
     let mut id = Vec::new();
     let place = names.label();
@@ -67,8 +73,7 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
 
 /// A release and what to read of it.
 struct Reader<'a> {
-    files: &'a [ReleaseFile],
-    layouts: Layouts,
+    tables: Tables<'a>,
     options: &'a Options,
 }
 
@@ -76,20 +81,6 @@ struct Reader<'a> {
 const REFERENCE: u8 = u8::MAX;
 
 impl Reader<'_> {
-    fn read_table<'a, 'c, const N: usize>(
-        &self,
-        name: &str,
-        usual: &[&str],
-        wanted: [&str; N],
-        sink: &mut Sink<'a, 'c>,
-        each: impl FnMut(&mut Sink<'a, 'c>, release::Row<'_>, [&str; N]) -> Result<()>,
-    ) -> Result<()> {
-        let fields = self.layouts.fields(name, usual, wanted)?;
-        let file = release::one_named(self.files, name)?;
-        let skip_bad = self.options.selection.skip_bad;
-        rrf::for_each_row(file, &fields, None, sink, skip_bad, each)
-    }
-
     /// The order of a term type: chosen ones, then those of synonyms.
     fn order(&self, term_type: &str) -> Option<u8> {
         let chosen = self.options.term_types.iter().map(String::as_str);
@@ -106,7 +97,7 @@ impl Reader<'_> {
         let selection = &self.options.selection;
         let mut sorter = Sorter::new(sink.scratch());
         let mut value = Vec::new();
-        self.read_table(
+        self.tables.read(
             "RXNCONSO.RRF",
             NAMES,
             ["CUI", "LAT", "SAB", "TTY", "CODE", "STR", "SUPPRESS"],
@@ -114,21 +105,9 @@ impl Reader<'_> {
             |sink, row, [id, language, source, term_type, code, name, suppress]| {
                 live.insert(id);
                 let mut leave_out = |reason| sink.report().note(reason, || row.place());
-                match suppress {
-                    "O" if !selection.obsolete => {
-                        leave_out(OBSOLETE);
-                        return Ok(());
-                    }
-                    "E" | "Y" if !selection.suppressed => {
-                        leave_out(SUPPRESSED);
-                        return Ok(());
-                    }
-                    "N" | "O" | "E" | "Y" => {}
-                    other => {
-                        return Err(Error::input(format!(
-                            "expected N, O, E or Y in SUPPRESS, found {other:?}"
-                        )));
-                    }
+                if let Some(reason) = suppression(suppress, selection)? {
+                    leave_out(reason);
+                    return Ok(());
                 }
                 value.clear();
                 if source != SOURCE {
@@ -158,23 +137,9 @@ impl Reader<'_> {
         Ok(sorter)
     }
 
-    fn types(&self, sink: &mut Sink<'_, '_>) -> Result<Sorter> {
-        let mut sorter = Sorter::new(sink.scratch());
-        self.read_table(
-            "RXNSTY.RRF",
-            &["RXCUI", "TUI", "STN", "STY", "ATUI", "CVF"],
-            ["RXCUI", "TUI", "STY"],
-            sink,
-            |_, _, [id, type_id, name]| {
-                sorter.push(id.as_bytes(), format!("{type_id}|{name}").as_bytes())
-            },
-        )?;
-        Ok(sorter)
-    }
-
     /// RXNCUI gives the identifiers that became others, RXNATOMARCHIVE those of archived names.
     fn retired(&self, live: &Ids, sink: &mut Sink<'_, '_>) -> Result<()> {
-        self.read_table(
+        self.tables.read(
             "RXNCUI.RRF",
             &["CUI1", "VER_START", "VER_END", "CARDINALITY", "CUI2"],
             ["CUI1", "CARDINALITY", "CUI2"],
@@ -190,7 +155,7 @@ impl Reader<'_> {
                 Ok(())
             },
         )?;
-        self.read_table(
+        self.tables.read(
             "RXNATOMARCHIVE.RRF",
             &[
                 "RXAUI",
@@ -258,11 +223,6 @@ fn concept_of(id: &str, atoms: &Group, types: &Group, sink: &mut Sink<'_, '_>) -
     let mut names = names.into_iter().map(|(.., name)| name);
     concept.name = names.next()?;
     concept.synonyms = names.collect();
-    for value in types.values() {
-        let value = text(value);
-        let (type_id, name) = value.split_once('|').unwrap_or_default();
-        push_new(&mut concept.type_ids, type_id);
-        push_new(&mut concept.types, name);
-    }
+    push_types(&mut concept, types);
     Some(concept)
 }

@@ -3,7 +3,7 @@
 use super::external_sort::{Group, Groups, Sorter};
 use super::redirects::Reason;
 use super::release::{self, ReleaseFile};
-use super::rrf::{self, Layouts, NAMES, required};
+use super::rrf::{Layouts, NAMES, Tables, required};
 use super::{Selection, Sink};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
@@ -46,18 +46,23 @@ pub struct Options {
 /// If MRCONSO is missing, a table cannot be read or has an invalid row.
 pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
     let files = release::files(paths)?;
+    let skip_bad = options.selection.skip_bad;
     let reader = Reader {
         names: required(&files, "MRCONSO.RRF", "name the folder META of a release")?,
-        layouts: match release::one_named(&files, "MRFILES.RRF")? {
-            Some(file) => Layouts::read(file, sink, options.selection.skip_bad)?,
-            None => Layouts::default(),
+        tables: Tables {
+            layouts: match release::one_named(&files, "MRFILES.RRF")? {
+                Some(file) => Layouts::read(file, sink, skip_bad)?,
+                None => Layouts::default(),
+            },
+            files: &files,
+            skip_bad,
         },
-        files: &files,
         options,
     };
     let ranks = reader.ranks(sink)?;
     let mut atoms = Groups::new(reader.atoms(&ranks, sink)?.finish()?);
-    let mut types = Groups::new(reader.types(sink)?.finish()?);
+    let mut types =
+        Groups::new(semantic_types(&reader.tables, "MRSTY.RRF", "CUI", sink)?.finish()?);
     let mut definitions = Groups::new(reader.definitions(&ranks, sink)?.finish()?);
     let (mut own_atoms, mut own_types, mut own_definitions) = Default::default();
     let mut cui = Vec::new();
@@ -82,8 +87,7 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
 /// A release and what to read of it.
 struct Reader<'a> {
     names: &'a ReleaseFile,
-    layouts: Layouts,
-    files: &'a [ReleaseFile],
+    tables: Tables<'a>,
     options: &'a Options,
 }
 
@@ -96,25 +100,10 @@ struct Ranks {
 }
 
 impl Reader<'_> {
-    fn read_table<'a, 'c, const N: usize>(
-        &self,
-        name: &str,
-        usual: &[&str],
-        wanted: [&str; N],
-        sink: &mut Sink<'a, 'c>,
-        each: impl FnMut(&mut Sink<'a, 'c>, release::Row<'_>, [&str; N]) -> Result<()>,
-    ) -> Result<()> {
-        let fields = self.layouts.fields(name, usual, wanted)?;
-        let file = release::one_named(self.files, name)?;
-        let rows = self.layouts.rows(name);
-        let skip_bad = self.options.selection.skip_bad;
-        rrf::for_each_row(file, &fields, rows, sink, skip_bad, each)
-    }
-
     fn ranks(&self, sink: &mut Sink<'_, '_>) -> Result<Ranks> {
         let usual = &["RANK", "SAB", "TTY", "SUPPRESS"];
         let mut ranks = Ranks::default();
-        self.read_table(
+        self.tables.read(
             "MRRANK.RRF",
             usual,
             ["RANK", "SAB", "TTY", "SUPPRESS"],
@@ -141,7 +130,7 @@ impl Reader<'_> {
         let mut sorter = Sorter::new(sink.scratch());
         let mut value = Vec::new();
         let mut key = String::new();
-        self.read_table(
+        self.tables.read(
             "MRCONSO.RRF",
             NAMES,
             [
@@ -171,21 +160,9 @@ impl Reader<'_> {
                     leave_out(OTHER_SOURCE);
                     return Ok(());
                 }
-                match suppress {
-                    "O" if !selection.obsolete => {
-                        leave_out(OBSOLETE);
-                        return Ok(());
-                    }
-                    "E" | "Y" if !selection.suppressed => {
-                        leave_out(SUPPRESSED);
-                        return Ok(());
-                    }
-                    "N" | "O" | "E" | "Y" => {}
-                    other => {
-                        return Err(Error::input(format!(
-                            "expected N, O, E or Y in SUPPRESS, found {other:?}"
-                        )));
-                    }
+                if let Some(reason) = suppression(suppress, selection)? {
+                    leave_out(reason);
+                    return Ok(());
                 }
                 key.clear();
                 key.extend([source, "|", term_type, "|", suppress]);
@@ -210,24 +187,12 @@ impl Reader<'_> {
         Ok(sorter)
     }
 
-    fn types(&self, sink: &mut Sink<'_, '_>) -> Result<Sorter> {
-        let mut sorter = Sorter::new(sink.scratch());
-        self.read_table(
-            "MRSTY.RRF",
-            &["CUI", "TUI", "STN", "STY", "ATUI", "CVF"],
-            ["CUI", "TUI", "STY"],
-            sink,
-            |_, _, [cui, id, name]| sorter.push(cui.as_bytes(), format!("{id}|{name}").as_bytes()),
-        )?;
-        Ok(sorter)
-    }
-
     /// The definitions by CUI, each after the rank of its source and the source.
     fn definitions(&self, ranks: &Ranks, sink: &mut Sink<'_, '_>) -> Result<Sorter> {
         let selection = &self.options.selection;
         let mut sorter = Sorter::new(sink.scratch());
         let mut value = Vec::new();
-        self.read_table(
+        self.tables.read(
             "MRDEF.RRF",
             &[
                 "CUI", "AUI", "ATUI", "SATUI", "SAB", "DEF", "SUPPRESS", "CVF",
@@ -266,7 +231,7 @@ impl Reader<'_> {
     /// MRCUI: SY leads to a successor. DEL, and CUIs that are only broader, narrower or otherwise
     /// related to others, have none.
     fn retired(&self, sink: &mut Sink<'_, '_>) -> Result<()> {
-        self.read_table(
+        self.tables.read(
             "MRCUI.RRF",
             &["CUI1", "VER", "REL", "RELA", "MAPREASON", "CUI2", "MAPIN"],
             ["CUI1", "REL", "CUI2"],
@@ -285,6 +250,52 @@ impl Reader<'_> {
                 Ok(())
             },
         )
+    }
+}
+
+/// The note on an atom that its SUPPRESS leaves out; `None` if the atom is read.
+///
+/// # Errors
+/// If SUPPRESS has another value than N, O, E and Y.
+pub(super) fn suppression(suppress: &str, selection: &Selection) -> Result<Option<&'static str>> {
+    match suppress {
+        "O" if !selection.obsolete => Ok(Some(OBSOLETE)),
+        "E" | "Y" if !selection.suppressed => Ok(Some(SUPPRESSED)),
+        "N" | "O" | "E" | "Y" => Ok(None),
+        other => Err(Error::input(format!(
+            "expected N, O, E or Y in SUPPRESS, found {other:?}"
+        ))),
+    }
+}
+
+/// The semantic types of MRSTY or RXNSTY by the identifier in the column `id`. A value is the TUI
+/// and the name, with a bar between.
+///
+/// # Errors
+/// If the table cannot be read or has an invalid row.
+pub(super) fn semantic_types(
+    tables: &Tables<'_>,
+    name: &str,
+    id: &str,
+    sink: &mut Sink<'_, '_>,
+) -> Result<Sorter> {
+    let mut sorter = Sorter::new(sink.scratch());
+    tables.read(
+        name,
+        &[id, "TUI", "STN", "STY", "ATUI", "CVF"],
+        [id, "TUI", "STY"],
+        sink,
+        |_, _, [id, tui, name]| sorter.push(id.as_bytes(), format!("{tui}|{name}").as_bytes()),
+    )?;
+    Ok(sorter)
+}
+
+/// Adds the semantic types that [`semantic_types`] gives for a concept.
+pub(super) fn push_types(concept: &mut Concept, types: &Group) {
+    for value in types.values() {
+        let (id, name) = text(value).split_once('|').unwrap_or_default();
+        push_new(&mut concept.type_ids, id);
+        push_new(&mut concept.types, name);
     }
 }
 
@@ -314,11 +325,7 @@ fn concept_of(id: &str, atoms: &Group, types: &Group) -> Concept {
             push_new(&mut concept.xrefs, &code);
         }
     }
-    for value in types.values() {
-        let (id, name) = text(value).split_once('|').unwrap_or_default();
-        push_new(&mut concept.type_ids, id);
-        push_new(&mut concept.types, name);
-    }
+    push_types(&mut concept, types);
     concept
 }
 
