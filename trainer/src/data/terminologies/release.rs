@@ -157,6 +157,25 @@ impl Row<'_> {
     }
 }
 
+/// For each column of a table, its position among the wanted ones. Names are compared without case.
+///
+/// # Errors
+/// The first wanted name that no column has.
+pub(super) fn slots<'n>(
+    columns: &[&str],
+    wanted: &[&'n str],
+) -> Result<Vec<Option<usize>>, &'n str> {
+    let mut slots = vec![None; columns.len()];
+    for (slot, name) in wanted.iter().enumerate() {
+        let at = columns
+            .iter()
+            .position(|column| column.eq_ignore_ascii_case(name));
+        let place = at.and_then(|at| slots.get_mut(at)).ok_or(*name)?;
+        *place = Some(slot);
+    }
+    Ok(slots)
+}
+
 /// The files of a release, given as folders, ZIP archives or single files.
 ///
 /// # Errors

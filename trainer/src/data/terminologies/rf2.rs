@@ -1,7 +1,7 @@
 //! Tables of SNOMED CT's Release Format 2: UTF-8, tabs, a header, CRLF, no quoting.
 
 use super::Sink;
-use super::release::{ReleaseFile, Row};
+use super::release::{ReleaseFile, Row, slots};
 use pel_shared::error::{Error, Result};
 
 /// A time later than every release, for rows without one: they are not yet published.
@@ -77,19 +77,12 @@ impl<const N: usize> Fields<N> {
     /// If the header has no such column.
     pub fn find(header: &str, wanted: [&str; N]) -> Result<Self> {
         let columns: Vec<&str> = header.split('\t').map(str::trim).collect();
-        let mut slots = vec![None; columns.len()];
-        for (slot, name) in wanted.iter().enumerate() {
-            let at = columns
-                .iter()
-                .position(|column| column.eq_ignore_ascii_case(name));
-            let place = at.and_then(|at| slots.get_mut(at)).ok_or_else(|| {
-                Error::input(format!(
-                    "expected a header with the column {name}, found {}",
-                    columns.join(", ")
-                ))
-            })?;
-            *place = Some(slot);
-        }
+        let slots = slots(&columns, &wanted).map_err(|name| {
+            Error::input(format!(
+                "expected a header with the column {name}, found {}",
+                columns.join(", ")
+            ))
+        })?;
         Ok(Self { slots })
     }
 

@@ -1,6 +1,6 @@
 //! Tables in Rich Release Format: UTF-8, `|` after every field, no header and no quoting.
 
-use super::release::{ReleaseFile, Row};
+use super::release::{ReleaseFile, Row, slots};
 use super::{Sink, release};
 use pel_shared::error::{Error, Result};
 use std::collections::HashMap;
@@ -68,19 +68,12 @@ impl Layouts {
             Some(layout) => layout.columns.iter().map(String::as_str).collect(),
             None => usual.to_vec(),
         };
-        let mut slots = vec![None; columns.len()];
-        for (slot, name) in wanted.iter().enumerate() {
-            let at = columns
-                .iter()
-                .position(|column| column.eq_ignore_ascii_case(name));
-            let place = at.and_then(|at| slots.get_mut(at)).ok_or_else(|| {
-                Error::input(format!(
-                    "MRFILES.RRF: expected a column {name} of {table}, found {}",
-                    columns.join(", ")
-                ))
-            })?;
-            *place = Some(slot);
-        }
+        let slots = slots(&columns, &wanted).map_err(|name| {
+            Error::input(format!(
+                "MRFILES.RRF: expected a column {name} of {table}, found {}",
+                columns.join(", ")
+            ))
+        })?;
         Ok(Fields { slots })
     }
 
