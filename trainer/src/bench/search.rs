@@ -413,16 +413,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn list(concepts: &[u32]) -> Vec<Candidate> {
-        concepts
-            .iter()
-            .map(|concept| Candidate {
-                concept: ConceptId(*concept),
-                score: 1.0,
-            })
-            .collect()
-    }
+    use crate::indexing::recall::testing::list;
 
     #[test]
     fn found_rows_are_padded() {

@@ -181,12 +181,11 @@ impl Against {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pel_shared::index::{HnswOptions, Precision};
-    use pel_shared::score::Similarity;
+pub(crate) mod testing {
+    use super::{Candidate, ConceptId};
 
-    fn list(concepts: &[u32]) -> Vec<Candidate> {
+    /// A list of concepts with equal scores.
+    pub fn list(concepts: &[u32]) -> Vec<Candidate> {
         concepts
             .iter()
             .map(|concept| Candidate {
@@ -195,6 +194,14 @@ mod tests {
             })
             .collect()
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::list;
+    use super::*;
+    use pel_shared::index::{HnswOptions, Precision};
+    use pel_shared::score::Similarity;
 
     #[test]
     fn recall_is_the_share_of_the_exact_lists() {
