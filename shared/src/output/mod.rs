@@ -313,3 +313,27 @@ pub fn origin_words(origin: Origin) -> &'static str {
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod testing {
+    use super::{Context, Cut, NilReason, Origin, Record, Span};
+
+    /// The record of a mention without candidates.
+    pub fn record(span: Span) -> Record {
+        Record {
+            span,
+            fragments: Vec::new(),
+            origin: Origin::Name,
+            group: None,
+            context: Context::default(),
+            read_as: None,
+            decision: Err(NilReason::NoCandidate),
+            candidates: Vec::new(),
+            probability: None,
+            same_name: 0,
+            answer_sets: Vec::new(),
+            nil_offset: 0.0,
+            cut: Cut::default(),
+        }
+    }
+}

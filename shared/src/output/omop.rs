@@ -206,29 +206,9 @@ fn snippet<'a>(text: &'a str, record: &Record) -> &'a str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::record;
     use super::*;
-    use crate::nil::NilReason;
     use crate::text::Span;
-    use crate::text::detect::Origin;
-    use crate::tokens::Cut;
-
-    fn record(span: Span) -> Record {
-        Record {
-            span,
-            fragments: Vec::new(),
-            origin: Origin::Name,
-            group: None,
-            context: Context::default(),
-            read_as: None,
-            decision: Err(NilReason::NoCandidate),
-            candidates: Vec::new(),
-            probability: None,
-            same_name: 0,
-            answer_sets: Vec::new(),
-            nil_offset: 0.0,
-            cut: Cut::default(),
-        }
-    }
 
     #[test]
     fn snippet_has_at_most_250_code_points_around_the_mention() {

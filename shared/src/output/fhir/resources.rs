@@ -354,27 +354,15 @@ fn relationship(note: &Note<'_>, context: &Context) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nil::NilReason;
-    use crate::text::detect::Origin;
-    use crate::tokens::Cut;
+    use crate::output::testing::record;
 
     fn kind(group: Option<Group>, change: impl Fn(&mut Context)) -> Option<Kind> {
         let mut context = Context::default();
         change(&mut context);
         Kind::of(&Record {
-            span: Span::new(0, 5),
-            fragments: Vec::new(),
-            origin: Origin::Name,
             group,
             context,
-            read_as: None,
-            decision: Err(NilReason::NoCandidate),
-            candidates: Vec::new(),
-            probability: None,
-            same_name: 0,
-            answer_sets: Vec::new(),
-            nil_offset: 0.0,
-            cut: Cut::default(),
+            ..record(Span::new(0, 5))
         })
     }
 
