@@ -166,8 +166,8 @@ fn expected<const N: usize>(mentions: [(&str, &str); N]) -> [(String, String); N
     mentions.map(|(text, id)| (text.to_owned(), id.to_owned()))
 }
 
-/// Nothing was skipped or changed. `kept` counts concepts, documents, and mentions of train, dev and
-/// test.
+/// Checks that nothing was skipped or changed. `kept` counts the concepts, the documents, and the
+/// mentions of train, dev and test.
 fn assert_lossless(report: &Report, kept: [usize; 5]) {
     let found = [
         "concepts",
