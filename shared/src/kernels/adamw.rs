@@ -27,7 +27,7 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// 1 - β^t of this step: the divisor of a mean with this β. It is in `f64`, because 1 - β^t loses
+    /// 1 - β^t of this step: the divisor of a mean with this β. It is in `f64`, because it loses
     /// digits for small t.
     pub fn bias_correction(&self, beta: f32) -> f64 {
         1.0 - f64::from(beta).powf(f64::from(self.step))
