@@ -5,15 +5,17 @@ use bytes::Bytes;
 use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Parts, names};
 use pel_shared::index::Precision;
 use pel_shared::kb::{Concept, KnowledgeBase};
-use pel_shared::linker::Linker;
+use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
+use pel_shared::output::Record;
 use pel_shared::score::{Scorer, Similarity};
 use pel_shared::tokens::ViewOptions;
 use pel_trainer::indexing::recall::Floor;
 use pel_trainer::indexing::{Recipe, build};
 use pel_trainer::io::device::OpenDevice;
 use pel_trainer::io::resume::WorkFolder;
+use pel_trainer::link::link;
 use serde::Deserialize;
 
 /// Texts with expected decisions.
@@ -125,4 +127,18 @@ pub fn linker(mut recipe: Recipe, device: &OpenDevice) -> Linker {
     recipe.kb_info.concepts = recipe.kb.len();
     let bundle = Bundle::read(built(recipe, device)).expect("a built bundle can be read");
     Linker::new(bundle, &device.device).expect("the encoder fits")
+}
+
+/// The records of the mentions that a linker detects in a text.
+///
+/// # Panics
+/// If the text cannot be linked.
+pub fn records(linker: &Linker, text: &str) -> Vec<Record> {
+    let options = LinkOptions::default();
+    let found = linker.detect(text, &options).expect("detected");
+    let links = link(linker, text, found, &options).expect("linked");
+    links
+        .iter()
+        .map(|link| Record::new(linker, link).expect("whole"))
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use pel_shared::index::Precision;
 use pel_shared::kb::group::Group;
-use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::linker::Linker;
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Form, Moment, Note, NoteWriter, Record};
 use pel_shared::text::Span;
@@ -10,8 +10,7 @@ use pel_shared::text::context::{
     Certainty, Cue, Effect, Experiencer, Laterality, Severity, Temporality,
 };
 use pel_tests::cpu;
-use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::link::link;
+use pel_tests::table::{Table, linker, recipe, records};
 use serde_json::{Value, json};
 
 /// "fever" is at code points 7 to 12 and UTF-16 units 8 to 13, "chest\r\npain" at code points 29 to
@@ -26,13 +25,7 @@ struct Written {
 impl Written {
     fn new(change: impl Fn(&mut Vec<Record>)) -> Self {
         let linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
-        let options = LinkOptions::default();
-        let found = linker.detect(TEXT, &options).expect("detected");
-        let links = link(&linker, TEXT, found, &options).expect("linked");
-        let mut records: Vec<Record> = links
-            .iter()
-            .map(|link| Record::new(&linker, link).expect("whole"))
-            .collect();
+        let mut records = records(&linker, TEXT);
         assert_eq!(records.len(), 2);
         change(&mut records);
         Self { linker, records }

@@ -1,36 +1,19 @@
 //! Exact output of every link format.
 
 use pel_shared::index::Precision;
-use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::nil::NilReason;
 use pel_shared::output::{Form, Note, Record};
 use pel_shared::text::Span;
 use pel_shared::text::context::{Experiencer, Laterality, Severity};
 use pel_shared::text::detect::Origin;
 use pel_tests::cpu;
-use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::link::link;
+use pel_tests::table::{Table, linker, recipe, records};
 
 const TEXT: &str = "Note 😷\nfever of the toe\nand =chest\r\npain";
 
-fn records(linker: &Linker) -> Vec<Record> {
-    let options = LinkOptions::default();
-    let links = link(
-        linker,
-        TEXT,
-        linker.detect(TEXT, &options).expect("detected"),
-        &options,
-    )
-    .expect("linked");
-    links
-        .iter()
-        .map(|link| Record::new(linker, link).expect("whole"))
-        .collect()
-}
-
 fn written(change: impl Fn(&mut Vec<Record>)) -> impl Fn(Form) -> String {
     let linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
-    let mut records = records(&linker);
+    let mut records = records(&linker, TEXT);
     change(&mut records);
     move |form| {
         Note {
@@ -289,18 +272,7 @@ fn offsets_count_byte_order_mark_and_line_ends() {
         ("é\u{2028}chest\r\npain", "2 7;9 13"),
         ("chest\rpain", "0 5;6 10"),
     ] {
-        let options = LinkOptions::default();
-        let links = link(
-            &linker,
-            text,
-            linker.detect(text, &options).expect("detected"),
-            &options,
-        )
-        .expect("linked");
-        let records: Vec<Record> = links
-            .iter()
-            .map(|link| Record::new(&linker, link).expect("whole"))
-            .collect();
+        let records = records(&linker, text);
         let brat = Note {
             name: "n",
             text,

@@ -1,34 +1,17 @@
 //! Output written in parts equals output written at once.
 
 use pel_shared::index::Precision;
-use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::output::{Form, Moment, NoteWriter, Record};
+use pel_shared::output::{Form, Moment, NoteWriter};
 use pel_tests::cpu;
-use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::link::link;
+use pel_tests::table::{Table, linker, recipe, records};
 
 const TEXT: &str =
     "Note 😷\nfever of the toe\nand chest\r\npain, fever; again fever, chest pain, fever";
 
-fn records(linker: &Linker) -> Vec<Record> {
-    let options = LinkOptions::default();
-    let links = link(
-        linker,
-        TEXT,
-        linker.detect(TEXT, &options).expect("detected"),
-        &options,
-    )
-    .expect("linked");
-    links
-        .iter()
-        .map(|link| Record::new(linker, link).expect("whole"))
-        .collect()
-}
-
 #[test]
 fn parts_of_any_size_equal_the_whole() {
     let linker = linker(recipe(&Table::read(), Precision::F32), &cpu());
-    let all = records(&linker);
+    let all = records(&linker, TEXT);
     assert!(all.len() >= 5, "{}", all.len());
     for records in [&all[..], &all[..1], &[]] {
         for form in [

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{KB, bundle, copy, index, output_of, pel, sealed, tiny};
+use common::{KB, bundle, copy, index, index_with, output_of, pel, sealed, tiny};
 use std::path::Path;
 
 /// Damages one file of a copied bundle and links with it.
@@ -164,25 +164,11 @@ fn error_names_the_tensor_that_does_not_fit() {
         std::fs::write(folder.path().join("model.safetensors"), bytes).expect("written");
         let kb = folder.path().join("kb.jsonl");
         std::fs::write(&kb, KB).expect("written");
-        let (kb, out, encoder) = (
-            kb.display().to_string(),
-            place.path().join("b").display().to_string(),
-            folder.path().display().to_string(),
-        );
-        let done = output_of(pel(&[
-            "index",
-            "--device",
-            "cpu",
-            "--kb",
-            &kb,
-            "--encoder",
-            &encoder,
-            "--out",
-            &out,
-        ]));
+        let out = place.path().join("b");
+        let done = index_with(folder.path(), &kb, &out, &[]);
         assert_eq!(done.code, Some(4));
         assert!(done.err.contains(expected), "{}", done.err);
-        assert!(!Path::new(&out).exists());
+        assert!(!out.exists());
     }
 }
 

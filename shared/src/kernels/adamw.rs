@@ -26,6 +26,14 @@ pub struct AdamW {
     pub scale: f32,
 }
 
+impl AdamW {
+    /// 1 - β^t of this step: the divisor of a mean with this β. It is in `f64`, because it loses
+    /// digits for small t.
+    pub fn bias_correction(&self, beta: f32) -> f64 {
+        1.0 - f64::from(beta).powf(f64::from(self.step))
+    }
+}
+
 /// One step: values, the mean of gradients and the mean of squares are changed in place.
 ///
 /// # Panics
@@ -67,14 +75,12 @@ fn step<I: InstructionSet>(
         beta_2,
         epsilon,
         decay,
-        step,
         scale,
+        ..
     } = options;
-    // In f64: 1 - β^t loses digits for small t.
-    let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
     let (size, root) = (
-        (f64::from(rate) / left(beta_1)) as f32,
-        left(beta_2).sqrt().recip() as f32,
+        (f64::from(rate) / options.bias_correction(beta_1)) as f32,
+        options.bias_correction(beta_2).sqrt().recip() as f32,
     );
     let retained = 1.0 - rate * decay;
     for (((value, first), second), gradient) in

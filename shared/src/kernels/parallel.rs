@@ -2,30 +2,18 @@
 
 /// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and
 /// returns the results in order.
-#[cfg(not(target_arch = "wasm32"))]
 pub fn for_each_chunk<T: Sync, R: Send>(
     items: &[T],
     chunk: usize,
     work: impl Fn(usize, &[T]) -> R + Sync,
 ) -> Vec<R> {
+    #[cfg(not(target_arch = "wasm32"))]
     use rayon::prelude::*;
-    items
-        .par_chunks(chunk.max(1))
-        .enumerate()
-        .map(|(at, chunk)| work(at, chunk))
-        .collect()
-}
-
-/// Runs `work` over equal chunks of `items` (the last may be shorter), each with its number, and
-/// returns the results in order.
-#[cfg(target_arch = "wasm32")]
-pub fn for_each_chunk<T: Sync, R: Send>(
-    items: &[T],
-    chunk: usize,
-    work: impl Fn(usize, &[T]) -> R + Sync,
-) -> Vec<R> {
-    items
-        .chunks(chunk.max(1))
+    #[cfg(not(target_arch = "wasm32"))]
+    let chunks = items.par_chunks(chunk.max(1));
+    #[cfg(target_arch = "wasm32")]
+    let chunks = items.chunks(chunk.max(1));
+    chunks
         .enumerate()
         .map(|(at, chunk)| work(at, chunk))
         .collect()

@@ -210,30 +210,21 @@ impl Format {
     /// What to import.
     fn source(&self) -> Result<Source> {
         Ok(match self {
-            Format::Obo(args) => {
-                let (texts, defaults) = (args.common.texts(), args.fill.defaults());
-                Source::Obo {
-                    texts,
-                    defaults,
-                    synonyms: args.synonyms.choice(),
-                }
-            }
-            Format::Jsonl(args) => {
-                let (texts, defaults) = (args.common.texts(), args.fill.defaults());
-                Source::Jsonl {
-                    texts,
-                    defaults,
-                    skip_bad: args.skip_bad,
-                }
-            }
-            Format::Csv(args) => {
-                let (texts, defaults) = (args.common.texts(), args.fill.defaults());
-                Source::Csv {
-                    texts,
-                    defaults,
-                    layout: Box::new(args.layout()),
-                }
-            }
+            Format::Obo(args) => Source::Obo {
+                texts: args.common.files.texts(),
+                defaults: args.common.fill.defaults(),
+                synonyms: args.synonyms.choice(),
+            },
+            Format::Jsonl(args) => Source::Jsonl {
+                texts: args.common.files.texts(),
+                defaults: args.common.fill.defaults(),
+                skip_bad: args.skip_bad,
+            },
+            Format::Csv(args) => Source::Csv {
+                texts: args.common.files.texts(),
+                defaults: args.common.fill.defaults(),
+                layout: Box::new(args.layout()),
+            },
             Format::Umls(args) => args.common.source(args.terminology()),
             Format::Snomed(args) => args.common.source(args.terminology()),
             Format::Rxnorm(args) => args.common.source(args.terminology()),
@@ -266,9 +257,9 @@ impl Format {
     /// The mapping that merges concepts.
     fn map(&self) -> Option<&Path> {
         let map = match self {
-            Format::Obo(args) => &args.map,
-            Format::Jsonl(args) => &args.map,
-            Format::Csv(args) => &args.map,
+            Format::Obo(args) => &args.common.map,
+            Format::Jsonl(args) => &args.common.map,
+            Format::Csv(args) => &args.common.map,
             Format::Umls(args) => &args.common.map,
             Format::Snomed(args) => &args.common.map,
             Format::Rxnorm(args) => &args.common.map,
@@ -291,9 +282,9 @@ impl Format {
     /// The output folder.
     fn out(&self) -> &Path {
         match self {
-            Format::Obo(args) => &args.common.out,
-            Format::Jsonl(args) => &args.common.out,
-            Format::Csv(args) => &args.common.out,
+            Format::Obo(args) => &args.common.files.out,
+            Format::Jsonl(args) => &args.common.files.out,
+            Format::Csv(args) => &args.common.files.out,
             Format::Umls(args) => &args.common.out,
             Format::Snomed(args) => &args.common.out,
             Format::Rxnorm(args) => &args.common.out,

@@ -151,16 +151,8 @@ mod tests {
     use crate::train::config::Config;
     use pel_shared::score::Similarity;
 
-    /// An expected row: its name in files and in tables, loss, negatives, λ and δ.
-    type Expected = (
-        &'static str,
-        &'static str,
-        LossKind,
-        NegativeKind,
-        usize,
-        f64,
-        f64,
-    );
+    /// A row: its name in files and in tables, loss, negatives and λ.
+    type Expected<'a> = (&'a str, &'a str, LossKind, NegativeKind, usize, f64);
 
     /// The δ of [`contrary`], unless the row sets it.
     const OTHER: f64 = 0.4;
@@ -178,43 +170,35 @@ mod tests {
         base.read(None, &row.settings()).expect("settings")
     }
 
-    /// Every row of a table, in its order.
-    fn check(table: TableId, expected: &[Expected]) {
-        let rows = rows(table, [32, 64]);
-        let found: Vec<_> = rows
+    /// Compares every row of a table, in its order, and the δ of each.
+    fn check<const N: usize>(table: TableId, expected: [Expected<'_>; N], deltas: [f64; N]) {
+        let found: Vec<(String, String, Config)> = rows(table, [32, 64])
             .iter()
-            .map(|row| {
+            .map(|row| (row.slug(), row.name(), contrary(row)))
+            .collect();
+        let found: Vec<(Expected<'_>, f64)> = found
+            .iter()
+            .map(|(slug, name, config)| {
                 let Config {
                     loss,
                     negatives,
                     fgsm,
                     ..
-                } = contrary(row);
+                } = config;
                 (
-                    row.slug(),
-                    row.name(),
-                    loss.kind,
-                    negatives.kind,
-                    negatives.count,
-                    fgsm.lambda,
+                    (
+                        &slug[..],
+                        &name[..],
+                        loss.kind,
+                        negatives.kind,
+                        negatives.count,
+                        fgsm.lambda,
+                    ),
                     loss.delta,
                 )
             })
             .collect();
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|(slug, name, loss, kind, count, lambda, delta)| {
-                (
-                    (*slug).to_owned(),
-                    (*name).to_owned(),
-                    *loss,
-                    *kind,
-                    *count,
-                    *lambda,
-                    *delta,
-                )
-            })
-            .collect();
+        let expected: Vec<(Expected<'_>, f64)> = expected.into_iter().zip(deltas).collect();
         assert_eq!(found, expected, "{table:?}");
     }
 
@@ -227,32 +211,17 @@ mod tests {
     fn table_2_has_both_losses_by_negatives_and_with_fgsm() {
         check(
             TableId::Pel2,
-            &[
-                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
-                ("ce-64-mixed", "PEL-CE", CE, MIXED, 64, 0.0, OTHER),
-                ("ce-64-random", "PEL-CE", CE, RANDOM, 64, 0.0, OTHER),
-                ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0, OTHER),
-                ("pb-64-mixed", "PEL-Pb", PB, MIXED, 64, 0.0, OTHER),
-                ("pb-64-random", "PEL-Pb", PB, RANDOM, 64, 0.0, OTHER),
-                (
-                    "ce-fgsm-32-mixed",
-                    "PEL-CE + FGSM",
-                    CE,
-                    MIXED,
-                    32,
-                    1.0,
-                    OTHER,
-                ),
-                (
-                    "pb-fgsm-32-mixed",
-                    "PEL-Pb + FGSM",
-                    PB,
-                    MIXED,
-                    32,
-                    1.0,
-                    OTHER,
-                ),
+            [
+                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0),
+                ("ce-64-mixed", "PEL-CE", CE, MIXED, 64, 0.0),
+                ("ce-64-random", "PEL-CE", CE, RANDOM, 64, 0.0),
+                ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0),
+                ("pb-64-mixed", "PEL-Pb", PB, MIXED, 64, 0.0),
+                ("pb-64-random", "PEL-Pb", PB, RANDOM, 64, 0.0),
+                ("ce-fgsm-32-mixed", "PEL-CE + FGSM", CE, MIXED, 32, 1.0),
+                ("pb-fgsm-32-mixed", "PEL-Pb + FGSM", PB, MIXED, 32, 1.0),
             ],
+            [OTHER; 8],
         );
     }
 
@@ -260,48 +229,17 @@ mod tests {
     fn table_3_has_every_method_under_random_and_mixed_negatives() {
         check(
             TableId::Pel3,
-            &[
-                ("ce-32-random", "PEL-CE", CE, RANDOM, 32, 0.0, OTHER),
-                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
-                ("pb-32-random", "PEL-Pb", PB, RANDOM, 32, 0.0, OTHER),
-                ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0, OTHER),
-                (
-                    "ce-fgsm-32-random",
-                    "PEL-CE + FGSM",
-                    CE,
-                    RANDOM,
-                    32,
-                    1.0,
-                    OTHER,
-                ),
-                (
-                    "ce-fgsm-32-mixed",
-                    "PEL-CE + FGSM",
-                    CE,
-                    MIXED,
-                    32,
-                    1.0,
-                    OTHER,
-                ),
-                (
-                    "pb-fgsm-32-random",
-                    "PEL-Pb + FGSM",
-                    PB,
-                    RANDOM,
-                    32,
-                    1.0,
-                    OTHER,
-                ),
-                (
-                    "pb-fgsm-32-mixed",
-                    "PEL-Pb + FGSM",
-                    PB,
-                    MIXED,
-                    32,
-                    1.0,
-                    OTHER,
-                ),
+            [
+                ("ce-32-random", "PEL-CE", CE, RANDOM, 32, 0.0),
+                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0),
+                ("pb-32-random", "PEL-Pb", PB, RANDOM, 32, 0.0),
+                ("pb-32-mixed", "PEL-Pb", PB, MIXED, 32, 0.0),
+                ("ce-fgsm-32-random", "PEL-CE + FGSM", CE, RANDOM, 32, 1.0),
+                ("ce-fgsm-32-mixed", "PEL-CE + FGSM", CE, MIXED, 32, 1.0),
+                ("pb-fgsm-32-random", "PEL-Pb + FGSM", PB, RANDOM, 32, 1.0),
+                ("pb-fgsm-32-mixed", "PEL-Pb + FGSM", PB, MIXED, 32, 1.0),
             ],
+            [OTHER; 8],
         );
     }
 
@@ -309,37 +247,14 @@ mod tests {
     fn table_4_varies_the_margin_of_the_proxy_based_loss() {
         check(
             TableId::Pel4,
-            &[
-                ("pb-m0-32-mixed", "PEL-Pb (m = 0)", PB, MIXED, 32, 0.0, 0.0),
-                (
-                    "pb-m0.01-32-mixed",
-                    "PEL-Pb (m = 0.01)",
-                    PB,
-                    MIXED,
-                    32,
-                    0.0,
-                    0.01,
-                ),
-                (
-                    "pb-m0.05-32-mixed",
-                    "PEL-Pb (m = 0.05)",
-                    PB,
-                    MIXED,
-                    32,
-                    0.0,
-                    0.05,
-                ),
-                (
-                    "pb-m0.1-32-mixed",
-                    "PEL-Pb (m = 0.1)",
-                    PB,
-                    MIXED,
-                    32,
-                    0.0,
-                    0.1,
-                ),
-                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0, OTHER),
+            [
+                ("pb-m0-32-mixed", "PEL-Pb (m = 0)", PB, MIXED, 32, 0.0),
+                ("pb-m0.01-32-mixed", "PEL-Pb (m = 0.01)", PB, MIXED, 32, 0.0),
+                ("pb-m0.05-32-mixed", "PEL-Pb (m = 0.05)", PB, MIXED, 32, 0.0),
+                ("pb-m0.1-32-mixed", "PEL-Pb (m = 0.1)", PB, MIXED, 32, 0.0),
+                ("ce-32-mixed", "PEL-CE", CE, MIXED, 32, 0.0),
             ],
+            [0.0, 0.01, 0.05, 0.1, OTHER],
         );
     }
 

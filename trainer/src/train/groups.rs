@@ -62,18 +62,18 @@ impl Group {
             beta_2,
             epsilon,
             decay,
-            step,
             scale,
+            ..
         } = options;
-        let left = |beta: f32| 1.0 - f64::from(beta).powf(f64::from(step));
         let gradient = match scale == 1.0 {
             true => gradient,
             false => gradient * scale,
         };
         self.first = self.first.clone() * beta_1 + gradient.clone() * (1.0 - beta_1);
         self.second = self.second.clone() * beta_2 + gradient.powi_scalar(2) * (1.0 - beta_2);
-        let root = self.second.clone().sqrt() / left(beta_2).sqrt() + epsilon;
-        let change = self.first.clone() / root * (f64::from(rate) / left(beta_1));
+        let root = self.second.clone().sqrt() / options.bias_correction(beta_2).sqrt() + epsilon;
+        let size = f64::from(rate) / options.bias_correction(beta_1);
+        let change = self.first.clone() / root * size;
         let changed = Tensor::cat(values, 0) * (1.0 - rate * decay) - change;
         self.split(&changed)
     }

@@ -6,7 +6,10 @@
 //! gradient that is not finite are neither saved nor used.
 
 use super::differentiable::Figure;
+use super::log::{Event, FgsmFigures};
 use super::optimiser::StepStats;
+use crate::io::memory;
+use burn::tensor::Device;
 use pel_shared::error::Result;
 use std::time::Instant;
 
@@ -50,6 +53,33 @@ impl Read {
             (true, true) => None,
             (true, false) => Some("gradient"),
             (false, _) => Some("loss"),
+        }
+    }
+
+    /// The event of the step for the log. A step has `batch` examples, and an epoch has `examples`.
+    pub fn event(
+        &self,
+        batch: usize,
+        examples: usize,
+        device: &Device,
+        transformation: Option<[f64; 2]>,
+        fgsm: Option<FgsmFigures>,
+    ) -> Event {
+        let batch = batch as f64;
+        let step = self.outcome.step + 1;
+        Event::Step {
+            step,
+            epoch: step as f64 * batch / examples as f64,
+            loss: self.loss / batch,
+            gradient_norm: self.gradient_norm,
+            learning_rate: self.outcome.stepped.learning_rate,
+            pairs_per_s: batch / self.seconds,
+            tokens_per_s: self.outcome.tokens as f64 / self.seconds,
+            without_negatives: self.outcome.without_negatives,
+            peak_bytes: memory::peak(),
+            device_bytes: memory::of_gpu(device),
+            transformation,
+            fgsm,
         }
     }
 }
@@ -112,7 +142,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn::tensor::{Device, Tensor};
+    use burn::tensor::Tensor;
 
     fn outcome(step: usize, loss: f32, norm: f32) -> StepOutcome {
         let figure = |value| {

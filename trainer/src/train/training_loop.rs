@@ -4,11 +4,11 @@ use super::batch::{align_batch, link_batch, rank_batch};
 use super::config::Task;
 use super::examples::Example;
 use super::log::{Event, FgsmFigures};
-use super::pending::{Read, StepOutcome};
+use super::pending::StepOutcome;
 use super::run::{Examples, Run, encoded_kb};
 use super::step::perturbation::Perturbation;
 use super::step::{Step, is_measured};
-use crate::io::{interrupt, memory};
+use crate::io::interrupt;
 use crate::train::differentiable::Figure;
 use crate::train::loss_scale::Scale;
 use pel_shared::error::{Error, Result};
@@ -79,44 +79,32 @@ impl Run<'_> {
     /// # Errors
     /// If a loss or gradient is not finite; the error names the step and its batch.
     pub(super) fn settle(&mut self) -> Result<()> {
-        let batch = self.config.optimiser.batch as f64;
         for read in self.pending.read()? {
-            let Read {
-                ref outcome,
-                loss,
-                gradient_norm,
-                seconds,
-            } = read;
             if let Some(what) = read.fault() {
-                return Err(not_a_number(what, outcome.step, &outcome.named));
+                return Err(not_a_number(what, read.outcome.step, &read.outcome.named));
             }
-            self.times.steps += seconds;
-            if let Some(fgsm) = outcome.fgsm_seconds {
+            self.times.steps += read.seconds;
+            if let Some(fgsm) = read.outcome.fgsm_seconds {
                 self.times.fgsm += fgsm;
-                self.times.measured += seconds;
+                self.times.measured += read.seconds;
             }
-            self.log.record(&Event::Step {
-                step: outcome.step + 1,
-                epoch: (outcome.step + 1) as f64 * batch / self.examples.len() as f64,
-                loss: loss / batch,
-                gradient_norm,
-                learning_rate: outcome.stepped.learning_rate,
-                pairs_per_s: batch / seconds,
-                tokens_per_s: outcome.tokens as f64 / seconds,
-                without_negatives: outcome.without_negatives,
-                peak_bytes: memory::peak(),
-                device_bytes: memory::of_gpu(&self.device),
-                transformation: self
-                    .perturbation
-                    .as_ref()
-                    .map(Perturbation::norms)
-                    .transpose()?,
-                fgsm: self.deviation.map(|deviation| FgsmFigures {
-                    epsilon: self.config.fgsm.absolute_epsilon,
-                    deviation,
-                    share: outcome.fgsm_seconds.map(|fgsm| fgsm / seconds),
-                }),
-            })?;
+            let transformation = self
+                .perturbation
+                .as_ref()
+                .map(Perturbation::norms)
+                .transpose()?;
+            let fgsm = self.deviation.map(|deviation| FgsmFigures {
+                epsilon: self.config.fgsm.absolute_epsilon,
+                deviation,
+                share: read.outcome.fgsm_seconds.map(|fgsm| fgsm / read.seconds),
+            });
+            self.log.record(&read.event(
+                self.config.optimiser.batch,
+                self.examples.len(),
+                &self.device,
+                transformation,
+                fgsm,
+            ))?;
         }
         Ok(())
     }

@@ -57,9 +57,14 @@ pub fn interrupt(child: &Child) {
 
 /// Indexes a knowledge base with the tiny model.
 pub fn index(kb: &Path, out: &Path, more: &[&str]) -> CommandOutput {
+    index_with(&tiny(), kb, out, more)
+}
+
+/// Indexes a knowledge base with the encoder in a folder.
+pub fn index_with(encoder: &Path, kb: &Path, out: &Path, more: &[&str]) -> CommandOutput {
     let (kb, encoder, out) = (
         kb.display().to_string(),
-        tiny().display().to_string(),
+        encoder.display().to_string(),
         out.display().to_string(),
     );
     let mut args = vec![

@@ -10,6 +10,7 @@ use clap::{CommandFactory, Parser};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::report::Report;
+use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -35,6 +36,12 @@ impl Workspace {
 
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).expect(name)
+    }
+
+    /// A line of JSON, counted from 0.
+    fn row<T: DeserializeOwned>(&self, name: &str, at: usize) -> T {
+        let text = self.read(name);
+        serde_json::from_str(text.lines().nth(at).expect("a line")).expect(name)
     }
 
     /// Runs a command line in which `@name` is a file of the folder and `%name` a fixture.
@@ -144,6 +151,7 @@ impl Workspace {
         write_jsonl(&self.path("a/mentions.dev.jsonl"), mentions).expect("written");
     }
 
+    /// The text of each mention of a file with its concept, or "" for NIL.
     fn texts(&self, name: &str) -> Vec<(String, String)> {
         let line = |line: &str| {
             let mention: CorpusMention = serde_json::from_str(line).expect("a mention");
@@ -151,6 +159,28 @@ impl Workspace {
         };
         self.read(name).lines().map(line).collect()
     }
+}
+
+/// Expected mentions, for [`Workspace::texts`].
+fn expected<const N: usize>(mentions: [(&str, &str); N]) -> [(String, String); N] {
+    mentions.map(|(text, id)| (text.to_owned(), id.to_owned()))
+}
+
+/// Checks that nothing was skipped or changed. `kept` counts the concepts, the documents, and the
+/// mentions of train, dev and test.
+fn assert_lossless(report: &Report, kept: [usize; 5]) {
+    let found = [
+        "concepts",
+        "documents",
+        "mentions (train)",
+        "mentions (dev)",
+        "mentions (test)",
+    ]
+    .map(|kind| report.kept(kind));
+    assert_eq!(
+        (found, report.skipped_in_all(), report.noted.len()),
+        (kept, 0, 0)
+    );
 }
 
 #[test]
@@ -161,18 +191,7 @@ fn command_line_is_valid() {
 #[test]
 fn zeshel_round_trips() {
     let report = Workspace::new().round_trip("zeshel %zeshel", "zeshel", "zeshel @b");
-    let kept = [
-        "concepts",
-        "documents",
-        "mentions (train)",
-        "mentions (dev)",
-        "mentions (test)",
-    ]
-    .map(|kind| report.kept(kind));
-    assert_eq!(
-        (kept, report.skipped_in_all(), report.noted.len()),
-        ([7, 6, 3, 2, 1], 0, 0)
-    );
+    assert_lossless(&report, [7, 6, 3, 2, 1]);
 }
 
 #[test]
@@ -221,26 +240,8 @@ fn blink_round_trips() {
         "blink",
         &format!("blink --entities @b/entities/entity.jsonl {back}"),
     );
-    let kept = [
-        "concepts",
-        "documents",
-        "mentions (train)",
-        "mentions (dev)",
-        "mentions (test)",
-    ]
-    .map(|kind| report.kept(kind));
-    assert_eq!(
-        (kept, report.skipped_in_all(), report.noted.len()),
-        ([3, 4, 2, 1, 1], 0, 0)
-    );
-    let row: serde_json::Value = serde_json::from_str(
-        workspace
-            .read("b/train.jsonl")
-            .lines()
-            .next()
-            .expect("a line"),
-    )
-    .expect("JSON");
+    assert_lossless(&report, [3, 4, 2, 1, 1]);
+    let row: serde_json::Value = workspace.row("b/train.jsonl", 0);
     assert_eq!(
         row["context_left"],
         "Fifty winters long the été fleet steered by the"
@@ -260,26 +261,8 @@ fn wikilinks_round_trips() {
     };
     let workspace = Workspace::new();
     let report = workspace.round_trip(&files("%wikilinks/"), "wikilinks", &files("@b/"));
-    let kept = [
-        "concepts",
-        "documents",
-        "mentions (train)",
-        "mentions (dev)",
-        "mentions (test)",
-    ]
-    .map(|kind| report.kept(kind));
-    assert_eq!(
-        (kept, report.skipped_in_all(), report.noted.len()),
-        ([3, 4, 2, 1, 1], 0, 0)
-    );
-    let row: serde_json::Value = serde_json::from_str(
-        workspace
-            .read("b/train.jsonl")
-            .lines()
-            .nth(1)
-            .expect("a line"),
-    )
-    .expect("JSON");
+    assert_lossless(&report, [3, 4, 2, 1, 1]);
+    let row: serde_json::Value = workspace.row("b/train.jsonl", 1);
     assert_eq!(
         row["right_context"],
         serde_json::json!(["of", "copper", "🐦", "sing", "."])
@@ -297,17 +280,7 @@ fn tac_round_trips() {
     let back = "tac --kb @b/kb --documents @b/source --train @b/train_queries.xml --train-answers @b/train_KB_links.tab \
                 --test @b/test_queries.xml --test-answers @b/test_KB_links.tab";
     let report = Workspace::new().round_trip(there, "tac", back);
-    let kept = [
-        "concepts",
-        "documents",
-        "mentions (train)",
-        "mentions (test)",
-    ]
-    .map(|kind| report.kept(kind));
-    assert_eq!(
-        (kept, report.skipped_in_all(), report.noted.len()),
-        ([3, 2, 3, 4], 0, 0)
-    );
+    assert_lossless(&report, [3, 2, 3, 0, 4]);
 }
 
 #[test]
@@ -341,24 +314,17 @@ fn tac_stores_all_concept_fields_and_counts_invalid_names() {
     );
     assert_eq!(report.noted[capabilities::WIDE], 1);
     let found = workspace.texts("c/mentions.dev.jsonl");
-    let expected = [
+    let expected = expected([
         ("fever", "C1"),
         ("cough", "C2"),
         ("subfever", ""),
         ("sub", ""),
         ("sub", "NIL:C7"),
-    ];
-    assert_eq!(
-        found,
-        expected.map(|(text, id)| (text.to_owned(), id.to_owned()))
-    );
-    let read = |name: &str| -> Concept {
-        serde_json::from_str(workspace.read(name).lines().next().expect("a line"))
-            .expect("a concept")
-    };
-    let (mut before, after) = (read("a/kb.jsonl"), read("c/kb.jsonl"));
+    ]);
+    assert_eq!(found, expected);
+    let mut before: Concept = workspace.row("a/kb.jsonl", 0);
     before.definition = Some("heat ]]> above 38 é".into());
-    assert_eq!(before, after);
+    assert_eq!(before, workspace.row::<Concept>("c/kb.jsonl", 0));
 }
 
 #[test]
@@ -406,16 +372,13 @@ fn zeshel_splits_words_and_counts_losses() {
     );
     let mut found = workspace.texts("c/mentions.dev.jsonl");
     found.sort();
-    let expected = [
+    let expected = expected([
         ("and", "NIL3"),
         ("cough", "C2"),
         ("cough", "C2"),
         ("fever", "C1"),
-    ];
-    assert_eq!(
-        found,
-        expected.map(|(text, id)| (text.to_owned(), id.to_owned()))
-    );
+    ]);
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -435,16 +398,13 @@ fn context_formats_count_losses() {
         (3, 4, 1)
     );
     assert_eq!(report.noted[capabilities::WIDE], 1);
-    let expected = [
+    let expected = expected([
         ("fever", "C1"),
         ("cough", "C2"),
         ("cough", "C2"),
         ("and", "NIL3"),
-    ];
-    assert_eq!(
-        workspace.texts("c/mentions.dev.jsonl"),
-        expected.map(|(text, id)| (text.to_owned(), id.to_owned()))
-    );
+    ]);
+    assert_eq!(workspace.texts("c/mentions.dev.jsonl"), expected);
 
     let report = workspace
         .run("export-corpus --format wikilinks --corpus @a --out @w")

@@ -64,6 +64,20 @@ pub struct MapArgs {
     pub map: Option<PathBuf>,
 }
 
+/// Files of concepts, and what completes and merges the concepts.
+#[derive(Args, Clone, Debug)]
+pub struct ConceptFiles {
+    /// Inputs and output.
+    #[command(flatten)]
+    pub files: Common,
+    /// Values for missing fields.
+    #[command(flatten)]
+    pub fill: Fill,
+    /// The mapping that merges concepts.
+    #[command(flatten)]
+    pub map: MapArgs,
+}
+
 /// The scope of an OBO synonym.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
@@ -128,13 +142,7 @@ impl SynonymArgs {
 pub struct OboArgs {
     /// Inputs and output.
     #[command(flatten)]
-    pub common: Common,
-    /// Values for missing fields.
-    #[command(flatten)]
-    pub fill: Fill,
-    /// The mapping that merges concepts.
-    #[command(flatten)]
-    pub map: MapArgs,
+    pub common: ConceptFiles,
     /// Which synonyms to import.
     #[command(flatten)]
     pub synonyms: SynonymArgs,
@@ -148,13 +156,7 @@ pub struct OboArgs {
 pub struct JsonlArgs {
     /// Inputs and output.
     #[command(flatten)]
-    pub common: Common,
-    /// Values for missing fields.
-    #[command(flatten)]
-    pub fill: Fill,
-    /// The mapping that merges concepts.
-    #[command(flatten)]
-    pub map: MapArgs,
+    pub common: ConceptFiles,
     /// Count and skip invalid lines instead of stopping at the first
     #[arg(long)]
     pub skip_bad: bool,
@@ -170,13 +172,7 @@ pub struct JsonlArgs {
 pub struct CsvArgs {
     /// Inputs and output.
     #[command(flatten)]
-    pub common: Common,
-    /// Values for missing fields.
-    #[command(flatten)]
-    pub fill: Fill,
-    /// The mapping that merges concepts.
-    #[command(flatten)]
-    pub map: MapArgs,
+    pub common: ConceptFiles,
     /// Character between columns, or "tab" [default: tab for .tsv and .tab files, else comma, or
     /// the delimiter that the header shows]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]

@@ -34,14 +34,9 @@ impl ReleaseArgs {
     }
 }
 
-/// Options of `pel import umls`.
+/// Languages of a release in Rich Release Format.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  pel import umls 2026AA/META --out umls\n  \
-    pel import umls umls-2026AA-metathesaurus-full.zip --languages ENG,GER --sources SNOMEDCT_US,MSH,RXNORM --out umls")]
-pub struct UmlsArgs {
-    /// Inputs and output.
-    #[command(flatten)]
-    pub common: ReleaseArgs,
+pub struct RrfLanguages {
     /// Languages of names (LAT), the preferred one first, or "all"
     #[arg(
         long,
@@ -50,12 +45,11 @@ pub struct UmlsArgs {
         default_value = "ENG"
     )]
     pub languages: Vec<String>,
-    /// Source vocabularies (SAB) to read names from [default: all]
-    #[arg(long, value_name = "SAB,...", value_delimiter = ',')]
-    pub sources: Vec<String>,
-    /// Semantic types to read, by TUI or name [default: all]
-    #[arg(long, value_name = "TUI,...", value_delimiter = ',')]
-    pub semantic_types: Vec<String>,
+}
+
+/// Rows of a release in Rich Release Format.
+#[derive(Args, Clone, Debug)]
+pub struct RrfRows {
     /// Read suppressed names too (SUPPRESS = E or Y)
     #[arg(long)]
     pub suppressed: bool,
@@ -67,16 +61,45 @@ pub struct UmlsArgs {
     pub skip_bad: bool,
 }
 
+impl RrfRows {
+    /// The rows to read, in these languages and from these sources.
+    fn selection(&self, given: &RrfLanguages, sources: &[String]) -> Selection {
+        Selection {
+            languages: languages(&given.languages),
+            sources: sources.to_vec(),
+            suppressed: self.suppressed,
+            obsolete: self.obsolete,
+            skip_bad: self.skip_bad,
+        }
+    }
+}
+
+/// Options of `pel import umls`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  pel import umls 2026AA/META --out umls\n  \
+    pel import umls umls-2026AA-metathesaurus-full.zip --languages ENG,GER --sources SNOMEDCT_US,MSH,RXNORM --out umls")]
+pub struct UmlsArgs {
+    /// Inputs and output.
+    #[command(flatten)]
+    pub common: ReleaseArgs,
+    /// Languages of names.
+    #[command(flatten)]
+    pub languages: RrfLanguages,
+    /// Source vocabularies (SAB) to read names from [default: all]
+    #[arg(long, value_name = "SAB,...", value_delimiter = ',')]
+    pub sources: Vec<String>,
+    /// Semantic types to read, by TUI or name [default: all]
+    #[arg(long, value_name = "TUI,...", value_delimiter = ',')]
+    pub semantic_types: Vec<String>,
+    /// Which rows to read.
+    #[command(flatten)]
+    pub rows: RrfRows,
+}
+
 impl UmlsArgs {
     pub(super) fn terminology(&self) -> Terminology {
         Terminology::Umls(umls::Options {
-            selection: Selection {
-                languages: languages(&self.languages),
-                sources: self.sources.clone(),
-                suppressed: self.suppressed,
-                obsolete: self.obsolete,
-                skip_bad: self.skip_bad,
-            },
+            selection: self.rows.selection(&self.languages, &self.sources),
             semantic_types: self.semantic_types.clone(),
         })
     }
@@ -151,38 +174,21 @@ pub struct RxnormArgs {
     /// Term types of the concepts to read, the preferred one first
     #[arg(long, value_name = "TTY,...", value_delimiter = ',', default_values_t = rxnorm::TERM_TYPES.iter().map(|tty| (*tty).to_owned()))]
     pub term_types: Vec<String>,
-    /// Languages of names (LAT), the preferred one first, or "all"
-    #[arg(
-        long,
-        value_name = "LAT,...",
-        value_delimiter = ',',
-        default_value = "ENG"
-    )]
-    pub languages: Vec<String>,
+    /// Languages of names.
+    #[command(flatten)]
+    pub languages: RrfLanguages,
     /// Source vocabularies (SAB) to read cross-references from [default: all]
     #[arg(long, value_name = "SAB,...", value_delimiter = ',')]
     pub sources: Vec<String>,
-    /// Read suppressed names too (SUPPRESS = E or Y)
-    #[arg(long)]
-    pub suppressed: bool,
-    /// Read obsolete names too (SUPPRESS = O)
-    #[arg(long)]
-    pub obsolete: bool,
-    /// Count and skip invalid rows instead of stopping at the first
-    #[arg(long)]
-    pub skip_bad: bool,
+    /// Which rows to read.
+    #[command(flatten)]
+    pub rows: RrfRows,
 }
 
 impl RxnormArgs {
     pub(super) fn terminology(&self) -> Terminology {
         Terminology::Rxnorm(rxnorm::Options {
-            selection: Selection {
-                languages: languages(&self.languages),
-                sources: self.sources.clone(),
-                suppressed: self.suppressed,
-                obsolete: self.obsolete,
-                skip_bad: self.skip_bad,
-            },
+            selection: self.rows.selection(&self.languages, &self.sources),
             term_types: self.term_types.clone(),
         })
     }

@@ -1,7 +1,7 @@
 //! Formats with one line per mention and its context: BLINK and WikilinksNED.
 
-use super::source::{Linked, NO_MENTION, Source, file_of};
-use super::zeshel::GETS_WORLD;
+use super::source::{Linked, NO_MENTION, Source};
+use super::zeshel::world_of;
 use crate::data::export::capabilities::{Capabilities, WIKILINKS, ZESHEL_BLINK};
 use crate::data::import::annotated::join_context;
 use crate::io::outputs::OutputFolder;
@@ -86,16 +86,7 @@ fn cut<'a>(linked: &Linked<'a>) -> [&'a str; 3] {
 pub fn blink(source: &Source, output: &mut OutputFolder, report: &mut Report) -> Result<()> {
     let mut worlds: BTreeMap<String, Vec<&Concept>> = BTreeMap::new();
     for (_, concept) in source.kb.iter() {
-        ZESHEL_BLINK.concept(concept, report);
-        report.keep("concepts", 1);
-        if concept.sources.is_empty() {
-            report.note(GETS_WORLD, || concept.id.clone());
-        }
-        let world = file_of(
-            concept.sources.first().map(String::as_str),
-            NO_WORLD,
-            report,
-        );
+        let world = world_of(concept, NO_WORLD, report);
         worlds.entry(world).or_default().push(concept);
     }
     for (world, concepts) in &worlds {

@@ -5,6 +5,7 @@ use crate::data::export::capabilities::ZESHEL_BLINK;
 use crate::io::outputs::OutputFolder;
 use crate::io::outputs::write_line;
 use pel_shared::error::Result;
+use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
 use pel_shared::text::Span;
@@ -114,6 +115,16 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
     Ok(())
 }
 
+/// Counts a concept of ZESHEL or BLINK; returns the name of its world, or `none` without a source.
+pub fn world_of(concept: &Concept, none: &str, report: &mut Report) -> String {
+    ZESHEL_BLINK.concept(concept, report);
+    report.keep("concepts", 1);
+    if concept.sources.is_empty() {
+        report.note(GETS_WORLD, || concept.id.clone());
+    }
+    file_of(concept.sources.first().map(String::as_str), none, report)
+}
+
 /// The pages of each world: concepts first, then documents that are no concepts.
 fn pages<'a>(
     source: &'a Source,
@@ -128,16 +139,7 @@ fn pages<'a>(
         .collect();
     let mut are_pages: BTreeSet<&str> = BTreeSet::new();
     for (_, concept) in source.kb.iter() {
-        ZESHEL_BLINK.concept(concept, report);
-        report.keep("concepts", 1);
-        if concept.sources.is_empty() {
-            report.note(GETS_WORLD, || concept.id.clone());
-        }
-        let world = file_of(
-            concept.sources.first().map(String::as_str),
-            NO_WORLD,
-            report,
-        );
+        let world = world_of(concept, NO_WORLD, report);
         let definition = concept.definition.as_deref().unwrap_or_default();
         // Concepts have single spaces, pages may have several.
         let same = |text: &str| single_spaced(text) == single_spaced(definition);

@@ -259,11 +259,9 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
                 merger,
                 defaults.clone(),
                 |concepts, _| {
-                    let mut table = ConceptTable::default();
-                    texts.each(&mut counter, |input| {
-                        jsonl::read(input, *skip_bad, &mut table, concepts.report)
-                    })?;
-                    table.finish(concepts)
+                    texts.table(&mut counter, concepts, |input, table, report| {
+                        jsonl::read(input, *skip_bad, table, report)
+                    })
                 },
             )?;
             ("jsonl", CONCEPTS)
@@ -280,11 +278,9 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
                 merger,
                 defaults.clone(),
                 |concepts, _| {
-                    let mut table = ConceptTable::default();
-                    texts.each(&mut counter, |input| {
-                        delimited::read(input, layout, &mut table, concepts.report)
-                    })?;
-                    table.finish(concepts)
+                    texts.table(&mut counter, concepts, |input, table, report| {
+                        delimited::read(input, layout, table, report)
+                    })
                 },
             )?;
             ("csv", CONCEPTS)
@@ -462,6 +458,21 @@ impl<'a> Texts<'a> {
             });
             read.map_err(|error| convert_read_error(path, error))
         })
+    }
+
+    /// Reads all files as one table of concepts. `read` adds the rows of a file.
+    ///
+    /// # Errors
+    /// As [`Texts::each`], or if a concept cannot be written.
+    fn table(
+        &self,
+        counter: &mut Counter,
+        concepts: &mut Concepts<'_>,
+        mut read: impl FnMut(Input<'_>, &mut ConceptTable, &mut Report) -> Result<()>,
+    ) -> Result<()> {
+        let mut table = ConceptTable::default();
+        self.each(counter, |input| read(input, &mut table, concepts.report))?;
+        table.finish(concepts)
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn BufRead>> {

@@ -22,13 +22,13 @@ use super::checkpoint::Checkpoints;
 use super::config::{Config, Detect};
 use super::log::{Event, Log};
 use super::optimiser::Optimiser;
-use super::pending::{Pending, Read, StepOutcome};
+use super::pending::{Pending, StepOutcome};
 use super::random::{Order, Purpose, stream};
 use super::run::Ending;
 use super::{MODEL, figures};
 use crate::io::device::OpenDevice;
 use crate::io::files::write_folder;
-use crate::io::{interrupt, memory};
+use crate::io::interrupt;
 use crate::train::differentiable::Figure;
 use batch::span_batch;
 use burn::tensor::{Device, Tensor};
@@ -261,31 +261,17 @@ impl Run<'_> {
 
     /// As [`super::run::Run::settle`].
     fn settle(&mut self) -> Result<()> {
-        let batch = self.config.optimiser.batch as f64;
         for read in self.pending.read()? {
-            let Read {
-                ref outcome,
-                loss,
-                gradient_norm,
-                seconds,
-            } = read;
             if let Some(what) = read.fault() {
-                return Err(not_a_number(what, outcome.step, &outcome.named));
+                return Err(not_a_number(what, read.outcome.step, &read.outcome.named));
             }
-            self.log.record(&Event::Step {
-                step: outcome.step + 1,
-                epoch: (outcome.step + 1) as f64 * batch / self.examples.len() as f64,
-                loss: loss / batch,
-                gradient_norm,
-                learning_rate: outcome.stepped.learning_rate,
-                pairs_per_s: batch / seconds,
-                tokens_per_s: outcome.tokens as f64 / seconds,
-                without_negatives: 0,
-                peak_bytes: memory::peak(),
-                device_bytes: memory::of_gpu(&self.device),
-                transformation: None,
-                fgsm: None,
-            })?;
+            self.log.record(&read.event(
+                self.config.optimiser.batch,
+                self.examples.len(),
+                &self.device,
+                None,
+                None,
+            ))?;
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Self-attention of one sequence with dropout, and its gradient.
 
+use super::drop_values;
+use crate::kernels::Isa;
 use crate::kernels::gemm::{Start, gemm, pack, packed_len};
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::softmax_backward;
-use crate::kernels::{Isa, apply_dropout};
 use crate::model::cpu::attention::{Heads, sized};
 use crate::model::layer::{LayerOptions, Site};
 
@@ -16,7 +17,7 @@ pub struct Scratch {
     grads: Vec<f32>,
 }
 
-/// Shares after dropout; the same ones in both directions, since the seed is.
+/// Applies dropout to the probabilities of a head, or to their gradients.
 fn drop_probabilities(
     isa: Isa,
     options: &LayerOptions,
@@ -24,14 +25,14 @@ fn drop_probabilities(
     head: usize,
     probabilities: &mut [f32],
 ) {
-    if let Some(dropout) = options.dropout {
-        apply_dropout(
-            isa,
-            dropout.rate,
-            dropout.seed(Site::AttentionProbabilities, row * options.heads + head),
-            probabilities,
-        );
-    }
+    let part = row * options.heads + head;
+    drop_values(
+        isa,
+        options,
+        Site::AttentionProbabilities,
+        part,
+        probabilities,
+    );
 }
 
 /// # Shapes

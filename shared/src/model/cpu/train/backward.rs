@@ -2,12 +2,12 @@
 
 use super::attention::{self, Scratch};
 use super::products::{Input, Panels, pack_all, weight_gradients};
-use super::{Buffer, Group, Saved, cut, groups, part};
+use super::{Buffer, Group, Saved, cut, drop_values, groups, part};
 use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{activate, activate_backward, layer_norm, layer_norm_backward};
 use crate::kernels::sums::{add, add_rows};
-use crate::kernels::{Isa, apply_dropout, for_each};
+use crate::kernels::{Isa, for_each};
 use crate::model::layer::{LINEARS, LayerOptions, Params, Site};
 
 /// The gradients of a layer's parameters.
@@ -158,14 +158,7 @@ fn one_group(
         panels[which].multiply(&Input::new(options.precision, grads), start, out);
     };
     let drop = |site: Site, values: &mut [f32]| {
-        if let Some(dropout) = options.dropout {
-            apply_dropout(
-                isa,
-                dropout.rate,
-                dropout.seed(site, group.rows.start),
-                values,
-            );
-        }
+        drop_values(isa, options, site, group.rows.start, values);
     };
     let norm = |which: usize| params.norm(which, options.epsilon);
 

@@ -2,12 +2,12 @@
 
 use super::attention::{self, Scratch};
 use super::products::{Input, Panels, pack_all};
-use super::{Buffer, Group, cut, groups, part};
+use super::{Buffer, Group, cut, drop_values, groups, part};
 use crate::kernels::gemm::Start;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::rows::{activate, layer_norm};
 use crate::kernels::sums::add;
-use crate::kernels::{Isa, apply_dropout, for_each};
+use crate::kernels::{Isa, for_each};
 use crate::model::layer::{LINEARS, LayerOptions, Params, Site};
 
 /// The activations that [`super::backward`] needs. It computes the others again.
@@ -156,14 +156,7 @@ fn one_group(
         panels[which].multiply(&input, Start::Bias(params.biases[which]), out);
     };
     let drop = |site: Site, values: &mut [f32]| {
-        if let Some(dropout) = options.dropout {
-            apply_dropout(
-                isa,
-                dropout.rate,
-                dropout.seed(site, group.rows.start),
-                values,
-            );
-        }
+        drop_values(isa, options, site, group.rows.start, values);
     };
     linear(3, mixed, first);
     drop(Site::AttentionOutput, first);

@@ -16,6 +16,8 @@ pub use buffers::{Buffer, allocated, release};
 pub use forward::{Saved, forward};
 pub use products::{Input, Panels, pack_all};
 
+use crate::kernels::{Isa, apply_dropout};
+use crate::model::layer::{LayerOptions, Site};
 use std::ops::Range;
 
 /// Rows of a group.
@@ -68,12 +70,20 @@ fn part<'a>(group: &Group, width: usize, values: &'a [f32]) -> &'a [f32] {
     &values[group.rows.start * width..group.rows.end * width]
 }
 
+/// Applies the layer's dropout at a site. `part` distinguishes groups, or sequences and heads. Both
+/// directions drop the same values, since their seed is the same.
+fn drop_values(isa: Isa, options: &LayerOptions, site: Site, part: usize, values: &mut [f32]) {
+    if let Some(dropout) = options.dropout {
+        apply_dropout(isa, dropout.rate, dropout.seed(site, part), values);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels::matrix::Matrix;
     use crate::kernels::rows::Activation;
-    use crate::model::layer::{Dropout, LINEARS, LayerOptions, Params, Precision};
+    use crate::model::layer::{Dropout, LINEARS, Params, Precision};
 
     struct Layer {
         weights: [Vec<f32>; LINEARS],
@@ -142,9 +152,39 @@ mod tests {
             .sum()
     }
 
+    /// The options of a layer with two heads.
+    fn options(
+        activation: Activation,
+        dropout: Option<Dropout>,
+        precision: Precision,
+    ) -> LayerOptions {
+        LayerOptions {
+            heads: 2,
+            activation,
+            epsilon: 1e-3,
+            dropout,
+            precision,
+        }
+    }
+
+    /// The output, the gradient of the input, and those of the parameters. The gradient of the
+    /// output is `factors`.
+    fn both_passes(
+        layer: &Layer,
+        options: &LayerOptions,
+        lengths: &[usize],
+        x: &[f32],
+        factors: &[f32],
+    ) -> (Vec<f32>, Vec<f32>, Gradients) {
+        let params = layer.params();
+        let (out, saved) = forward(&params, options, lengths, x);
+        let mut grads = factors.to_vec();
+        let found = backward(&params, options, lengths, x, &saved, &mut grads, true);
+        (out, grads, found.expect("wanted"))
+    }
+
     #[test]
     fn gradients_match_finite_differences() {
-        let precision = Precision::F32;
         for (activation, dropout) in [
             (Activation::Gelu, None),
             (Activation::GeluTanh, Some(Dropout { rate: 0.3, seed: 5 })),
@@ -157,25 +197,8 @@ mod tests {
                 numbers(rows * HIDDEN, &mut state),
                 numbers(rows * HIDDEN, &mut state),
             );
-            let options = LayerOptions {
-                heads: 2,
-                activation,
-                epsilon: 1e-3,
-                dropout,
-                precision,
-            };
-            let (_, saved) = forward(&layer.params(), &options, &lengths, &x);
-            let mut grads = factors.clone();
-            let found = backward(
-                &layer.params(),
-                &options,
-                &lengths,
-                &x,
-                &saved,
-                &mut grads,
-                true,
-            )
-            .expect("wanted");
+            let options = options(activation, dropout, Precision::F32);
+            let (_, grads, found) = both_passes(&layer, &options, &lengths, &x, &factors);
             let step = 1e-2f32;
             let near = |what: &str, at: usize, found: f32, more: f64, less: f64| {
                 let expected = (more - less) / f64::from(2.0 * step);
@@ -225,25 +248,8 @@ mod tests {
         );
         let run = |precision: Precision| {
             let dropout = Some(Dropout { rate: 0.1, seed: 3 });
-            let options = LayerOptions {
-                heads: 2,
-                activation: Activation::Gelu,
-                epsilon: 1e-3,
-                dropout,
-                precision,
-            };
-            let (out, saved) = forward(&layer.params(), &options, &lengths, &x);
-            let mut grads = factors.clone();
-            let found = backward(
-                &layer.params(),
-                &options,
-                &lengths,
-                &x,
-                &saved,
-                &mut grads,
-                true,
-            )
-            .expect("wanted");
+            let options = options(Activation::Gelu, dropout, precision);
+            let (out, grads, found) = both_passes(&layer, &options, &lengths, &x, &factors);
             [
                 vec![out, grads],
                 found.weights.to_vec(),
@@ -293,7 +299,7 @@ mod tests {
     #[test]
     fn dropout_has_its_rate_and_is_reproducible() {
         let mut values = vec![1.0; 100_000];
-        crate::kernels::apply_dropout(crate::kernels::Isa::best(), 0.1, 3, &mut values);
+        apply_dropout(Isa::best(), 0.1, 3, &mut values);
         let dropped = values.iter().filter(|value| **value == 0.0).count();
         assert!((9_600..10_400).contains(&dropped), "{dropped}");
         assert!(
@@ -302,7 +308,7 @@ mod tests {
                 .all(|value| *value == 0.0 || (*value - 1.0 / 0.9).abs() < 1e-6)
         );
         let mut again = vec![1.0; 100_000];
-        crate::kernels::apply_dropout(crate::kernels::Isa::Base, 0.1, 3, &mut again);
+        apply_dropout(Isa::Base, 0.1, 3, &mut again);
         assert_eq!(values, again);
     }
 }
