@@ -26,8 +26,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most threads that a linker can be told to start. Systems take minutes for many more, in which
-/// no signal is heard.
+/// The most threads that a linker can be told to start. Systems take minutes for many more, in
+/// which no signal is heard.
 const THREADS: usize = 1024;
 
 /// What `pel_linker.Linker` wraps.

@@ -36,8 +36,8 @@ pub const FORMAT_WITH_PROBABILITY: u32 = 6;
 /// The format of a bundle with a detector.
 pub const FORMAT_WITH_DETECTOR: u32 = 7;
 
-/// The format of a bundle with [`ViewOptions::name_context`]: builds that do not know it would encode
-/// mentions otherwise.
+/// The format of a bundle with [`ViewOptions::name_context`]: builds that do not know it would
+/// encode mentions otherwise.
 pub const FORMAT_WITH_NAME_CONTEXT: u32 = 8;
 
 /// The format of a bundle whose probability model has [`Feature::UnknownWord`]: builds that do not

@@ -64,8 +64,8 @@ pub struct TokenStoreBuilder {
     scales: Vec<f32>,
 }
 
-/// The file of a store whose rows are written later, in any order: what is where. It holds 8 bytes a
-/// row and no vectors.
+/// The file of a store whose rows are written later, in any order: what is where. It holds 8 bytes
+/// a row and no vectors.
 ///
 /// The file is [`TokenStoreLayout::bytes`] zeros at first. It gets its
 /// [beginning](TokenStoreLayout::beginning), the codes and scales of each row at their
@@ -196,8 +196,8 @@ fn too_many(tokens: usize) -> Error {
 }
 
 impl TokenStoreLayout {
-    /// A store with these rows, given by their concepts and numbers of tokens. `dim` is the dimension
-    /// of a token's vector.
+    /// A store with these rows, given by their concepts and numbers of tokens. `dim` is the
+    /// dimension of a token's vector.
     ///
     /// # Errors
     /// As [`TokenStoreBuilder::finish`].
@@ -236,7 +236,8 @@ impl TokenStoreLayout {
         self.info.rows
     }
 
-    /// What is known of the file already, at its offsets: the positions of rows, and their concepts.
+    /// What is known of the file already, at its offsets: the positions of rows, and their
+    /// concepts.
     pub fn beginning(&self) -> [(usize, &[u8]); 2] {
         let [starts, concepts, ..] = self.sections;
         [

@@ -202,7 +202,8 @@ pub fn sssom(data: &[u8]) {
     let _ = std::fs::remove_dir_all(&out);
 }
 
-/// Weights of `torch.save`: what is read is a safetensors file of no more numbers than the input has.
+/// Weights of `torch.save`: what is read is a safetensors file of no more numbers than the input
+/// has.
 pub fn torch(data: &[u8]) {
     let Ok(made) = torch_to_safetensors(data) else {
         return;

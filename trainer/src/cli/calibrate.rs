@@ -42,24 +42,24 @@ pub struct CalibrateArgs {
     /// probability together, each with the same weight; figures and threshold are of the first
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     corpus: Vec<PathBuf>,
-    /// Bundle that the mentions of a corpus are linked over, once for each corpus: for corpora whose
-    /// concepts another knowledge base has. Its encoder, views and similarity must be those of the
-    /// bundle [default: the bundle]
+    /// Bundle that the mentions of a corpus are linked over, once for each corpus: for corpora
+    /// whose concepts another knowledge base has. Its encoder, views and similarity must be those
+    /// of the bundle [default: the bundle]
     #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["mix", "spelling"])]
     over: Vec<PathBuf>,
     /// Mentions to fit on: one for all corpora, or one for each
     #[arg(long, value_enum, value_name = "MENTIONS", default_value = "annotated")]
     mentions: Vec<Mentions>,
-    /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same views
-    /// and similarity, and choose nothing
+    /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same
+    /// views and similarity, and choose nothing
     #[arg(long, value_name = "BUNDLE",
         conflicts_with_all = ["corpus", "over", "mentions", "split", "nil", "every", "precision", "cost", "curve", "out", "by", "mix", "spelling", "leave_out", "dry_run"])]
     from: Option<PathBuf>,
     /// Split to choose on: one for all corpora, or one for each
     #[arg(long, default_value = "dev")]
     split: Vec<String>,
-    /// Choose the threshold with the most links at this link precision, from 0 to 1. It must link at
-    /// least 5 % of the linkable mentions
+    /// Choose the threshold with the most links at this link precision, from 0 to 1. It must link
+    /// at least 5 % of the linkable mentions
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "cost")]
     precision: Option<f64>,
     /// Cost of a wrong link, if a right one brings 1: with probabilities, links are made from the

@@ -167,9 +167,10 @@ enum Format {
     /// give several right concepts; a mention without is NIL. The prefix `KB:` is removed.
     /// Attributes give the context. A mention of several fragments becomes its extent.
     ///
-    /// Writes documents.jsonl, one mention file per split, one file notes.SPLIT.jsonl per split with
-    /// the context too, for `pel evaluate --raw --notes`, and import.json. Splits are the folders
-    /// train, dev and test, or drawn by --dev and --test; without either there is one split, all.
+    /// Writes documents.jsonl, one mention file per split, one file notes.SPLIT.jsonl per split
+    /// with the context too, for `pel evaluate --raw --notes`, and import.json. Splits are the
+    /// folders train, dev and test, or drawn by --dev and --test; without either there is one
+    /// split, all.
     Brat(BratArgs),
     /// Notes with links corrected in the page: its JSON
     ///

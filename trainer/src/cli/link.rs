@@ -102,8 +102,9 @@ pub struct LinkArgs {
     /// score if the bundle has no probabilities (see `pel inspect`)
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
-    /// Write sets of answers that hold the right one with a probability of 90 and 95 %, for mentions
-    /// like those of the calibration. For JSON and JSONL, with a bundle that has probabilities
+    /// Write sets of answers that hold the right one with a probability of 90 and 95 %, for
+    /// mentions like those of the calibration. For JSON and JSONL, with a bundle that has
+    /// probabilities
     #[arg(long)]
     sets: bool,
     /// Write only cross-references with these prefixes, separated by commas, in any case:
@@ -115,8 +116,8 @@ pub struct LinkArgs {
     /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]
     pub(super) scorer: Option<ScorerChoice>,
-    /// Write only what is stated of the patient now: nothing negated, uncertain, past, planned or of
-    /// someone else
+    /// Write only what is stated of the patient now: nothing negated, uncertain, past, planned or
+    /// of someone else
     #[arg(long)]
     asserted: bool,
     /// Rules for negation, certainty, time, person, side and severity: english, german, french,

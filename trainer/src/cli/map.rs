@@ -41,7 +41,8 @@ pub struct MapArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
     bundle: PathBuf,
-    /// The file to write: a table, or with --reviewed a concept table (JSONL); - for standard output
+    /// The file to write: a table, or with --reviewed a concept table (JSONL); - for standard
+    /// output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Read what a reviewer decided, and write the names and concepts to add
@@ -113,14 +114,15 @@ struct MappingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --reviewed")]
 struct ReviewArgs {
-    /// Make a concept of each term reviewed as NIL, with the identifier PREFIX:ID of --id-column, or
-    /// PREFIX with the words of the term
+    /// Make a concept of each term reviewed as NIL, with the identifier PREFIX:ID of --id-column,
+    /// or PREFIX with the words of the term
     #[arg(long, value_name = "PREFIX", requires = "reviewed", value_parser = NonEmptyStringValueParser::new())]
     new_concepts: Option<String>,
     /// Semantic type of new concepts
     #[arg(long, value_name = "TYPE", requires = "new_concepts", value_parser = NonEmptyStringValueParser::new())]
     new_type: Option<String>,
-    /// Add the local identifiers of --id-column to the chosen concepts as cross-references PREFIX:ID
+    /// Add the local identifiers of --id-column to the chosen concepts as cross-references
+    /// PREFIX:ID
     #[arg(long, value_name = "PREFIX", requires = "reviewed", value_parser = NonEmptyStringValueParser::new())]
     xref_prefix: Option<String>,
 }

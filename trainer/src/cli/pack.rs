@@ -36,9 +36,9 @@ pub struct PackArgs {
     /// was trained on and how it errs. `pel inspect --card` prints it
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
-    /// Record what the encoder was trained on, for an encoder that `pel train` did not write: a file
-    /// with the identifiers of the concepts whose mentions it saw, one a line. `pel evaluate` tells
-    /// seen from zero-shot concepts by it
+    /// Record what the encoder was trained on, for an encoder that `pel train` did not write: a
+    /// file with the identifiers of the concepts whose mentions it saw, one a line. `pel evaluate`
+    /// tells seen from zero-shot concepts by it
     #[arg(long, value_name = "FILE")]
     trained: Option<PathBuf>,
 }

@@ -28,7 +28,8 @@ pub struct ApiArgs {
     /// (for containers)
     #[arg(long, value_name = "PORT", conflicts_with_all = ["api", "page", "bundle"])]
     pub probe: Option<u16>,
-    /// File with a token of at least 16 characters, which requests then need (Authorization: Bearer)
+    /// File with a token of at least 16 characters, which requests then need (Authorization:
+    /// Bearer)
     #[arg(long, value_name = "FILE", requires = "api")]
     token_file: Option<PathBuf>,
     /// Certificates in PEM, for HTTPS

@@ -10,8 +10,8 @@ use pel_shared::model::config::BertConfig;
 use std::path::{Path, PathBuf};
 
 /// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or
-/// hard negatives, distillation, learned transformation), a cross-encoder that ranks its candidates,
-/// or a detector of mentions
+/// hard negatives, distillation, learned transformation), a cross-encoder that ranks its
+/// candidates, or a detector of mentions
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \

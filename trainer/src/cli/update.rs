@@ -41,9 +41,9 @@ pub struct UpdateArgs {
     /// zst)
     #[arg(long, required_unless_present = "add")]
     kb: Option<PathBuf>,
-    /// Concept tables with names and concepts to add to --kb, or to the bundle's own knowledge base,
-    /// as `pel map --reviewed` writes them. Concepts gain names and cross-references, and keep the
-    /// rest
+    /// Concept tables with names and concepts to add to --kb, or to the bundle's own knowledge
+    /// base, as `pel map --reviewed` writes them. Concepts gain names and cross-references, and
+    /// keep the rest
     #[arg(long, value_name = "FILE", num_args = 1..)]
     add: Vec<PathBuf>,
     /// Of the concept tables.

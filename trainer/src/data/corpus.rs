@@ -65,8 +65,8 @@ pub struct CorpusMention {
     /// The gold concept; `None` for a natural NIL, which has no concept.
     #[serde(default, alias = "cui")]
     pub id: Option<String>,
-    /// Further gold concepts, each as correct as the first; of a composite mention, those of all its
-    /// parts.
+    /// Further gold concepts, each as correct as the first; of a composite mention, those of all
+    /// its parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ids: Vec<String>,
     /// Gold concepts in another knowledge base than that of `id`, each as correct as the others.

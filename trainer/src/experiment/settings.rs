@@ -329,8 +329,8 @@ fn forget_paths(kept: &mut Config, new: &Config, known: [bool; 2]) {
 }
 
 /// Gives a run that began in another place the paths of this call, if it differs in nothing else.
-/// [`check`] has compared the hashes of the inputs; candidate lists and models of earlier stages lie
-/// in the folder itself.
+/// [`check`] has compared the hashes of the inputs; candidate lists and models of earlier stages
+/// lie in the folder itself.
 ///
 /// # Errors
 /// If its configuration cannot be read or written.

@@ -148,8 +148,8 @@ fn described(table: TableId, row: &TRow) -> String {
     }
 }
 
-/// For each scorer and kind of negatives, the row that is best on the validation split; the first of
-/// equals.
+/// For each scorer and kind of negatives, the row that is best on the validation split; the first
+/// of equals.
 fn chosen<'a>(rows: &'a Rows, validation: &str) -> Vec<&'a (TRow, Vec<Measured>)> {
     let value = |measured: &[Measured]| {
         mean(

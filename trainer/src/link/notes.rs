@@ -85,8 +85,8 @@ pub(crate) struct Found {
     pub unread: Vec<Error>,
 }
 
-/// Collects the notes of the inputs, each folder in path order: files that are notes, and tables and
-/// collections of notes. A folder with .txt files gives these; another one gives its tables.
+/// Collects the notes of the inputs, each folder in path order: files that are notes, and tables
+/// and collections of notes. A folder with .txt files gives these; another one gives its tables.
 /// Unreadable subfolders are skipped and returned.
 ///
 /// # Errors

@@ -245,8 +245,8 @@ pub struct Log {
 const QUIET: Duration = Duration::from_secs(30);
 
 impl Log {
-    /// Opens the log in the folder of a run that has done `step` of `steps` steps. Events after that
-    /// step, which a killed run left, are dropped.
+    /// Opens the log in the folder of a run that has done `step` of `steps` steps. Events after
+    /// that step, which a killed run left, are dropped.
     ///
     /// # Errors
     /// If a file cannot be read or written.

@@ -34,8 +34,8 @@ impl Config {
             })?;
             return Ok(lock);
         }
-        // Keys that an earlier version did not have take the defaults of that version. Copies of the
-        // log may change.
+        // Keys that an earlier version did not have take the defaults of that version. Copies of
+        // the log may change.
         let before = read_text(&path)?;
         let before = match toml::from_str::<Self>(&before) {
             Ok(mut before) => {

@@ -237,8 +237,8 @@ impl<'a> Rows<'a> {
 }
 
 /// Calls `each` with the line number and the cells of every row, and the input's `tick` before it.
-/// Empty lines are ignored. Instead of the cells, `each` is given the reason why a row is invalid if
-/// the following rows can still be read. A line end within a cell becomes LF.
+/// Empty lines are ignored. Instead of the cells, `each` is given the reason why a row is invalid
+/// if the following rows can still be read. A line end within a cell becomes LF.
 ///
 /// # Errors
 /// If the text cannot be read, a row exceeds `longest` bytes, or a quote is not closed or is closed

@@ -56,9 +56,9 @@ fn word_limit(bytes: usize) -> usize {
     }
 }
 
-/// Whether a mention and a name may be one misspelt word: they have the same first letter, the first
-/// two are swapped, or a silent one is missing. People seldom miss a first letter, and "eserine" is
-/// no misspelt "serine".
+/// Whether a mention and a name may be one misspelt word: they have the same first letter, the
+/// first two are swapped, or a silent one is missing. People seldom miss a first letter, and
+/// "eserine" is no misspelt "serine".
 fn begin_alike(mention: &[u8], name: &[u8]) -> bool {
     let (Some(own), Some(first)) = (mention.first(), name.first()) else {
         return false;
@@ -117,8 +117,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether no word has more edits than a word of its length may have. Words are compared only if
-    /// mention and name have the same number of them.
+    /// Whether no word has more edits than a word of its length may have. Words are compared only
+    /// if mention and name have the same number of them.
     fn words_alike(&self) -> bool {
         let words = |text: &[u8]| text.split(|byte| *byte == b' ').count();
         let count = words(&self.mention);
@@ -177,9 +177,9 @@ impl Walk<'_> {
 impl Dictionary {
     /// The concepts that a misspelt mention may name. Empty if every word of it is known.
     ///
-    /// Their names differ from the mention by one edit, or by two if it has 9 bytes or more. An edit
-    /// is an inserted, missing or other byte, or two swapped ones. Only concepts with the fewest
-    /// edits are returned, at most `most` in their order.
+    /// Their names differ from the mention by one edit, or by two if it has 9 bytes or more. An
+    /// edit is an inserted, missing or other byte, or two swapped ones. Only concepts with the
+    /// fewest edits are returned, at most `most` in their order.
     pub fn lookup_misspelt(&self, mention: &str, most: usize) -> Vec<SimilarName> {
         let mention = normalise_name(mention);
         if !self.has_unknown_word_in(&mention) {

@@ -200,8 +200,8 @@ impl Dictionary {
         self.words.len() >= MIN_KNOWN
     }
 
-    /// Whether one of the words of a text, of at least 5 letters a to z, is neither in the knowledge
-    /// base nor in general English.
+    /// Whether one of the words of a text, of at least 5 letters a to z, is neither in the
+    /// knowledge base nor in general English.
     pub fn has_unknown_word(&self, text: &str) -> bool {
         self.has_unknown_word_in(&normalise_name(text))
     }

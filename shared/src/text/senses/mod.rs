@@ -2,8 +2,8 @@
 //! stenosis, morphine or mental status.
 //!
 //! A table lists the senses of a short form with cues, words that stand near it in that sense. The
-//! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it was
-//! written from clinical usage.
+//! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it
+//! was written from clinical usage.
 
 mod words;
 
@@ -166,8 +166,8 @@ pub struct SenseReader<'t> {
 }
 
 impl<'t> SenseReader<'t> {
-    /// The sense of the short form at a span. `None` if it has none in the table, or the text does not
-    /// tell them apart.
+    /// The sense of the short form at a span. `None` if it has none in the table, or the text does
+    /// not tell them apart.
     pub fn choose(&self, span: Span) -> Option<&'t Sense> {
         let senses = self.senses.of(self.text_of(span)?);
         if senses.is_empty() {

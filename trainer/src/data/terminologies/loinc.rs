@@ -1,5 +1,5 @@
-//! LOINC: `Loinc.csv`, with successors of deprecated codes in `MapTo.csv` and names for consumers in
-//! `ConsumerName.csv`.
+//! LOINC: `Loinc.csv`, with successors of deprecated codes in `MapTo.csv` and names for consumers
+//! in `ConsumerName.csv`.
 
 use super::Sink;
 use super::redirects::Reason;
@@ -27,7 +27,8 @@ pub const DEPRECATED: &str = "deprecated code left out";
 pub const COPYRIGHT: &str = "code with a copyright notice of others (kept)";
 /// The note on a deprecated code with several successors.
 pub const SEVERAL: &str = "deprecated code with several successors (none used)";
-/// The reason for skipping a row with a misplaced quote, or another number of cells than the header.
+/// The reason for skipping a row with a misplaced quote, or another number of cells than the
+/// header.
 pub const BAD_ROW: &str = "row is not valid";
 /// The reason for skipping a row with an unknown status.
 pub const STATUS: &str = "unknown status";
@@ -294,8 +295,8 @@ fn pairs(
 /// Reads `Loinc.csv`. Each row is passed on as soon as it is read.
 ///
 /// # Errors
-/// If the file cannot be read or lacks a column, or a row is invalid and the options do not skip it.
-/// The errors of [`Sink::concept`].
+/// If the file cannot be read or lacks a column, or a row is invalid and the options do not skip
+/// it. The errors of [`Sink::concept`].
 pub fn read_table(
     name: &str,
     reader: &mut dyn BufRead,

@@ -15,8 +15,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The notes of a resource: one for each attachment in plain text, of a Bundle those of its entries.
-/// Resources of other types have none. A second attachment is named `ID#2`.
+/// The notes of a resource: one for each attachment in plain text, of a Bundle those of its
+/// entries. Resources of other types have none. A second attachment is named `ID#2`.
 pub(super) fn notes(resource: &Value, place: &str) -> Vec<Result<NoteRow>> {
     match resource.get("resourceType").and_then(Value::as_str) {
         Some("DocumentReference") => {}

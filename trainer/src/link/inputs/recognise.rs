@@ -114,8 +114,8 @@ pub(crate) fn fits(kind: Kind, format: InputFormat) -> bool {
 /// without a known name is a text, but for Parquet, which its first bytes show.
 ///
 /// # Errors
-/// If the file is by its name a document that is no plain text. If Parquet is asked for from standard
-/// input, which cannot be read from its end.
+/// If the file is by its name a document that is no plain text. If Parquet is asked for from
+/// standard input, which cannot be read from its end.
 pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = match path.as_os_str() == "-" {

@@ -1,5 +1,5 @@
-//! Links tables of notes, each to a file of its own. A run that was stopped is resumed: the manifest
-//! in the output folder says which tables are linked.
+//! Links tables of notes, each to a file of its own. A run that was stopped is resumed: the
+//! manifest in the output folder says which tables are linked.
 //!
 //! The links of a table appear completely or not at all, and its entry is written after them. So a
 //! process that is killed at any time loses at most the table in work.

@@ -85,8 +85,8 @@ impl VectorStore {
     /// queries `[n, dim]` of the bundle's dimension -> n lists
     ///
     /// # Errors
-    /// If the server fails, also after a second attempt for a lost connection, or the store has been
-    /// replaced.
+    /// If the server fails, also after a second attempt for a lost connection, or the store has
+    /// been replaced.
     pub fn search(
         &mut self,
         queries: &[f32],

@@ -68,8 +68,8 @@ fn asks_for_fgsm(given: &toml::Table) -> bool {
     matches!(given.get("fgsm"), Some(toml::Value::Table(fgsm)) if fgsm.contains_key("lambda"))
 }
 
-/// Earlier versions had no `fgsm.absolute_epsilon`: their `fgsm.epsilon` was it. That of a run's own
-/// configuration, which has every key, is read so; of another file nobody can tell.
+/// Earlier versions had no `fgsm.absolute_epsilon`: their `fgsm.epsilon` was it. That of a run's
+/// own configuration, which has every key, is read so; of another file nobody can tell.
 ///
 /// # Errors
 /// If it is another file.
