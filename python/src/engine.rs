@@ -242,7 +242,8 @@ impl Engine {
                     Ok(Concept(linker.concept(at)?))
                 }
                 Resolved::Retired(_) => Err(Error::input(format!(
-                    "expected a concept of the bundle, found the id {id:?}, which is retired without a successor"
+                    "expected a concept of the bundle, found the id {id:?}, which is retired \
+                     without a successor"
                 ))),
                 Resolved::Unknown => Err(Error::input(format!(
                     "expected a concept of the bundle, found the id {id:?}"

@@ -88,7 +88,8 @@ mod tests {
             .to_string();
         assert_eq!(
             message,
-            "the tensor `x`: expected finite numbers, found NaN at position 1, 2 of 4 that are not finite"
+            "the tensor `x`: expected finite numbers, found NaN at position 1, 2 of 4 that are not \
+             finite"
         );
     }
 

@@ -581,7 +581,8 @@ mod tests {
 
     #[test]
     fn names_in_short_lines_are_added_where_nothing_was_found() {
-        let text = "Past history:\ngout\nFever: none\nknee pain\nHe said that he has had no gout for a long time";
+        let text = "Past history:\ngout\nFever: none\nknee pain\n\
+                    He said that he has had no gout for a long time";
         let name = |word: &str, from: usize| {
             let start = from + text[from..].find(word).expect("there");
             Detected::new(Span::new(start, start + word.len()), Origin::Name)

@@ -183,7 +183,8 @@ fn check_order(concepts: &[u32]) -> Result<()> {
     match concepts.is_sorted() {
         true => Ok(()),
         false => Err(Error::artifact(
-            "the token store: expected its rows in ascending order of concepts, found another order",
+            "the token store: expected its rows in ascending order of concepts, found another \
+             order",
         )),
     }
 }
@@ -262,7 +263,8 @@ impl TokenStoreLayout {
         let found = (tokens.scales.len(), tokens.codes.len());
         if found != (expected, expected * dim) {
             return Err(Error::artifact(format!(
-                "the token store: row {row}: expected {expected} tokens of {dim} values, found {} of {} values in all",
+                "the token store: row {row}: expected {expected} tokens of {dim} values, found {} \
+                 of {} values in all",
                 found.0, found.1
             )));
         }
@@ -323,7 +325,8 @@ impl TokenStore {
         if !starts.get().is_sorted() || (first, last) != (Some(0), Some(info.tokens)) {
             let tokens = info.tokens;
             return Err(Error::artifact(format!(
-                "the token store: expected `starts` in ascending order from 0 to {tokens}, the number of its tokens"
+                "the token store: expected `starts` in ascending order from 0 to {tokens}, the \
+                 number of its tokens"
             )));
         }
         Ok(Self {

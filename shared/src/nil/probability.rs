@@ -376,7 +376,8 @@ impl ProbabilityModel {
         match *prior > 0.0 && *prior < 1.0 && *prior_mentions >= 0.0 {
             true => Ok(()),
             false => Err(crate::error::Error::artifact(format!(
-                "`nil.probability`: expected a prior above 0 and below 1 and prior_mentions of at least 0, found {prior} and {prior_mentions}"
+                "`nil.probability`: expected a prior above 0 and below 1 and prior_mentions of at \
+                 least 0, found {prior} and {prior_mentions}"
             ))),
         }
     }

@@ -201,7 +201,8 @@ impl Tokens {
     pub fn markers(&self) -> Result<Markers> {
         self.special.markers.ok_or_else(|| {
             Error::artifact(
-                "tokenizer.json: expected three `[unusedN]` tokens for the templates, found fewer; use the view `names`",
+                "tokenizer.json: expected three `[unusedN]` tokens for the templates, found fewer; \
+                 use the view `names`",
             )
         })
     }

@@ -131,7 +131,8 @@ impl Tokens {
         if title.is_empty() {
             let name = &concept.name;
             return Err(Error::input(format!(
-                "expected a name with letters or digits, found {name:?}, which is empty after normalisation"
+                "expected a name with letters or digits, found {name:?}, which is empty after \
+                 normalisation"
             )));
         }
         let cut_title = title.len() > budget || !whole;
@@ -182,7 +183,8 @@ fn piece_budget(max_len: usize, special: usize) -> Result<usize> {
     match max_len.checked_sub(special) {
         Some(budget) if budget > 0 => Ok(budget),
         _ => Err(Error::input(format!(
-            "expected a window of more than the template's {special} special tokens, found {max_len} tokens"
+            "expected a window of more than the template's {special} special tokens, found \
+             {max_len} tokens"
         ))),
     }
 }

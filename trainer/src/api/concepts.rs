@@ -95,7 +95,8 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
         Resolved::Concept(concept) => (concept, None),
         Resolved::Redirected { concept, redirect } => (concept, Some(redirect)),
         Resolved::Retired(_) => {
-            let detail = "expected an identifier of the knowledge base, found a retired one without successor";
+            let detail = "expected an identifier of the knowledge base, found a retired one \
+                          without successor";
             return Err(gone(StatusCode::GONE, detail));
         }
         Resolved::Unknown => {

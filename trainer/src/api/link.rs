@@ -47,7 +47,8 @@ const LONG: usize = 64 << 10;
         )
     ),
     responses(
-        (status = 200, description = "The links: an object for one text, a list for several; a line for each text; or a table.",
+        (status = 200, description = "The links: an object for one text, a list for several; a \
+                                      line for each text; or a table.",
             content(
                 (crate::api::openapi::Linked = "application/json"),
                 (String = "application/x-ndjson"),

@@ -110,7 +110,8 @@ impl Note {
         Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!(
-                "expected fewer candidates (k) or a smaller text, found {k} a mention for {bytes} bytes with {given} given mentions"
+                "expected fewer candidates (k) or a smaller text, found {k} a mention for {bytes} \
+                 bytes with {given} given mentions"
             ),
         ))
     }

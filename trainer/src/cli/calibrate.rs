@@ -28,13 +28,15 @@ use std::path::{Path, PathBuf};
     pel calibrate bundle --corpus corpus\n  \
     pel calibrate bundle --corpus corpus --cost 1\n  \
     pel calibrate bundle --corpus abstracts --corpus notes --split dev --split train\n  \
-    pel calibrate bundle --corpus notes --corpus abstracts --over bundle --over benchmark --split train\n  \
+    pel calibrate bundle --corpus notes --corpus abstracts --over bundle --over benchmark \
+    --split train\n  \
     pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
     pel calibrate bundle --corpus corpus --by score\n  \
     pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
     pel calibrate bundle --corpus corpus --leave-out --out parts.json\n  \
     pel calibrate local.pel --from bundle\n\n\
-    Use another split than the one that results are reported on. Annotated mentions are linked as `pel link` links given spans.")]
+    Use another split than the one that results are reported on. Annotated mentions are linked as \
+    `pel link` links given spans.")]
 pub struct CalibrateArgs {
     /// The bundle
     bundle: PathBuf,
@@ -214,8 +216,8 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     }
     if found.figures.rejects_all {
         eprintln!(
-            "warning: the threshold {:.4} rejects every mention of the split {}: expected more mentions of each class; set one \
-             with `pel index --nil-threshold`",
+            "warning: the threshold {:.4} rejects every mention of the split {}: expected more \
+             mentions of each class; set one with `pel index --nil-threshold`",
             found.figures.threshold, found.split
         );
     }
@@ -330,7 +332,8 @@ fn choose_weights(
     let context = || args.bundle.display().to_string();
     if args.mix {
         // Fails before all mentions are encoded.
-        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
+        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel \
+                        index --view both`)";
         trial
             .set_mix(MIXES[1])
             .map_err(|cause| Error::input(expected).caused_by(cause))
@@ -507,8 +510,9 @@ fn write_leave_out(
         return Ok(());
     }
     println!(
-        "{mentions} mentions of corpus {corpus}, split {split} (blake3 {blake3}), {in_kb} with a concept. Links from the probability {} \
-         on, shares in %. Fitted on {} of {} parts of the documents and measured on the other, each in turn.\n\n{}",
+        "{mentions} mentions of corpus {corpus}, split {split} (blake3 {blake3}), {in_kb} with a \
+         concept. Links from the probability {} on, shares in %. Fitted on {} of {} parts of the \
+         documents and measured on the other, each in turn.\n\n{}",
         found.threshold,
         found.folds - 1,
         found.folds,
@@ -516,8 +520,8 @@ fn write_leave_out(
     );
     if !found.views_apart {
         println!(
-            "The vectors of names and of templates cannot be left out one by one: expected a bundle with both as rows of their own \
-             (`pel index --view both`)."
+            "The vectors of names and of templates cannot be left out one by one: expected a \
+             bundle with both as rows of their own (`pel index --view both`)."
         );
     }
     Ok(())
@@ -600,15 +604,23 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
     let offsets = nil_model.as_ref().map_or(String::new(), |model| {
-        let NilModel { margin, short_mention, ngram_overlap, exact_match, vector, intercept } = model;
+        let NilModel {
+            margin,
+            short_mention,
+            ngram_overlap,
+            exact_match,
+            vector,
+            intercept,
+        } = model;
         let along = match vector.len() {
             0 => String::new(),
             dim => format!(", {dim} weights times its vector"),
         };
         format!(
-            "\nof the best score plus {margin:+.4} times its margin to the second, {short_mention:+.4} for a mention under 5 characters, \
-             {ngram_overlap:+.4} times the spelling overlap with a name of the best, {exact_match:+.4} for an exact name{along}, and \
-             {intercept:+.4} (zero on average)"
+            "\nof the best score plus {margin:+.4} times its margin to the second, \
+             {short_mention:+.4} for a mention under 5 characters, {ngram_overlap:+.4} times the \
+             spelling overlap with a name of the best, {exact_match:+.4} for an exact name{along}, \
+             and {intercept:+.4} (zero on average)"
         )
     });
     let offsets = offsets
@@ -635,7 +647,8 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
             .map_or("-".to_owned(), |at| with(at.recall, at.interval))
     };
     format!(
-        "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
+        "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n\
+         {protocol}\n\n\
          Threshold {} ({rule}; before: {before}){offsets}\n\n\
          On these mentions, in % [95 % interval, bootstrap over documents at this threshold]:\n  \
          NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
@@ -670,7 +683,8 @@ fn probability_words(fitted: &Probabilities) -> String {
     } = fitted;
     let number = |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
     let mut said = format!(
-        "\nof the probability, fitted on {mentions} mentions of {}: there ECE {} and Brier score {}.\n\nWeights of the log odds:\n",
+        "\nof the probability, fitted on {mentions} mentions of {}: there ECE {} and Brier score \
+         {}.\n\nWeights of the log odds:\n",
         samples.join(" and "),
         number(calibration_error),
         number(brier)
@@ -679,7 +693,8 @@ fn probability_words(fitted: &Probabilities) -> String {
         said.push_str(&format!("  {:<45} {weight:>8.3}\n", feature.words()));
     }
     said.push_str(&format!(
-        "  {:<45} {:>8.3}\nRight at first, of all: {:.1} %, worth {} mentions in the estimate for a text.",
+        "  {:<45} {:>8.3}\nRight at first, of all: {:.1} %, worth {} mentions in the estimate for \
+         a text.",
         "intercept",
         model.intercept,
         100.0 * model.prior,

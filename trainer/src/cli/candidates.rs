@@ -29,10 +29,14 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel candidates --run run --corpus corpus --split train --out train.jsonl\n  \
-    pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out rank\n  \
-    pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus --split train --out scored.jsonl\n  \
-    pel train --distil scored.jsonl --encoder run/model --kb kb.jsonl --corpus corpus --out student\n\n\
-    Mentions without a concept of the knowledge base are skipped. An interrupted command resumes when repeated.")]
+    pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl \
+    --corpus corpus --out rank\n  \
+    pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus \
+    --split train --out scored.jsonl\n  \
+    pel train --distil scored.jsonl --encoder run/model --kb kb.jsonl --corpus corpus \
+    --out student\n\n\
+    Mentions without a concept of the knowledge base are skipped. An interrupted command resumes \
+    when repeated.")]
 pub struct CandidatesArgs {
     /// Retriever: a run of `pel train`
     #[arg(long, value_name = "RUN", group = "retriever")]

@@ -15,9 +15,10 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel export-vectors bundle --out vectors.parquet\n  \
-    pel export-vectors bundle --to postgres://writer@db.example.org/concepts --index hnsw --grant readers\n\n\
-    The password comes from the variable PGPASSWORD. A connection to another machine is encrypted unless the address ends in \
-    ?sslmode=disable.")]
+    pel export-vectors bundle --to postgres://writer@db.example.org/concepts --index hnsw --grant \
+    readers\n\n\
+    The password comes from the variable PGPASSWORD. A connection to another machine is encrypted \
+    unless the address ends in ?sslmode=disable.")]
 pub struct ExportVectorsArgs {
     /// Bundle
     bundle: PathBuf,

@@ -28,9 +28,10 @@ use vocabulary_args::{Icd10cmArgs, LoincArgs, MeshArgs, ObographArgs, OwlArgs};
 #[derive(Args, Clone, Debug)]
 #[command(
     long_about = "Import concepts or annotated texts from other formats.\n\n\
-    Each format has its own command. All read plain, .gz, .bz2, .xz and .zst files, write to the folder given by --out, and \
-    report what was kept, changed and skipped, with reasons. After an error nothing is written.\n\n\
-    `pel import IN` without a format says what IN seems to be, and which command imports it.",
+    Each format has its own command. All read plain, .gz, .bz2, .xz and .zst files, write to the \
+    folder given by --out, and report what was kept, changed and skipped, with reasons. After an \
+    error nothing is written.\n\n`pel import IN` without a format says what IN seems to be, and \
+    which command imports it.",
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
 )]

@@ -424,13 +424,15 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         let queries = all.min(QUERIES);
         if manifest.index.cells.is_none() {
             println!(
-                "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them as queries; `pel bench` measures it too)",
+                "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them \
+                 as queries; `pel bench` measures it too)",
                 found.recall
             );
         }
         if let Some(before) = found.before_rounding {
             println!(
-                "recall@{K} against exact search over the vectors before quantisation: {before:.4} ({queries} of them as queries)"
+                "recall@{K} against exact search over the vectors before quantisation: {before:.4} \
+                 ({queries} of them as queries)"
             );
         }
     }
@@ -470,7 +472,8 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         if cut > 0 {
             let share = 100.0 * cut as f64 / of as f64;
             println!(
-                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens and were truncated; {option} sets another length"
+                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens and were \
+                 truncated; {option} sets another length"
             );
         }
     }

@@ -44,7 +44,8 @@ use std::sync::Mutex;
     pel link --bundle bundle note.txt --format csv --xrefs ICD10CM,SNOMED\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
-    No text leaves this machine or is logged. With --vectors the vectors of mentions go to the database.")]
+    No text leaves this machine or is logged. With --vectors the vectors of mentions go to the \
+    database.")]
 pub struct LinkArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
@@ -248,7 +249,8 @@ fn output_format(args: &LinkArgs, json: bool) -> Result<OutputFormat> {
         (true, None) => OutputFormat::Text(Format::Jsonl),
         (true, Some(format)) if !format.text().is_some_and(Format::is_json) => {
             return Err(Error::input(
-                "expected a JSON format with --json, found another --format; omit one of the options",
+                "expected a JSON format with --json, found another --format; omit one of the \
+                 options",
             ));
         }
         (_, format) => format.unwrap_or(OutputFormat::Text(Format::Table)),

@@ -29,11 +29,12 @@ const LISTED: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel map labs.csv --bundle bundle --column 'Test Name' --group measurement --out mapped.csv\n  \
-    pel map problems.txt --bundle bundle --sort uncertain --xrefs SNOMED,ICD10CM --out mapped.csv\n  \
+    pel map problems.txt --bundle bundle --sort uncertain --xrefs SNOMED,ICD10CM \
+    --out mapped.csv\n  \
     pel map mapped.csv --reviewed --bundle bundle --column 'Test Name' --out names.jsonl\n  \
     pel update bundle --add names.jsonl --out local\n\n\
-    A reviewer fills the column `review`: accept, NIL, #2 for the second candidate, or an identifier. No text leaves this \
-    machine or is logged.")]
+    A reviewer fills the column `review`: accept, NIL, #2 for the second candidate, or an \
+    identifier. No text leaves this machine or is logged.")]
 pub struct MapArgs {
     /// The table: CSV, TSV, or a text file with one term a line; - for standard input
     #[arg(value_name = "TERMS")]
@@ -263,7 +264,8 @@ fn run_reviewed(args: &MapArgs, table: &TermTable, json: bool) -> Result<()> {
     let counts = reviewed.counts;
     if reviewed.concepts.is_empty() {
         return Err(Error::input(format!(
-            "{}: expected a name or concept to add, found none in {} ({} accepted, {} NIL, {} undecided)",
+            "{}: expected a name or concept to add, found none in {} ({} accepted, {} NIL, {} \
+             undecided)",
             table.name,
             counted(counts.rows, "row"),
             counts.accepted,

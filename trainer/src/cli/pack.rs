@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// Convert a bundle from folder to single file or back
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  pel pack --edited bundle new"
+    after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  \
+         pel pack --edited bundle new"
 )]
 pub struct PackArgs {
     /// Bundle
@@ -119,7 +120,8 @@ fn add_detector(
         if bundles::map(&folder.join(names::TOKENIZER))? != *parts.get(names::TOKENIZER)? {
             let folder = folder.display();
             return Err(Error::input(format!(
-                "{folder}: expected a detector that was trained from the encoder of the bundle ({}), found one with another tokenizer",
+                "{folder}: expected a detector that was trained from the encoder of the bundle \
+                 ({}), found one with another tokenizer",
                 manifest.encoder.name
             )));
         }

@@ -171,6 +171,7 @@ fn warn_of_others(port: u16, tls: bool, token: bool) {
         (true, false) => "without a token (--token-file)",
     };
     eprintln!(
-        "warning: others on the network can reach the REST interface at port {port} of this machine {missing}"
+        "warning: others on the network can reach the REST interface at port {port} of this \
+         machine {missing}"
     );
 }

@@ -151,8 +151,9 @@ impl RunArgs {
         if config.negatives.in_batch && config.optimiser.micro() < config.optimiser.batch {
             let micro = config.optimiser.micro();
             eprintln!(
-                "warning: in-batch negatives come from micro-batches of {micro} (optimiser.micro_batch); \
-                 optimiser.chunk needs as little memory for those of the whole batch"
+                "warning: in-batch negatives come from micro-batches of {micro} \
+                 (optimiser.micro_batch); optimiser.chunk needs as little memory for those of the \
+                 whole batch"
             );
         }
         let given = self

@@ -40,8 +40,9 @@ pub struct Difference {
 /// How the test is done.
 pub fn method() -> String {
     format!(
-        "Paired bootstrap over documents ({RESAMPLES} samples, seed {SEED}): 95 % interval and two-sided p, with all seeds of a row \
-         together. The p-values are not corrected for the number of comparisons."
+        "Paired bootstrap over documents ({RESAMPLES} samples, seed {SEED}): 95 % interval and \
+         two-sided p, with all seeds of a row together. The p-values are not corrected for the \
+         number of comparisons."
     )
 }
 

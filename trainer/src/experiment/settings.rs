@@ -484,7 +484,8 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
         _ => "",
     };
     Err(Error::input(format!(
-        "{}: expected the settings of its rows, {was}, found {is}{what}; use another --out, or the same settings",
+        "{}: expected the settings of its rows, {was}, found {is}{what}; use another --out, or the \
+         same settings",
         path.display()
     )))
 }

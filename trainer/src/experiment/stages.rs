@@ -462,7 +462,8 @@ fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result
     match found.missing {
         0 => Ok(found),
         missing => Err(Error::input(format!(
-            "{}: expected candidates of {all} mentions, {missing} are missing; remove the file to search again",
+            "{}: expected candidates of {all} mentions, {missing} are missing; remove the file to \
+             search again",
             path.display()
         ))),
     }

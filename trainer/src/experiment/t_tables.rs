@@ -182,8 +182,8 @@ fn norms(rows: &Rows) -> Option<String> {
         shares.iter().copied().reduce(f64::max)?,
     );
     Some(format!(
-        "At the end of their training the norms of A_m and A_e were {low:.2} to {high:.2} of ε: they begin at zero and climb at most \
-         `transformation.rate` of it a step."
+        "At the end of their training the norms of A_m and A_e were {low:.2} to {high:.2} of ε: \
+         they begin at zero and climb at most `transformation.rate` of it a step."
     ))
 }
 

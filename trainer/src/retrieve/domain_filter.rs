@@ -71,7 +71,8 @@ impl Retriever for Within<'_> {
             SearchKind::FirstPass(count) => k.max(count),
             SearchKind::Graph => {
                 return Err(Error::input(
-                    "--within-domain: the index is a graph, which finds the nearest of all domains; expected one without --hnsw",
+                    "--within-domain: the index is a graph, which finds the nearest of all \
+                     domains; expected one without --hnsw",
                 ));
             }
         };

@@ -20,7 +20,8 @@ use std::time::Duration;
 
 /// How to get a build with stores.
 #[cfg(not(feature = "stores"))]
-const BUILD_HINT: &str = "programs of a release do, as do those of `cargo build --release -p pel-trainer --features stores`";
+const BUILD_HINT: &str = "programs of a release do, as do those of `cargo build \
+                          --release -p pel-trainer --features stores`";
 
 /// How to reach a database.
 #[derive(Clone, Debug, Args)]

@@ -50,7 +50,8 @@ impl Config {
         };
         match first_difference(&before, &text) {
             Some((was, is)) => Err(Error::input(format!(
-                "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; choose another --out, or the same configuration",
+                "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; \
+                 choose another --out, or the same configuration",
                 out.display()
             ))),
             None => Ok(lock),

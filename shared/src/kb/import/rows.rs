@@ -197,14 +197,16 @@ impl<'a> Rows<'a> {
                 let last = row.line + row.lines - 1;
                 if row.lines == 1 {
                     row.fault = Some(format!(
-                        "line {line}: expected the end of the cell after its closing quote in column {column}, found more \
-                         text: double a quote inside a cell, or set --no-quotes if quotes are ordinary characters"
+                        "line {line}: expected the end of the cell after its closing quote in \
+                         column {column}, found more text: double a quote inside a cell, or set \
+                         --no-quotes if quotes are ordinary characters"
                     ));
                     return Ok(true);
                 }
                 return Err(Error::input(format!(
-                    "{name}: line {line}: expected a closing quote at the end of a cell, found it inside a cell in line \
-                     {last}: set --no-quotes if quotes are ordinary characters"
+                    "{name}: line {line}: expected a closing quote at the end of a cell, found it \
+                     inside a cell in line {last}: set --no-quotes if quotes are ordinary \
+                     characters"
                 )));
             }
             if state != State::Quoted {
@@ -220,14 +222,14 @@ impl<'a> Rows<'a> {
                 let name = self.name;
                 let limit = self.longest >> 20;
                 return Err(Error::input(format!(
-                    "{name}: line {start}: expected a row of at most {limit} MiB, found more: is a quote in it never \
-                     closed? See --no-quotes and --max-row"
+                    "{name}: line {start}: expected a row of at most {limit} MiB, found more: is a \
+                     quote in it never closed? See --no-quotes and --max-row"
                 )));
             }
             if !self.lines.next(&mut self.line)? {
                 return Err(Error::input(format!(
-                    "{}: line {start}: expected a closing quote for this row, found the end of the file: set --no-quotes if \
-                     quotes are ordinary characters",
+                    "{}: line {start}: expected a closing quote for this row, found the end of the \
+                     file: set --no-quotes if quotes are ordinary characters",
                     self.name
                 )));
             }
@@ -489,8 +491,8 @@ mod tests {
 
     #[test]
     fn quotes_in_tab_separated_tables_are_ordinary_characters() {
-        let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n5\t\"5\"\" long\"\n6\t\"\n\
-            7\t\"a\"b\"\n";
+        let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n\
+                    5\t\"5\"\" long\"\n6\t\"\n7\t\"a\"b\"\n";
         let names: Vec<_> = read(text, b'\t', Quoting::Cells)
             .into_iter()
             .map(|(_, row)| row[1].clone())

@@ -219,13 +219,14 @@ impl Encoder {
             if row.ids.len() > positions {
                 let found = row.ids.len();
                 return Err(Error::artifact(format!(
-                    "expected a sequence of at most the {positions} tokens that the encoder reads, found one of {found}: the windows are \
-                     those of another encoder"
+                    "expected a sequence of at most the {positions} tokens that the encoder reads, \
+                     found one of {found}: the windows are those of another encoder"
                 )));
             }
             if let Some(id) = row.ids.iter().find(|id| **id as usize >= vocabulary) {
                 return Err(Error::artifact(format!(
-                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to different models"
+                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to \
+                     different models"
                 )));
             }
         }

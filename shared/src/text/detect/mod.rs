@@ -620,8 +620,8 @@ mod tests {
     #[test]
     fn names_match_with_or_without_a_blank_between_digits_and_letters() {
         let dictionary = dictionary(&[("5-FU", &["COVID19"]), ("type 2 diabetes", &[])], "");
-        let text = "given 5-FU, given 5FU, given 5 FU, virus COVID-19, virus COVID19, type2 diabetes, type-2 diabetes, \
-                    given 15FU, given 5F U";
+        let text = "given 5-FU, given 5FU, given 5 FU, virus COVID-19, virus COVID19, type2 \
+                    diabetes, type-2 diabetes, given 15FU, given 5F U";
         let found = found(&dictionary, text, Origin::Name);
         assert_eq!(
             found,

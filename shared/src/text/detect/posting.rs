@@ -89,7 +89,8 @@ pub(super) fn check(bytes: &[u8], concepts: usize) -> Result<()> {
         if let Some(last) = last.filter(|last| last.index() >= concepts) {
             let last = last.index();
             return Err(Error::artifact(format!(
-                "the dictionary's postings: expected concepts below {concepts}, found {last} at byte {at}"
+                "the dictionary's postings: expected concepts below {concepts}, found {last} at \
+                 byte {at}"
             )));
         }
         if found != expected {

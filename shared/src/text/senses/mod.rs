@@ -100,7 +100,8 @@ impl Senses {
             }
             let wrong = |found: &str| {
                 Error::input(format!(
-                    "{file}:{}: expected short form, sense and cues with tabs between them, found {found}",
+                    "{file}:{}: expected short form, sense and cues with tabs between them, found \
+                     {found}",
                     at + 1
                 ))
             };

@@ -46,7 +46,8 @@ const CHAPTERS: [(&str, &str, &str); 22] = [
     (
         "D50",
         "D89",
-        "Diseases of the blood and blood-forming organs and certain disorders involving the immune mechanism",
+        "Diseases of the blood and blood-forming organs and certain disorders involving the immune \
+         mechanism",
     ),
     (
         "E00",

@@ -174,7 +174,8 @@ fn table_of<'a>(files: &'a [ReleaseFile], paths: &[PathBuf]) -> Result<&'a Relea
                 .map(|path| path.display().to_string())
                 .collect();
             Err(Error::input(format!(
-                "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive of a release",
+                "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive \
+                 of a release",
                 names.join(", ")
             )))
         }

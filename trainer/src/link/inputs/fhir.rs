@@ -24,7 +24,8 @@ pub(super) fn notes(resource: &Value, place: &str) -> Vec<Result<NoteRow>> {
         Some(_) => return Vec::new(),
         None => {
             let error = Error::input(
-                "expected a FHIR resource, found no resourceType; rows of a table are read from JSON Lines (.jsonl)",
+                "expected a FHIR resource, found no resourceType; rows of a table are read from \
+                 JSON Lines (.jsonl)",
             );
             return vec![Err(error.context(place))];
         }
@@ -154,7 +155,8 @@ fn text(attachment: &Value, charset: Option<&str>) -> Result<String> {
         };
         return String::from_utf8(bytes).map_err(|error| {
             Error::input(format!(
-                "expected the attachment in UTF-8, found another byte at {} (a charset in contentType names another encoding)",
+                "expected the attachment in UTF-8, found another byte at {} (a charset in \
+                 contentType names another encoding)",
                 error.utf8_error().valid_up_to()
             ))
         });

@@ -268,7 +268,8 @@ struct Counts {
 
 fn changed(manifest: &Manifest, shard: &Shard, what: &str) -> Error {
     Error::usage(format!(
-        "{}: expected {} with the {what} with which it was linked, found another; --overwrite links it again, another --out keeps both",
+        "{}: expected {} with the {what} with which it was linked, found another; --overwrite \
+         links it again, another --out keeps both",
         manifest.path().display(),
         shard.path.display()
     ))

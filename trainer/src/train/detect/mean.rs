@@ -30,7 +30,8 @@ pub fn read_mean(folders: &[PathBuf]) -> Result<(DetectorInfo, Bytes)> {
         let (other, weights) = read_files(folder)?;
         if !same_model(&info, &other) {
             return Err(Error::input(format!(
-                "{}: expected a detector with the labels, windows and sizes of {}, found other ones",
+                "{}: expected a detector with the labels, windows and sizes of {}, found other \
+                 ones",
                 folder.display(),
                 first.display()
             )));
