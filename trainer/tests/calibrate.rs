@@ -68,8 +68,10 @@ fn bundle_stores_threshold_and_its_calibration() {
         said.out
     );
     // Its own threshold is one that `pel evaluate` measures at.
-    let said = bench
-        .pel("evaluate --bundle @one.pel --corpus @ --split dev --train-split none --systems link,dense --device cpu");
+    let said = bench.pel(
+        "evaluate --bundle @one.pel --corpus @ --split dev --train-split none --systems link,dense \
+         --device cpu",
+    );
     assert!(
         said.code == Some(0)
             && said.out.contains("(bundle)")
@@ -135,8 +137,10 @@ fn mix_is_chosen_and_stored() {
         made.err
     );
     // What the manifest says is what links.
-    let linked =
-        bench.pel("evaluate --bundle @both --corpus @ --split dev --train-split none --systems link --device cpu");
+    let linked = bench.pel(
+        "evaluate --bundle @both --corpus @ --split dev --train-split none --systems link \
+         --device cpu",
+    );
     let said = if mix > 0.0 {
         linked.out.contains("of its template")
     } else {
@@ -382,7 +386,8 @@ fn nil_model_weighs_features_and_decides() {
             .is_some_and(|on| on.contains("by scores with the NIL model")),
         "{with_model}"
     );
-    let evaluated = "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
+    let evaluated = "evaluate --bundle @bundle --corpus @ --split dev --train-split none \
+                     --systems link,dense --device cpu";
     let said = bench.pel(evaluated);
     assert!(
         said.code == Some(0) && said.out.contains("NIL by the score and the NIL model"),
@@ -401,7 +406,8 @@ fn nil_model_weighs_features_and_decides() {
         std::fs::write(&folder, sealed(&manifest)).expect("written");
         std::fs::write(bench.path("note.txt"), "feverish").expect("written");
         std::fs::write(bench.path("spans.jsonl"), "{\"start\":0,\"end\":8}\n").expect("written");
-        let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only --format jsonl --device cpu";
+        let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only \
+                    --format jsonl --device cpu";
         let said = bench.done(line);
         serde_json::from_str(said.out.trim()).expect("one mention")
     };
@@ -580,8 +586,10 @@ fn okb_split_is_written_and_evaluated() {
         done.out,
         done.err
     );
-    let done =
-        bench.done("evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact --json");
+    let done = bench.done(
+        "evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact \
+         --json",
+    );
     let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     assert_eq!(
         (&json["split"]["nil"], &json["split"]["held_out"]),
@@ -683,7 +691,8 @@ fn probabilities_are_fitted_stored_and_decide() {
         assert!(why.out.contains(part), "{part:?} is missing in {}", why.out);
     }
     let said = bench.done(
-        "evaluate --bundle @bundle --corpus @notes --split dev --train-split none --systems link --device cpu",
+        "evaluate --bundle @bundle --corpus @notes --split dev --train-split none --systems link \
+         --device cpu",
     );
     for part in [
         "ECE",

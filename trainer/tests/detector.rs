@@ -42,9 +42,10 @@ impl Workspace {
         let bundle = index(&at("kb.jsonl"), &at("bundle"), &[]);
         assert_eq!(bundle.code, Some(0), "{}", bundle.err);
         let config = format!(
-            "[model]\nencoder = {:?}\n[optimiser]\nlearning_rate = 0.003\nbatch = 8\nmicro_batch = 4\n\
-             [checkpoints]\nevery = 5\n[validation]\nevery = 10\n[detect]\nnames = {:?}\nwindow = 64\n\
-             overlap = 16\nwords = 6\nwidth = 16\nrank = 8\nhead_rate = 3.0\nlicence = \"CC0-1.0\"\n\
+            "[model]\nencoder = {:?}\n[optimiser]\nlearning_rate = 0.003\nbatch = 8\n\
+             micro_batch = 4\n[checkpoints]\nevery = 5\n[validation]\nevery = 10\n\
+             [detect]\nnames = {:?}\nwindow = 64\noverlap = 16\nwords = 6\nwidth = 16\nrank = 8\n\
+             head_rate = 3.0\nlicence = \"CC0-1.0\"\n\
              corpora = [{{ folder = {:?}, split = \"train\", scheme = \"clinical\" }}]\n\
              validation = [{{ folder = {:?}, split = \"dev\", scheme = \"clinical\" }}]\n",
             tiny(),

@@ -181,7 +181,8 @@ fn refuses_rows_that_are_not_finite(precision: Precision, hnsw: Option<HnswOptio
         .expect_err("broken")
         .to_string();
         let expected = format!(
-            "the vectors of an index: expected finite numbers, found {value} at position 25, 1 of 1600"
+            "the vectors of an index: expected finite numbers, found {value} at position 25, 1 of \
+             1600"
         );
         assert!(said.starts_with(&expected), "{precision:?}: {said}");
     }

@@ -237,7 +237,8 @@ fn definitions_are_in_text_order() {
 
 #[test]
 fn reader_expands_abbreviations_in_mentions() {
-    let text = "Nanoparticles (NPs) in small for gestational age (SGA) infants: SGA infants, non-SGA ones, liposome-based NPs.";
+    let text = "Nanoparticles (NPs) in small for gestational age (SGA) infants: SGA infants, \
+                non-SGA ones, liposome-based NPs.";
     let mut reader = Reader::new(true);
     let mut expand = |piece: &str| {
         let at = text.rfind(piece).expect("the text has it");
