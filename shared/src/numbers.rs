@@ -99,7 +99,10 @@ mod tests {
             bits in prop::collection::vec(any::<u32>(), 0..70)
         ) {
             let values: Vec<f32> = bits.iter().map(|bits| f32::from_bits(*bits)).collect();
-            prop_assert_eq!(check_finite("x", &values).is_ok(), values.iter().all(|value| value.is_finite()));
+            prop_assert_eq!(
+                check_finite("x", &values).is_ok(),
+                values.iter().all(|value| value.is_finite())
+            );
         }
     }
 

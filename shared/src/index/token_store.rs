@@ -567,17 +567,34 @@ mod tests {
             mention in prop::collection::vec([-1.0f32..1.0, -1.0..1.0, -1.0..1.0, -1.0..1.0], 1..4),
         ) {
             // Two rows for each concept.
-            let rows: Vec<(u32, Vec<[f32; 4]>)> = rows.into_iter().enumerate().map(|(at, row)| (at as u32 / 2, row)).collect();
+            let rows: Vec<(u32, Vec<[f32; 4]>)> = rows
+                .into_iter()
+                .enumerate()
+                .map(|(at, row)| (at as u32 / 2, row))
+                .collect();
             let store = store(&rows);
             let query = store.query(mention.as_flattened());
             let found = store.search(&query, 99);
             for Candidate { concept, score } in &found {
-                let own = rows.iter().filter(|(other, tokens)| *other == concept.0 && !tokens.is_empty());
-                let expected = own.map(|(_, tokens)| by_loops(&mention, tokens)).fold(f32::MIN, f32::max);
-                prop_assert!((score - expected).abs() < 0.05 * mention.len() as f32, "{score}, by loops {expected}");
+                let own = rows
+                    .iter()
+                    .filter(|(other, tokens)| *other == concept.0 && !tokens.is_empty());
+                let expected = own
+                    .map(|(_, tokens)| by_loops(&mention, tokens))
+                    .fold(f32::MIN, f32::max);
+                prop_assert!(
+                    (score - expected).abs() < 0.05 * mention.len() as f32,
+                    "{score}, by loops {expected}"
+                );
             }
-            let all = rows.iter().filter(|(_, tokens)| !tokens.is_empty()).map(|(concept, _)| *concept);
-            prop_assert_eq!(found.len(), all.collect::<std::collections::BTreeSet<_>>().len());
+            let all = rows
+                .iter()
+                .filter(|(_, tokens)| !tokens.is_empty())
+                .map(|(concept, _)| *concept);
+            prop_assert_eq!(
+                found.len(),
+                all.collect::<std::collections::BTreeSet<_>>().len()
+            );
             prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
             prop_assert_eq!(store.rank(&query, (0..9).map(ConceptId)), found);
         }

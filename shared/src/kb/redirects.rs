@@ -582,7 +582,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_id_is_found_and_no_other(ids in prop::collection::btree_set("[a-dé]{1,3}", 0..40)) {
+        fn every_id_is_found_and_no_other(
+            ids in prop::collection::btree_set("[a-dé]{1,3}", 0..40),
+        ) {
             let all: Vec<Redirect> = ids
                 .iter()
                 .map(|id| redirect(id, (id.len() > 1).then_some("L1"), "merged"))

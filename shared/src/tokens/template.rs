@@ -295,7 +295,10 @@ mod tests {
             let encoded = encoded.expect("it fits").expect("it is not empty");
             let markers = tokens.markers().expect("the fixture has marker tokens");
             prop_assert!(encoded.ids.len() <= max_len);
-            let start = encoded.ids.iter().position(|id| *id == markers.mention_start);
+            let start = encoded
+                .ids
+                .iter()
+                .position(|id| *id == markers.mention_start);
             let end = encoded.ids.iter().position(|id| *id == markers.mention_end);
             let (Some(start), Some(end)) = (start, end) else {
                 return Err(TestCaseError::fail("a marker is missing"));
@@ -305,7 +308,9 @@ mod tests {
             prop_assert_eq!(kept, &pieces[..kept.len()]);
             prop_assert_eq!(encoded.cut.mention, kept.len() < pieces.len());
             prop_assert!(!encoded.cut.mention || (start == 1 && end == encoded.ids.len() - 2));
-            prop_assert!(encoded.ids.len() == max_len || !(encoded.cut.mention || encoded.cut.context));
+            prop_assert!(
+                encoded.ids.len() == max_len || !(encoded.cut.mention || encoded.cut.context)
+            );
         }
     }
 }

@@ -587,7 +587,10 @@ mod tests {
     proptest! {
         #[test]
         fn utf16_round_trips(text in "\\PC{0,40}", big: bool) {
-            prop_assert_eq!(read(&utf16(&text, big, true), &TextEncoding::default()).expect("marked"), text);
+            prop_assert_eq!(
+                read(&utf16(&text, big, true), &TextEncoding::default()).expect("marked"),
+                text
+            );
         }
     }
 }

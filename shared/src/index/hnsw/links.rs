@@ -263,7 +263,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn links_to_missing_nodes_are_refused(section in 0usize..3, at in any::<prop::sample::Index>(), wrong in 3u32..) {
+        fn links_to_missing_nodes_are_refused(
+            section in 0usize..3,
+            at in any::<prop::sample::Index>(),
+            wrong in 3u32..,
+        ) {
             let mut graph = line();
             let at = at.index(graph[section].len());
             graph[section][at] = wrong;

@@ -522,7 +522,10 @@ mod tests {
     proptest! {
         #[test]
         fn quoted_rows_round_trip(cells in prop::collection::vec("[a\", \n\té]{0,6}", 1..5)) {
-            let line: Vec<String> = cells.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect();
+            let line: Vec<String> = cells
+                .iter()
+                .map(|cell| format!("\"{}\"", cell.replace('"', "\"\"")))
+                .collect();
             let found = read(&format!("{}\nlast", line.join(",")), b',', Quoting::Csv);
             prop_assert_eq!(&found[0].1, &cells);
             prop_assert_eq!(&found[1].1, &vec!["last".to_owned()]);

@@ -353,9 +353,17 @@ fn english_words_match_the_spelling_of_a_short_form() {
 
 proptest! {
     #[test]
-    fn spans_of_any_text_are_valid(pieces in proptest::collection::vec(
-        proptest::sample::select(&["a", "ab", "Abc", "(", ")", "[", "]", " ", "-", "\n", "é", "ß", "İ", "😷", "1", "s", ", ", "acid base c"][..]), 0..60
-    )) {
+    fn spans_of_any_text_are_valid(
+        pieces in proptest::collection::vec(
+            proptest::sample::select(
+                &[
+                    "a", "ab", "Abc", "(", ")", "[", "]", " ", "-", "\n", "é", "ß", "İ", "😷", "1",
+                    "s", ", ", "acid base c",
+                ][..],
+            ),
+            0..60,
+        ),
+    ) {
         let text = pieces.concat();
         let found = Abbreviations::of(&text);
         for (span, long) in found.all() {

@@ -360,12 +360,15 @@ mod tests {
                     &["[", "]", "**", "<", ">", "/", "{", "}", "@", "%", "NAME", "é", " ", "\n", "=", "$", "_"][..]
                 ),
                 0..12,
-            )
+            ),
         ) {
             let text = pieces.concat();
             for (at, _) in text.char_indices() {
                 if let Some(end) = placeholder_at(&text, at) {
-                    prop_assert!(end > at + 1 && text.get(at..end).is_some(), "{text:?} {at} {end}");
+                    prop_assert!(
+                        end > at + 1 && text.get(at..end).is_some(),
+                        "{text:?} {at} {end}"
+                    );
                 }
             }
         }

@@ -782,13 +782,22 @@ mod tests {
         ) {
             let dictionary = dictionary(&CONCEPTS, "");
             let text = pieces.concat();
-            let detected = dictionary.detect(&text, &DetectOptions { overlapping, ..DetectOptions::default() });
+            let detected = dictionary.detect(
+                &text,
+                &DetectOptions {
+                    overlapping,
+                    ..DetectOptions::default()
+                },
+            );
             for mention in &detected {
                 let name = text::text_of(&text, mention.pieces()).expect("on character boundaries");
                 prop_assert!(!dictionary.lookup_mention(&name).is_empty(), "{:?}", name);
             }
             prop_assert!(detected.is_sorted_by(|a, b| a < b));
-            let whole = detected.iter().filter(|mention| mention.fragments.is_empty()).collect::<Vec<_>>();
+            let whole = detected
+                .iter()
+                .filter(|mention| mention.fragments.is_empty())
+                .collect::<Vec<_>>();
             prop_assert!(overlapping || whole.is_sorted_by(|a, b| a.span.end <= b.span.start));
         }
 
@@ -802,8 +811,16 @@ mod tests {
             plural in proptest::sample::select(&["", "s"][..]),
         ) {
             let name = CONCEPTS[concept].0;
-            let name = if upper { name.to_uppercase() } else { name.to_owned() };
-            let ending = if name.ends_with(['s', 'S', 'e', 'E']) || upper || name.contains(',') { "" } else { plural };
+            let name = if upper {
+                name.to_uppercase()
+            } else {
+                name.to_owned()
+            };
+            let ending = if name.ends_with(['s', 'S', 'e', 'E']) || upper || name.contains(',') {
+                ""
+            } else {
+                plural
+            };
             let varied = name.replace([' ', '-'], dash) + ending;
             let text = format!("{before}{varied}{after}");
             let detected = dictionary(&CONCEPTS, "").detect(&text, &DetectOptions::default());

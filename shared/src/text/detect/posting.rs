@@ -218,7 +218,10 @@ mod tests {
         ) {
             let mut bytes = before.clone();
             write(&postings, &mut bytes);
-            prop_assert_eq!(Postings::at(&bytes, before.len() as u64).collect::<Vec<_>>(), postings);
+            prop_assert_eq!(
+                Postings::at(&bytes, before.len() as u64).collect::<Vec<_>>(),
+                postings
+            );
         }
 
         #[test]
@@ -226,7 +229,10 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..40),
             at in any::<u64>(),
         ) {
-            prop_assert!(Postings::at(&bytes, at % 50).count() <= 40 && Postings::at(&bytes, at).count() <= 40);
+            prop_assert!(
+                Postings::at(&bytes, at % 50).count() <= 40
+                    && Postings::at(&bytes, at).count() <= 40
+            );
         }
     }
 }

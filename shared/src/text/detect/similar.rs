@@ -344,8 +344,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_name_within_the_limit_is_found(names in proptest::collection::vec("[ab]{3,12}", 1..12), mention in "[ab]{3,12}") {
-            let concepts: Vec<(&str, &[&str])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
+        fn every_name_within_the_limit_is_found(
+            names in proptest::collection::vec("[ab]{3,12}", 1..12),
+            mention in "[ab]{3,12}",
+        ) {
+            let concepts: Vec<(&str, &[&str])> =
+                names.iter().map(|name| (name.as_str(), &[][..])).collect();
             let similar = dictionary(&concepts, "").similar(mention.clone());
             let mut expected: Vec<(u8, u32)> = Vec::new();
             for (concept, name) in names.iter().enumerate() {
@@ -357,7 +361,10 @@ mod tests {
                 }
             }
             expected.sort_unstable();
-            let found: Vec<(u8, u32)> = similar.iter().map(|one| (one.edits, one.concept.0)).collect();
+            let found: Vec<(u8, u32)> = similar
+                .iter()
+                .map(|one| (one.edits, one.concept.0))
+                .collect();
             proptest::prop_assert_eq!(found, expected);
         }
     }

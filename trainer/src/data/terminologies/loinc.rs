@@ -430,7 +430,8 @@ mod tests {
             let mut sink = Sink::new(&mut concepts, &mut redirects, &mut counter, Path::new(""));
             let options = Options::default();
             let mut bytes = &text[..];
-            read_table("a.csv", &mut bytes, &Others::default(), &options, &mut sink).expect("a table");
+            read_table("a.csv", &mut bytes, &Others::default(), &options, &mut sink)
+                .expect("a table");
             let found: Vec<String> = read.into_iter().map(|concept| concept.name).collect();
             let expected: Vec<String> = names.iter().map(|name| single_spaced(name)).collect();
             prop_assert_eq!(found, expected);

@@ -557,8 +557,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_pass_unchanged_in_pieces_of_any_size(text in "[<>/a&;!\\-\\[\\]?\"' \n]{0,60}", piece in 1_usize..9) {
-            prop_assert_eq!(read(text.as_bytes(), piece).expect("short"), text.as_bytes());
+        fn bytes_pass_unchanged_in_pieces_of_any_size(
+            text in "[<>/a&;!\\-\\[\\]?\"' \n]{0,60}",
+            piece in 1_usize..9,
+        ) {
+            prop_assert_eq!(
+                read(text.as_bytes(), piece).expect("short"),
+                text.as_bytes()
+            );
         }
     }
 }
