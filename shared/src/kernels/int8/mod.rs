@@ -277,7 +277,10 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     );
     dispatch!(
         isa,
-        [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        [
+            Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base;
+            tile::Plain
+        ],
         multiply(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>)
     );
 }
@@ -292,7 +295,10 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
 pub fn sums(isa: Isa, a: &Codes, panels: &[i8], out: &mut [i32]) {
     dispatch!(
         isa,
-        [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        [
+            Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base;
+            tile::Plain
+        ],
         sum_up(a: &Codes, panels: &[i8], out: &mut [i32])
     );
 }

@@ -271,7 +271,8 @@ impl Encoder {
                         let pooled = tower.reduce(hidden.clone(), &input, self.reduction);
                         let tokens = tower.token_vectors(hidden, &input, self.reduction).values;
                         let [batch, seq, dim] = tokens.dims();
-                        Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1) // [batch, (1 + seq) dim]
+                        // [batch, (1 + seq) dim]
+                        Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1)
                     }
                 }))
             }
