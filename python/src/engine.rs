@@ -64,7 +64,10 @@ impl Opening {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (path, threads=None, device="cpu", gpu=None, context_rules="english", ranker=None, rerank=None))]
+    #[pyo3(signature = (
+        path, threads=None, device="cpu", gpu=None, context_rules="english", ranker=None,
+        rerank=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,

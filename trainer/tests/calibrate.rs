@@ -351,7 +351,8 @@ fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
     // Weights for vectors of another length.
     let path = bench.path("cased/manifest.json");
     let mut cased = manifest(&bench.path("cased"));
-    cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0, "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
+    cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0,
+        "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
     cased["format"] = 5.into();
     std::fs::write(&path, sealed(&cased)).expect("written");
     bench.refuses(&[(
@@ -401,7 +402,8 @@ fn nil_model_weighs_features_and_decides() {
     let folder = bench.path("bundle").join("manifest.json");
     let decided = |overlap: f64| -> serde_json::Value {
         let mut manifest = with_model.clone();
-        manifest["nil"]["model"] = serde_json::json!({"margin": 0.0, "short_mention": 0.0, "ngram_overlap": overlap, "intercept": 0.0});
+        manifest["nil"]["model"] = serde_json::json!({"margin": 0.0, "short_mention": 0.0,
+            "ngram_overlap": overlap, "intercept": 0.0});
         manifest["nil"]["threshold"] = 0.5.into();
         std::fs::write(&folder, sealed(&manifest)).expect("written");
         std::fs::write(bench.path("note.txt"), "feverish").expect("written");
@@ -610,7 +612,8 @@ fn notes_of_right_and_wrong(bench: &Bench, folder: &str) {
         for (mention, id) in [("Fever", "D1"), ("chest pain", "D3"), ("plumbago", "none")] {
             let start = text.find(mention).expect("in the text");
             let line = serde_json::json!({
-                "doc_id": at.to_string(), "start": start, "end": start + mention.len(), "text": mention, "id": id,
+                "doc_id": at.to_string(), "start": start, "end": start + mention.len(),
+                "text": mention, "id": id,
             });
             mentions += &format!("{line}\n");
         }

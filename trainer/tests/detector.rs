@@ -19,8 +19,8 @@ fn corpus(folder: &Path, split: &str, texts: usize) {
         let (start, end) = (before.len(), before.len() + word.len());
         let document =
             serde_json::json!({"doc_id": format!("d{number}"), "text": text, "split": split});
-        let mention = serde_json::json!({"doc_id": format!("d{number}"), "start": start, "end": end, "text": word,
-            "id": null, "type": "problem"});
+        let mention = serde_json::json!({"doc_id": format!("d{number}"), "start": start, "end": end,
+            "text": word, "id": null, "type": "problem"});
         documents += &format!("{document}\n");
         mentions += &format!("{mention}\n");
     }

@@ -187,7 +187,8 @@ fn fhir_and_bioc_are_read() {
     // "Fever.\r\nNo chest pain." and "😷 diabetes"
     let entry = |id: &str, data: &str| {
         serde_json::json!({"resourceType": "DocumentReference", "id": id, "status": "current",
-            "content": [{"attachment": {"contentType": "text/plain; charset=utf-8", "data": data}}]})
+            "content": [{"attachment": {"contentType": "text/plain; charset=utf-8",
+                "data": data}}]})
     };
     let (a, c) = (
         entry("a", "RmV2ZXIuDQpObyBjaGVzdCBwYWluLg=="),
@@ -211,7 +212,8 @@ fn fhir_and_bioc_are_read() {
     );
     let document = |id: &str, passages: Value| serde_json::json!({"id": id, "passages": passages});
     let collection = serde_json::json!({"documents": [
-        document("a", serde_json::json!([{"offset": 0, "text": "Fever."}, {"offset": 8, "text": "No chest pain."}])),
+        document("a", serde_json::json!([{"offset": 0, "text": "Fever."},
+            {"offset": 8, "text": "No chest pain."}])),
         document("c", serde_json::json!([{"offset": 0, "text": "😷 diabetes"}])),
     ]});
     place.put("bioc.json", collection.to_string());

@@ -375,7 +375,8 @@ pub(crate) mod tests {
         // This template needs a second text.
         value["post_processor"] = serde_json::json!({
             "type": "TemplateProcessing", "special_tokens": {},
-            "single": [{"Sequence": {"id": "B", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
+            "single": [{"Sequence": {"id": "B", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
         });
         let tokens = Tokens::from_bytes(value.to_string().as_bytes()).expect("whole");
         assert_eq!(

@@ -54,8 +54,14 @@ pub struct CalibrateArgs {
     mentions: Vec<Mentions>,
     /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same
     /// views and similarity, and choose nothing
-    #[arg(long, value_name = "BUNDLE",
-        conflicts_with_all = ["corpus", "over", "mentions", "split", "nil", "every", "precision", "cost", "curve", "out", "by", "mix", "spelling", "leave_out", "dry_run"])]
+    #[arg(
+        long,
+        value_name = "BUNDLE",
+        conflicts_with_all = [
+            "corpus", "over", "mentions", "split", "nil", "every", "precision", "cost", "curve",
+            "out", "by", "mix", "spelling", "leave_out", "dry_run",
+        ],
+    )]
     from: Option<PathBuf>,
     /// Split to choose on: one for all corpora, or one for each
     #[arg(long, default_value = "dev")]
@@ -92,7 +98,12 @@ pub struct CalibrateArgs {
     spelling: bool,
     /// Use every N-th annotated mention only; a text then has fewer mentions that share candidates.
     /// Of detected mentions all are used
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     every: u32,
     /// Print what each source of candidates and each feature of the probability gives: figures of
     /// the first corpus without it, as a table in Markdown. The probability is fitted again on four

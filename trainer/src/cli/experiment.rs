@@ -27,7 +27,12 @@ use std::path::PathBuf;
 pub struct ExperimentArgs {
     /// A published experiment: all settings, data and tables as in its paper; --set overrides a
     /// setting, --table takes some of its tables
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["config", "ranker_config", "kb", "corpus", "grid", "ranker_grid"])]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        conflicts_with_all = ["config", "ranker_config", "kb", "corpus", "grid", "ranker_grid"],
+    )]
     preset: Option<Preset>,
     /// With --preset: the folder of the data as released
     #[arg(long, value_name = "DIR", requires = "preset")]

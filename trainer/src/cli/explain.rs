@@ -58,7 +58,12 @@ pub struct ExplainArgs {
     #[command(flatten)]
     detection: DetectionArgs,
     /// Number of candidates to show
-    #[arg(short, long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(
+        short,
+        long,
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u16).range(1..=1000),
+    )]
     k: u16,
     /// NIL threshold instead of the bundle's
     #[arg(long, value_parser = super::finite)]

@@ -97,7 +97,12 @@ pub struct LinkArgs {
     #[arg(long)]
     pub(super) date: Option<String>,
     /// Number of candidates per mention
-    #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(
+        long,
+        short,
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u16).range(1..=1000),
+    )]
     k: u16,
     /// NIL threshold instead of the bundle's: the lowest probability that is linked, or the lowest
     /// score if the bundle has no probabilities (see `pel inspect`)
@@ -111,7 +116,12 @@ pub struct LinkArgs {
     /// Write only cross-references with these prefixes, separated by commas, in any case:
     /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For formats
     /// with cross-references [default: all]
-    #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "PREFIX,...",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     xrefs: Option<Vec<String>>,
     /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
     /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]

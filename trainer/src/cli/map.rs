@@ -97,14 +97,24 @@ struct MappingArgs {
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
     /// Map only to concepts of these semantic types, in any case
-    #[arg(long = "type", value_name = "TYPE,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long = "type",
+        value_name = "TYPE,...",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     types: Vec<String>,
     /// Map only to concepts of these groups, or of one of --type: problem, drug, procedure,
     /// measurement, anatomy, device
     #[arg(long, value_name = "GROUP,...", value_delimiter = ',', value_parser = group)]
     group: Vec<Group>,
     /// Add a column with the cross-references that have these prefixes
-    #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "PREFIX,...",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     xrefs: Vec<String>,
     /// Order of the rows
     #[arg(long, value_enum, default_value_t)]
@@ -117,14 +127,29 @@ struct MappingArgs {
 struct ReviewArgs {
     /// Make a concept of each term reviewed as NIL, with the identifier PREFIX:ID of --id-column,
     /// or PREFIX with the words of the term
-    #[arg(long, value_name = "PREFIX", requires = "reviewed", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        requires = "reviewed",
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     new_concepts: Option<String>,
     /// Semantic type of new concepts
-    #[arg(long, value_name = "TYPE", requires = "new_concepts", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "TYPE",
+        requires = "new_concepts",
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     new_type: Option<String>,
     /// Add the local identifiers of --id-column to the chosen concepts as cross-references
     /// PREFIX:ID
-    #[arg(long, value_name = "PREFIX", requires = "reviewed", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        requires = "reviewed",
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     xref_prefix: Option<String>,
 }
 

@@ -22,7 +22,14 @@ struct Cli {
     /// Print results as JSON
     #[arg(long, global = true, help_heading = "For every command")]
     json: bool,
-    #[arg(long, global = true, help_heading = "For every command", value_name = "SIZE", help = limits::HELP, hide_short_help = true)]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "For every command",
+        value_name = "SIZE",
+        help = limits::HELP,
+        hide_short_help = true,
+    )]
     max_input: Option<limits::Size>,
 }
 

@@ -59,16 +59,36 @@ pub struct Listening {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: String,
     /// Maximum number of connections
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     max_connections: u32,
     /// Maximum number of connections per client address, which clients behind a proxy share
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     max_per_address: u32,
     /// Seconds for a client to send a request head, including the wait before it
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+    )]
     read_timeout: u64,
     /// Seconds for a client to read each 4 KiB of a response
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+    )]
     write_timeout: u64,
 }
 
@@ -168,7 +188,8 @@ impl Listening {
         if json {
             println!(
                 "{}",
-                serde_json::json!({"address": format!("{scheme}://{at}/"), "port": at.port(), "files": files})
+                serde_json::json!({"address": format!("{scheme}://{at}/"), "port": at.port(),
+                    "files": files})
             );
         } else {
             println!("PEL at {scheme}://{at}/ (Ctrl-C stops it)");

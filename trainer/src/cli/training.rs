@@ -186,7 +186,8 @@ fn report_detector(trained: &TrainedDetector, json: bool) {
     } = trained;
     if json {
         let summary = serde_json::json!({
-            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated,
+            "model": model, "steps": steps, "examples": examples, "skipped": report,
+            "validated": validated,
         });
         println!("{summary}");
         return;
@@ -208,8 +209,9 @@ fn report(trained: &Trained, json: bool) {
     } = trained;
     if json {
         let summary = serde_json::json!({
-            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated, "kept": kept,
-            "step_seconds": step_seconds, "mining_seconds": mining_seconds, "fgsm_share": fgsm_share,
+            "model": model, "steps": steps, "examples": examples, "skipped": report,
+            "validated": validated, "kept": kept, "step_seconds": step_seconds,
+            "mining_seconds": mining_seconds, "fgsm_share": fgsm_share,
         });
         println!("{summary}");
         return;

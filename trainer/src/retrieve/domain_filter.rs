@@ -240,7 +240,10 @@ mod tests {
         let write = |name: &str, lines: Vec<serde_json::Value>| {
             crate::io::files::write_jsonl(&folder.path().join(name), lines).expect("written");
         };
-        let mention = |id: &str| serde_json::json!({"doc_id": "d", "start": 0, "end": 1, "text": "a", "id": id});
+        let mention = |id: &str| {
+            serde_json::json!({"doc_id": "d", "start": 0, "end": 1,
+                "text": "a", "id": id})
+        };
         write(
             "documents.jsonl",
             vec![serde_json::json!({"doc_id": "d", "text": "a b"})],

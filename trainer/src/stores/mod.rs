@@ -33,7 +33,12 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// Seconds that the server may take for an answer
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u32).range(1..=86_400),
+    )]
     pub timeout: u32,
 }
 
@@ -96,7 +101,13 @@ pub struct SearchArgs {
     #[arg(long, requires = "vectors")]
     pub exact: bool,
     /// Depth of the search in the store's index: hnsw.ef_search or ivfflat.probes
-    #[arg(long, value_name = "N", requires = "vectors", conflicts_with = "exact", value_parser = clap::value_parser!(u16).range(1..=32_768))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "vectors",
+        conflicts_with = "exact",
+        value_parser = clap::value_parser!(u16).range(1..=32_768),
+    )]
     pub depth: Option<u16>,
 }
 

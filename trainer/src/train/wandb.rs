@@ -186,7 +186,8 @@ mod tests {
             rows(),
             [
                 serde_json::json!({"_step": 1, "_timestamp": 101.5, "_runtime": 1.5, "loss": 4.0}),
-                serde_json::json!({"_step": 2, "_timestamp": 103.0, "_runtime": 3.0, "loss": 3.25, "recall": 0.5}),
+                serde_json::json!({"_step": 2, "_timestamp": 103.0, "_runtime": 3.0, "loss": 3.25,
+                    "recall": 0.5}),
                 serde_json::json!({"_step": 3, "_timestamp": 104.0, "_runtime": 4.0, "loss": 2.0}),
             ]
         );

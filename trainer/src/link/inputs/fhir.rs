@@ -232,7 +232,10 @@ mod tests {
 
     #[test]
     fn each_attachment_in_plain_text_is_a_note() {
-        let plain = |text: &[u8]| json!({"attachment": {"contentType": "text/plain", "data": encoded(text)}});
+        let plain = |text: &[u8]| {
+            json!({"attachment": {"contentType": "text/plain",
+                "data": encoded(text)}})
+        };
         let html = json!({"attachment": {"contentType": "text/html", "data": encoded(b"<p>")}});
         let found = all(&document(json!([html, plain(b"one"), plain(b"two")])));
         let expected = [("d1", "one"), ("d1#2", "two")];
