@@ -26,8 +26,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most threads that a linker can be told to start. Systems take minutes for many more, in which
-/// no signal is heard.
+/// The most threads that a linker can be told to start. Systems take minutes for many more, in
+/// which no signal is heard.
 const THREADS: usize = 1024;
 
 /// What `pel_linker.Linker` wraps.
@@ -64,7 +64,10 @@ impl Opening {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (path, threads=None, device="cpu", gpu=None, context_rules="english", ranker=None, rerank=None))]
+    #[pyo3(signature = (
+        path, threads=None, device="cpu", gpu=None, context_rules="english", ranker=None,
+        rerank=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         py: Python<'_>,
@@ -242,7 +245,8 @@ impl Engine {
                     Ok(Concept(linker.concept(at)?))
                 }
                 Resolved::Retired(_) => Err(Error::input(format!(
-                    "expected a concept of the bundle, found the id {id:?}, which is retired without a successor"
+                    "expected a concept of the bundle, found the id {id:?}, which is retired \
+                     without a successor"
                 ))),
                 Resolved::Unknown => Err(Error::input(format!(
                     "expected a concept of the bundle, found the id {id:?}"

@@ -58,7 +58,8 @@ pub fn read(
         return Err(errors::input(
             py,
             format!(
-                "threshold: expected a probability from 0 to 1, found {value}; this bundle has probabilities"
+                "threshold: expected a probability from 0 to 1, found {value}; this bundle has \
+                 probabilities"
             ),
         ));
     }

@@ -300,7 +300,8 @@ fn compare(data: &Data) -> Outcome<()> {
         let ef = ef.map_or(String::new(), |ef| ef.to_string());
         let speedup = exact_ms / ms;
         println!(
-            "{name:22} {ef:>9} {recall:>9.4} {ms:>8.3} {speedup:>6.1}x {megabytes:>6.1} {load_ms:>7.1} {build_s:>7.1}"
+            "{name:22} {ef:>9} {recall:>9.4} {ms:>8.3} {speedup:>6.1}x {megabytes:>6.1} \
+             {load_ms:>7.1} {build_s:>7.1}"
         );
     }
     Ok(())

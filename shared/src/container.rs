@@ -341,7 +341,8 @@ fn check_layout(
         if section.at != start {
             let found = section.at;
             return Err(Error::artifact(format!(
-                "the {name}: expected the section `{section_name}` at byte {start}, found it at {found}"
+                "the {name}: expected the section `{section_name}` at byte {start}, found it at \
+                 {found}"
             )));
         }
         check_zeros(name, bytes, end, start)?;
@@ -379,7 +380,8 @@ fn check_zeros(name: &str, bytes: &Bytes, from: usize, to: usize) -> Result<()> 
         Some(at) => {
             let at = from + at;
             Err(Error::artifact(format!(
-                "the {name} has been altered: expected zero padding between its sections, found another value at byte {at}"
+                "the {name} has been altered: expected zero padding between its sections, found \
+                 another value at byte {at}"
             )))
         }
     }

@@ -118,7 +118,9 @@ mod tests {
             if let Some(Value::Object(mut found)) = value(&bytes)
                 && of(&bytes) == of(JSON.as_bytes())
             {
-                let Some(Value::Object(mut expected)) = value(JSON.as_bytes()) else { return Ok(()) };
+                let Some(Value::Object(mut expected)) = value(JSON.as_bytes()) else {
+                    return Ok(());
+                };
                 expected.remove(FIELD);
                 found.remove(FIELD);
                 prop_assert_eq!(found, expected);

@@ -88,7 +88,8 @@ mod tests {
             .to_string();
         assert_eq!(
             message,
-            "the tensor `x`: expected finite numbers, found NaN at position 1, 2 of 4 that are not finite"
+            "the tensor `x`: expected finite numbers, found NaN at position 1, 2 of 4 that are not \
+             finite"
         );
     }
 
@@ -98,7 +99,10 @@ mod tests {
             bits in prop::collection::vec(any::<u32>(), 0..70)
         ) {
             let values: Vec<f32> = bits.iter().map(|bits| f32::from_bits(*bits)).collect();
-            prop_assert_eq!(check_finite("x", &values).is_ok(), values.iter().all(|value| value.is_finite()));
+            prop_assert_eq!(
+                check_finite("x", &values).is_ok(),
+                values.iter().all(|value| value.is_finite())
+            );
         }
     }
 

@@ -53,7 +53,8 @@ pub fn model(name: &str) -> PathBuf {
         .unwrap_or_default();
     assert!(
         folder.join("model.safetensors").is_file(),
-        "PEL_MINILM: expected the folder of all-MiniLM-L6-v2, found {folder:?}; `./check test` fetches it"
+        "PEL_MINILM: expected the folder of all-MiniLM-L6-v2, found {folder:?}; `./check test` \
+         fetches it"
     );
     folder
 }

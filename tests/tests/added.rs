@@ -256,7 +256,8 @@ fn changed_list_encodes_only_new_texts_and_equals_a_fresh_one() {
         assert_eq!(add_list(&mut changed, after.clone()), expected);
         let mut once = fresh();
         add_list(&mut once, after.clone());
-        let text = "Toe pain, a sore toe, bad knee, stiff neck, elbow, swollen finger, hallux pain, fever.";
+        let text = "Toe pain, a sore toe, bad knee, stiff neck, elbow, swollen finger, hallux \
+                    pain, fever.";
         let links = |linker: &Linker| {
             let options = LinkOptions::default();
             let found = linker.detect(text, &options).expect("detected");

@@ -94,7 +94,8 @@ fn links_to_proposed_concepts_are_those_of_a_search() {
             types: Vec::new(),
         };
         let found = linker.finish_with(&prepared, &queries, &options, &proposals);
-        // A search takes the best row of a concept before it scores it finely, so the last digits differ.
+        // A search takes the best row of a concept before it scores it finely, so the last digits
+        // differ.
         for (found, searched) in found
             .iter()
             .zip(linker.finish(&prepared, &queries, &options))

@@ -574,7 +574,8 @@ fn manifest_numbers_out_of_range_are_errors() {
         assert_eq!(
             found,
             format!(
-                "manifest.json: `view.{field}`: expected at most the {limit} tokens that the encoder reads, found 43200"
+                "manifest.json: `view.{field}`: expected at most the {limit} tokens that the \
+                 encoder reads, found 43200"
             )
         );
         let found = message(&whole, &|json| json["view"][field] = 0.into());

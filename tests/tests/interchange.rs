@@ -389,7 +389,8 @@ fn bioc_has_locations_in_code_points() {
     let xml = written.text(Form::BiocXml);
     for expected in [
         "<passage><offset>0</offset><text>Note 😷\nfever of the toe\nand =chest&#13;\npain</text>",
-        "<location offset=\"7\" length=\"5\"></location><location offset=\"20\" length=\"3\"></location>\
+        "<location offset=\"7\" length=\"5\"></location><location offset=\"20\" \
+         length=\"3\"></location>\
          <text>fever of the toe</text></annotation>",
         "<infon key=\"section\">a&lt;b</infon>",
         "<location offset=\"29\" length=\"11\"></location><text>chest&#13;\npain</text>",

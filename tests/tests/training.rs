@@ -336,12 +336,22 @@ fn perturbation_moves_positives_away_and_negatives_closer() {
 
 /// 20 steps of the tiny model with mining and FGSM, on a corpus below `root`.
 fn twenty_steps(root: &Path) -> Config {
-    let kb: String = ["fever", "cough", "chest pain", "headache", "heart failure", "renal failure"]
-        .iter()
-        .map(|name| {
-            format!("{{\"id\": \"{name}\", \"name\": \"{name}\", \"definition\": \"what is called {name}\"}}\n")
-        })
-        .collect();
+    let kb: String = [
+        "fever",
+        "cough",
+        "chest pain",
+        "headache",
+        "heart failure",
+        "renal failure",
+    ]
+    .iter()
+    .map(|name| {
+        format!(
+            "{{\"id\": \"{name}\", \"name\": \"{name}\", \"definition\": \"what is called \
+             {name}\"}}\n"
+        )
+    })
+    .collect();
     let mut documents = String::new();
     let mut mentions = String::new();
     for (number, (text, id)) in [
@@ -354,11 +364,13 @@ fn twenty_steps(root: &Path) -> Config {
     .enumerate()
     {
         documents += &format!(
-            "{{\"doc_id\": \"{number}\", \"text\": \"since monday {text}\", \"split\": \"train\"}}\n"
+            "{{\"doc_id\": \"{number}\", \"text\": \"since monday {text}\", \"split\": \
+             \"train\"}}\n"
         );
         let end = 13 + text.len();
         mentions += &format!(
-            "{{\"doc_id\": \"{number}\", \"start\": 13, \"end\": {end}, \"text\": \"{text}\", \"id\": \"{id}\"}}\n"
+            "{{\"doc_id\": \"{number}\", \"start\": 13, \"end\": {end}, \"text\": \"{text}\", \
+             \"id\": \"{id}\"}}\n"
         );
     }
     for (name, text) in [

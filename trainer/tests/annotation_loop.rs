@@ -105,17 +105,20 @@ fn corrected_brat_calibrates_trains_and_measures() {
     place.done("import brat @linked --texts @notes --out @all");
     place.done("calibrate @bundle --device cpu --corpus @all --split all --by score");
     let measured = place.done(
-        "--json evaluate --device cpu --raw --notes @corpus/notes.train.jsonl --bundle @bundle --names-only",
+        "--json evaluate --device cpu --raw --notes @corpus/notes.train.jsonl --bundle @bundle \
+         --names-only",
     );
     let measured: Value = serde_json::from_str(&measured.out).expect("JSON");
     assert_eq!(measured["counts"]["documents"], 2);
     place.done(
-        "train --device cpu --encoder @encoder --kb @kb.jsonl --corpus @corpus --steps 2 --out @run \
-         --set view.mention_tokens=32 --set view.entity_tokens=40 --set negatives.count=2",
+        "train --device cpu --encoder @encoder --kb @kb.jsonl --corpus @corpus --steps 2 \
+         --out @run --set view.mention_tokens=32 --set view.entity_tokens=40 \
+         --set negatives.count=2",
     );
     assert!(place.path("run/model").is_dir());
     place.done(
-        "evaluate --device cpu --corpus @corpus --kb @kb.jsonl --split test --systems exact --out @figures.json",
+        "evaluate --device cpu --corpus @corpus --kb @kb.jsonl --split test --systems exact \
+         --out @figures.json",
     );
 }
 

@@ -55,13 +55,26 @@ fn non_finite_weights_are_refused_on_every_load() {
         std::fs::write(workspace.path("encoder/pel.json"), settings.to_string()).expect("written");
         workspace.refuses(&[
             ("inspect @bundle", 4, &words),
-            ("compact @encoder --kb @kb.jsonl --device cpu --out @small", 4, &words),
-            ("link --bundle @bundle --device cpu @note.txt", 4, &words),
-            ("explain --bundle @bundle --text fever --mention fever", 4, &words),
-            ("index --kb @kb.jsonl --encoder @bundle --device cpu --out @new", 4, &words),
             (
-                "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 --out @run --set data.split=dev \
-                 --set view.mention_tokens=32 --set view.entity_tokens=32",
+                "compact @encoder --kb @kb.jsonl --device cpu --out @small",
+                4,
+                &words,
+            ),
+            ("link --bundle @bundle --device cpu @note.txt", 4, &words),
+            (
+                "explain --bundle @bundle --text fever --mention fever",
+                4,
+                &words,
+            ),
+            (
+                "index --kb @kb.jsonl --encoder @bundle --device cpu --out @new",
+                4,
+                &words,
+            ),
+            (
+                "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 \
+                 --out @run --set data.split=dev --set view.mention_tokens=32 \
+                 --set view.entity_tokens=32",
                 4,
                 &words,
             ),
@@ -157,7 +170,8 @@ fn impossible_windows_and_sizes_are_refused() {
     let mut json = manifest(&workspace.path("bundle"));
     json["view"]["mention_tokens"] = 43_200.into();
     std::fs::write(workspace.path("bundle/manifest.json"), sealed(&json)).expect("written");
-    let words = "`view.mention_tokens`: expected at most the 128 tokens that the encoder reads, found 43200";
+    let words = "`view.mention_tokens`: expected at most the 128 tokens that the encoder reads, \
+                 found 43200";
     workspace.refuses(&[
         ("inspect @bundle", 4, words),
         ("link --bundle @bundle --device cpu @kb.jsonl", 4, words),
@@ -343,8 +357,17 @@ fn folder_with_files_of_two_runs_is_refused_until_completed() {
     std::fs::write(hidden.join("plan.json"), plan.to_string()).expect("written");
     let words = "found files of two";
     workspace.refuses(&[
-        ("evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact", 3, words),
-        ("index --kb @okb/kb.jsonl --encoder @bundle --device cpu --out @new", 3, words),
+        (
+            "evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none \
+             --systems exact",
+            3,
+            words,
+        ),
+        (
+            "index --kb @okb/kb.jsonl --encoder @bundle --device cpu --out @new",
+            3,
+            words,
+        ),
     ]);
     let again = workspace.pel(split);
     assert_eq!(again.code, Some(0), "{}", again.err);

@@ -113,13 +113,14 @@ fn bench_times_each_step_of_linking_notes() {
 fn bench_times_a_ranker_on_pairs() {
     let bench = Bench::new();
     let train = format!(
-        "train --encoder {} --corpus @ --kb @kb.jsonl --device cpu --set data.split=dev --set optimiser.batch=2 \
-         --set validation.mentions=0 {WINDOWS}",
+        "train --encoder {} --corpus @ --kb @kb.jsonl --device cpu --set data.split=dev \
+         --set optimiser.batch=2 --set validation.mentions=0 {WINDOWS}",
         tiny().display()
     );
     done(
         &bench,
-        "candidates --system tfidf --kb @kb.jsonl --corpus @ --split dev --top 3 --device cpu --out @lists",
+        "candidates --system tfidf --kb @kb.jsonl --corpus @ --split dev --top 3 --device cpu \
+         --out @lists",
     );
     done(
         &bench,
@@ -128,7 +129,8 @@ fn bench_times_a_ranker_on_pairs() {
     done(
         &bench,
         &format!(
-            "{train} --steps 1 --set negatives.count=1 --set negatives.kind=random --set data.mentions=2 --out @run"
+            "{train} --steps 1 --set negatives.count=1 --set negatives.kind=random \
+             --set data.mentions=2 --out @run"
         ),
     );
     assert!(rows(&bench, "").is_empty());

@@ -68,8 +68,10 @@ fn bundle_stores_threshold_and_its_calibration() {
         said.out
     );
     // Its own threshold is one that `pel evaluate` measures at.
-    let said = bench
-        .pel("evaluate --bundle @one.pel --corpus @ --split dev --train-split none --systems link,dense --device cpu");
+    let said = bench.pel(
+        "evaluate --bundle @one.pel --corpus @ --split dev --train-split none --systems link,dense \
+         --device cpu",
+    );
     assert!(
         said.code == Some(0)
             && said.out.contains("(bundle)")
@@ -135,8 +137,10 @@ fn mix_is_chosen_and_stored() {
         made.err
     );
     // What the manifest says is what links.
-    let linked =
-        bench.pel("evaluate --bundle @both --corpus @ --split dev --train-split none --systems link --device cpu");
+    let linked = bench.pel(
+        "evaluate --bundle @both --corpus @ --split dev --train-split none --systems link \
+         --device cpu",
+    );
     let said = if mix > 0.0 {
         linked.out.contains("of its template")
     } else {
@@ -347,7 +351,8 @@ fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
     // Weights for vectors of another length.
     let path = bench.path("cased/manifest.json");
     let mut cased = manifest(&bench.path("cased"));
-    cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0, "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
+    cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0,
+        "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
     cased["format"] = 5.into();
     std::fs::write(&path, sealed(&cased)).expect("written");
     bench.refuses(&[(
@@ -382,7 +387,8 @@ fn nil_model_weighs_features_and_decides() {
             .is_some_and(|on| on.contains("by scores with the NIL model")),
         "{with_model}"
     );
-    let evaluated = "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,dense --device cpu";
+    let evaluated = "evaluate --bundle @bundle --corpus @ --split dev --train-split none \
+                     --systems link,dense --device cpu";
     let said = bench.pel(evaluated);
     assert!(
         said.code == Some(0) && said.out.contains("NIL by the score and the NIL model"),
@@ -396,12 +402,14 @@ fn nil_model_weighs_features_and_decides() {
     let folder = bench.path("bundle").join("manifest.json");
     let decided = |overlap: f64| -> serde_json::Value {
         let mut manifest = with_model.clone();
-        manifest["nil"]["model"] = serde_json::json!({"margin": 0.0, "short_mention": 0.0, "ngram_overlap": overlap, "intercept": 0.0});
+        manifest["nil"]["model"] = serde_json::json!({"margin": 0.0, "short_mention": 0.0,
+            "ngram_overlap": overlap, "intercept": 0.0});
         manifest["nil"]["threshold"] = 0.5.into();
         std::fs::write(&folder, sealed(&manifest)).expect("written");
         std::fs::write(bench.path("note.txt"), "feverish").expect("written");
         std::fs::write(bench.path("spans.jsonl"), "{\"start\":0,\"end\":8}\n").expect("written");
-        let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only --format jsonl --device cpu";
+        let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only \
+                    --format jsonl --device cpu";
         let said = bench.done(line);
         serde_json::from_str(said.out.trim()).expect("one mention")
     };
@@ -580,8 +588,10 @@ fn okb_split_is_written_and_evaluated() {
         done.out,
         done.err
     );
-    let done =
-        bench.done("evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact --json");
+    let done = bench.done(
+        "evaluate --corpus @okb --kb @okb/kb.jsonl --split dev --train-split none --systems exact \
+         --json",
+    );
     let json: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
     assert_eq!(
         (&json["split"]["nil"], &json["split"]["held_out"]),
@@ -602,7 +612,8 @@ fn notes_of_right_and_wrong(bench: &Bench, folder: &str) {
         for (mention, id) in [("Fever", "D1"), ("chest pain", "D3"), ("plumbago", "none")] {
             let start = text.find(mention).expect("in the text");
             let line = serde_json::json!({
-                "doc_id": at.to_string(), "start": start, "end": start + mention.len(), "text": mention, "id": id,
+                "doc_id": at.to_string(), "start": start, "end": start + mention.len(),
+                "text": mention, "id": id,
             });
             mentions += &format!("{line}\n");
         }
@@ -683,7 +694,8 @@ fn probabilities_are_fitted_stored_and_decide() {
         assert!(why.out.contains(part), "{part:?} is missing in {}", why.out);
     }
     let said = bench.done(
-        "evaluate --bundle @bundle --corpus @notes --split dev --train-split none --systems link --device cpu",
+        "evaluate --bundle @bundle --corpus @notes --split dev --train-split none --systems link \
+         --device cpu",
     );
     for part in [
         "ECE",

@@ -131,7 +131,8 @@ fn example_note_is_linked_as_expected() {
         .collect();
     assert!(
         difference.is_empty() && expected == found,
-        "the links of the example note have changed; if intended, run PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle\n{}",
+        "the links of the example note have changed; if intended, run PEL_WRITE_EXPECTED=1 cargo \
+         test -p pel-trainer --test default_bundle\n{}",
         difference.join("\n")
     );
 }

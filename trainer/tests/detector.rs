@@ -19,8 +19,8 @@ fn corpus(folder: &Path, split: &str, texts: usize) {
         let (start, end) = (before.len(), before.len() + word.len());
         let document =
             serde_json::json!({"doc_id": format!("d{number}"), "text": text, "split": split});
-        let mention = serde_json::json!({"doc_id": format!("d{number}"), "start": start, "end": end, "text": word,
-            "id": null, "type": "problem"});
+        let mention = serde_json::json!({"doc_id": format!("d{number}"), "start": start, "end": end,
+            "text": word, "id": null, "type": "problem"});
         documents += &format!("{document}\n");
         mentions += &format!("{mention}\n");
     }
@@ -42,9 +42,10 @@ impl Workspace {
         let bundle = index(&at("kb.jsonl"), &at("bundle"), &[]);
         assert_eq!(bundle.code, Some(0), "{}", bundle.err);
         let config = format!(
-            "[model]\nencoder = {:?}\n[optimiser]\nlearning_rate = 0.003\nbatch = 8\nmicro_batch = 4\n\
-             [checkpoints]\nevery = 5\n[validation]\nevery = 10\n[detect]\nnames = {:?}\nwindow = 64\n\
-             overlap = 16\nwords = 6\nwidth = 16\nrank = 8\nhead_rate = 3.0\nlicence = \"CC0-1.0\"\n\
+            "[model]\nencoder = {:?}\n[optimiser]\nlearning_rate = 0.003\nbatch = 8\n\
+             micro_batch = 4\n[checkpoints]\nevery = 5\n[validation]\nevery = 10\n\
+             [detect]\nnames = {:?}\nwindow = 64\noverlap = 16\nwords = 6\nwidth = 16\nrank = 8\n\
+             head_rate = 3.0\nlicence = \"CC0-1.0\"\n\
              corpora = [{{ folder = {:?}, split = \"train\", scheme = \"clinical\" }}]\n\
              validation = [{{ folder = {:?}, split = \"dev\", scheme = \"clinical\" }}]\n",
             tiny(),

@@ -10,13 +10,15 @@ use common::{KB, Workspace as Bench, contents, tiny};
 use std::path::Path;
 
 /// What makes a training take a moment; the mentions of dev are those of all splits.
-const SMALL: &str = "--split dev --set data.split=train --set optimiser.batch=2 --set optimiser.steps=2 \
-    --set validation.mentions=0 --set model.tied=true --set view.concepts=names --set view.mention=bare --device cpu \
-    --corpus @ --kb @kb.jsonl --out @tables";
+const SMALL: &str = "--split dev --set data.split=train --set optimiser.batch=2 \
+                     --set optimiser.steps=2 --set validation.mentions=0 --set model.tied=true \
+                     --set view.concepts=names --set view.mention=bare --device cpu --corpus @ \
+                     --kb @kb.jsonl --out @tables";
 
 /// What makes a ranker's training take a moment.
-const RANKER: &str = "--ranker-set optimiser.batch=2 --ranker-set optimiser.steps=2 --ranker-set validation.mentions=0 \
-    --ranker-set view.mention_tokens=24 --ranker-set view.entity_tokens=24 --ranker-set data.top=2 --rerank 1,2";
+const RANKER: &str = "--ranker-set optimiser.batch=2 --ranker-set optimiser.steps=2 \
+                      --ranker-set validation.mentions=0 --ranker-set view.mention_tokens=24 \
+                      --ranker-set view.entity_tokens=24 --ranker-set data.top=2 --rerank 1,2";
 
 /// A corpus whose training split has what the others have.
 fn bench() -> Bench {
@@ -297,13 +299,19 @@ fn splits_apart() -> Bench {
     let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).expect("written");
     // More concepts like the mention than candidates; its own is none of them.
     let many: String = (0..400)
-        .map(|at| format!("{{\"id\":\"N{at}\",\"name\":\"qwertz\",\"types\":[\"Noise\"],\"sources\":[\"TEST\"]}}\n"))
+        .map(|at| {
+            format!(
+                "{{\"id\":\"N{at}\",\"name\":\"qwertz\",\"types\":[\"Noise\"],\
+                 \"sources\":[\"TEST\"]}}\n"
+            )
+        })
         .collect();
     write("kb.jsonl", &format!("{KB}{many}"));
     let mention = |text: &str, start: usize, id: &str| {
         let end = start + text.len();
         format!(
-            "{{\"doc_id\":\"1\",\"start\":{start},\"end\":{end},\"text\":\"{text}\",\"id\":\"{id}\"}}\n"
+            "{{\"doc_id\":\"1\",\"start\":{start},\"end\":{end},\"text\":\"{text}\",\
+             \"id\":\"{id}\"}}\n"
         )
     };
     let (found, missed) = (mention("fever", 0, "D1"), mention("qwertz", 19, "D2"));
@@ -425,7 +433,10 @@ fn the_tables_of_t_biencoder_are_measured_on_every_split() {
         "{text}"
     );
     assert!(
-        text.contains("short forms that a text defines written out; the untrained encoder is compared by cosine"),
+        text.contains(
+            "short forms that a text defines written out; the untrained encoder is compared by \
+             cosine"
+        ),
         "{text}"
     );
 }

@@ -377,32 +377,45 @@ macro_rules! tasks {
 }
 
 tasks! {
-    links_of_several_notes: "link --bundle bundle --device cpu notes --format csv --out linked", ["linked"];
-    links_of_tables: "link --bundle bundle --device cpu tables --format jsonl --out linked", ["linked"];
-    links_of_one_note: "link --bundle bundle --device cpu notes/a.txt --format jsonl --out a.jsonl", ["a.jsonl"];
-    links_in_place_of_others: "link --bundle bundle --device cpu notes/a.txt --format jsonl --out table.csv", ["table.csv"];
+    links_of_several_notes: "link --bundle bundle --device cpu notes --format csv --out linked",
+        ["linked"];
+    links_of_tables: "link --bundle bundle --device cpu tables --format jsonl --out linked",
+        ["linked"];
+    links_of_one_note: "link --bundle bundle --device cpu notes/a.txt --format jsonl \
+                        --out a.jsonl", ["a.jsonl"];
+    links_in_place_of_others: "link --bundle bundle --device cpu notes/a.txt --format jsonl \
+                               --out table.csv", ["table.csv"];
     an_imported_table: "import csv table.csv --out imported", ["imported"];
     an_imported_ontology: "import obo terms.obo --out imported", ["imported"];
     imported_lines: "import jsonl table.jsonl --out imported", ["imported"];
     an_imported_corpus: "import pubtator texts.pubtator --out imported", ["imported"];
     a_split: "split okb --corpus . --kb kb.jsonl --types Sign --train-split dev --out okb", ["okb"];
-    an_exported_corpus: "export-corpus --format zeshel --corpus . --kb kb.jsonl --out zeshel", ["zeshel"];
-    lists_of_candidates: "candidates --system bm25 --kb kb.jsonl --corpus . --split dev --out lists.jsonl", ["lists.jsonl"];
+    an_exported_corpus: "export-corpus --format zeshel --corpus . --kb kb.jsonl --out zeshel",
+        ["zeshel"];
+    lists_of_candidates: "candidates --system bm25 --kb kb.jsonl --corpus . --split dev \
+                          --out lists.jsonl", ["lists.jsonl"];
     an_index: "index --device cpu --kb kb.jsonl --encoder encoder --out indexed", ["indexed"];
-    an_index_of_one_file: "index --device cpu --kb kb.jsonl --encoder encoder --out indexed.pel", ["indexed.pel"];
-    an_index_in_place_of_another: "index --device cpu --kb table.jsonl --encoder encoder --out bundle", ["bundle"];
-    an_updated_bundle: "update bundle --kb next.jsonl --redirects redirects.tsv --device cpu --out updated --report report.json",
+    an_index_of_one_file: "index --device cpu --kb kb.jsonl --encoder encoder --out indexed.pel",
+        ["indexed.pel"];
+    an_index_in_place_of_another: "index --device cpu --kb table.jsonl --encoder encoder \
+                                   --out bundle", ["bundle"];
+    an_updated_bundle: "update bundle --kb next.jsonl --redirects redirects.tsv --device cpu \
+                        --out updated --report report.json",
         ["updated", "report.json"];
-    an_updated_bundle_of_one_file: "update one.pel --kb next.jsonl --device cpu --batch-tokens 4 --out updated.pel", ["updated.pel"];
-    an_update_in_place_of_another_bundle: "update one.pel --kb next.jsonl --device cpu --out bundle", ["bundle"];
+    an_updated_bundle_of_one_file: "update one.pel --kb next.jsonl --device cpu --batch-tokens 4 \
+                                    --out updated.pel", ["updated.pel"];
+    an_update_in_place_of_another_bundle: "update one.pel --kb next.jsonl --device cpu \
+                                           --out bundle", ["bundle"];
     a_packed_bundle: "pack bundle packed.pel", ["packed.pel"];
     an_unpacked_bundle: "pack one.pel unpacked", ["unpacked"];
     an_exported_encoder: "export bundle --out model", ["model"];
-    a_threshold: "calibrate bundle --corpus . --device cpu --curve nil.csv --out nil.json", ["bundle", "nil.csv", "nil.json"];
+    a_threshold: "calibrate bundle --corpus . --device cpu --curve nil.csv --out nil.json",
+        ["bundle", "nil.csv", "nil.json"];
     a_threshold_of_one_file: "calibrate one.pel --corpus . --device cpu", ["one.pel"];
-    a_training: "train --corpus . --kb kb.jsonl --encoder encoder --device cpu --out run --steps 4 --set optimiser.batch=2 \
-        --set negatives.count=1 --set negatives.kind=random --set model.tied=true --set view.mention_tokens=16 \
-        --set view.entity_tokens=16 --set validation.mentions=0 --set checkpoints.every=2 --set fgsm.lambda=0", ["run"], keeps ["run"];
+    a_training: "train --corpus . --kb kb.jsonl --encoder encoder --device cpu --out run --steps 4 \
+                 --set optimiser.batch=2 --set negatives.count=1 --set negatives.kind=random \
+                 --set model.tied=true --set view.mention_tokens=16 --set view.entity_tokens=16 \
+                 --set validation.mentions=0 --set checkpoints.every=2 --set fgsm.lambda=0", ["run"], keeps ["run"];
 }
 
 /// A file system of 512 KiB, if this process may mount one.
@@ -492,7 +505,8 @@ fn file_size_limit_is_an_error() {
     .expect("written");
     std::fs::write(place.path().join("a.jsonl"), "from before").expect("written");
     let command = format!(
-        "ulimit -f 8; exec {:?} link --bundle bundle --device cpu long.txt --format jsonl --out a.jsonl",
+        "ulimit -f 8; exec {:?} link --bundle bundle --device cpu long.txt --format jsonl --out \
+         a.jsonl",
         env!("CARGO_BIN_EXE_pel")
     );
     let done = Command::new("bash")

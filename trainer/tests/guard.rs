@@ -84,7 +84,8 @@ fn everything() -> Workspace {
 /// A command with all inputs, its output option, and outputs that it must refuse.
 const TABLE: &[(&str, &str, &[&str])] = &[
     (
-        "link --bundle @bundle --device cpu @notes/note.txt --spans @notes/note.ann --ranker @rk --rerank 2 --format csv",
+        "link --bundle @bundle --device cpu @notes/note.txt --spans @notes/note.ann --ranker @rk \
+         --rerank 2 --format csv",
         "--out",
         &[
             "@notes/note.txt",
@@ -123,8 +124,9 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         &["@a.csv", "@b.pel"],
     ),
     (
-        "train --device cpu --encoder @encoder --kb @kb.jsonl --corpus @c --candidates @lists.jsonl --dev-candidates \
-         @dev_lists.jsonl --stage rank --config @settings.toml",
+        "train --device cpu --encoder @encoder --kb @kb.jsonl --corpus @c \
+         --candidates @lists.jsonl --dev-candidates @dev_lists.jsonl --stage rank \
+         --config @settings.toml",
         "--out",
         &[
             "@encoder",
@@ -191,8 +193,9 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
-        "experiment --table pel-2 --device cpu --encoder @encoder --kb @kb.jsonl --corpus @c --config @settings.toml --other-kb \
-         @other.jsonl --pretrained @model --pretrained-ranker @rk --ranker-config @ranker.toml",
+        "experiment --table pel-2 --device cpu --encoder @encoder --kb @kb.jsonl --corpus @c \
+         --config @settings.toml --other-kb @other.jsonl --pretrained @model \
+         --pretrained-ranker @rk --ranker-config @ranker.toml",
         "--out",
         &[
             "@encoder",
@@ -307,7 +310,8 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         &["@train.jsonl"],
     ),
     (
-        "import tac --kb @tac_kb --documents @tac_documents --test @queries.xml --test-answers @answers.tab",
+        "import tac --kb @tac_kb --documents @tac_documents --test @queries.xml \
+         --test-answers @answers.tab",
         "--out",
         &[
             "@tac_kb",
@@ -367,7 +371,8 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         &["@c", "@kb.jsonl", "@"],
     ),
     (
-        "bench --bundle @bundle --int8-bundle @other_bundle --ranker @rk --pairs-from @numbers.bin --notes @notes",
+        "bench --bundle @bundle --int8-bundle @other_bundle --ranker @rk --pairs-from @numbers.bin \
+         --notes @notes",
         "--export-vectors",
         &[
             "@bundle/index.bin",

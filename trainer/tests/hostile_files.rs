@@ -243,7 +243,8 @@ mod unix {
             .map(|name| workspace.path(name).display().to_string());
         let before = contents(&workspace.path(""));
         let line = format!(
-            "ulimit -f 64; exec '{program}' link --bundle '{bundle}' --device cpu '{note}' --format jsonl --out '{out}'"
+            "ulimit -f 64; exec '{program}' link --bundle '{bundle}' --device cpu '{note}' \
+             --format jsonl --out '{out}'"
         );
         let output = from(
             Command::new("sh")

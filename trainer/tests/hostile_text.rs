@@ -57,8 +57,10 @@ fn output_has_no_terminal_commands() {
     write(
         &corpus,
         "mentions.dev.jsonl",
-        "{\"doc_id\":\"a\\u001b[31m\",\"start\":0,\"end\":5,\"text\":\"fever\",\"id\":\"D1\",\"types\":[\"Sign\\u001b[31m\"]}\n\
-         {\"doc_id\":\"a\\u001b[31m\",\"start\":0,\"end\":9,\"text\":\"\\u001b[31m\",\"id\":\"D1\"}\n",
+        "{\"doc_id\":\"a\\u001b[31m\",\"start\":0,\"end\":5,\"text\":\"fever\",\"id\":\"D1\",\
+         \"types\":[\"Sign\\u001b[31m\"]}\n\
+         {\"doc_id\":\"a\\u001b[31m\",\"start\":0,\"end\":9,\"text\":\"\\u001b[31m\",\
+         \"id\":\"D1\"}\n",
     );
     let (corpus, missing) = (
         corpus.display().to_string(),
@@ -217,7 +219,8 @@ fn csv_cells_are_no_formulas() {
     let spans = write(
         folder.path(),
         "s.jsonl",
-        "{\"start\": 1, \"end\": 10}\n{\"fragments\": [[17, 19], [11, 16]]}\n{\"start\": 17, \"end\": 19}\n",
+        "{\"start\": 1, \"end\": 10}\n{\"fragments\": [[17, 19], [11, 16]]}\n\
+         {\"start\": 17, \"end\": 19}\n",
     );
     let line = [
         "link",
@@ -257,7 +260,8 @@ fn identifiers_with_control_characters_are_refused() {
         ("\\u202e", "U+202E"),
     ] {
         let line = format!(
-            "{{\"id\": \"D1\", \"name\": \"fever\"}}\n{{\"id\": \"D2{escape}x\", \"name\": \"cough\"}}\n"
+            "{{\"id\": \"D1\", \"name\": \"fever\"}}\n\
+             {{\"id\": \"D2{escape}x\", \"name\": \"cough\"}}\n"
         );
         let kb = write(folder.path(), "kb.jsonl", &line);
         let done = index(Path::new(&kb), &folder.path().join("b"), &[]);

@@ -169,7 +169,8 @@ fn discontinuous_mention_is_linked_by_its_fragments() {
     };
     // "chest pain" is D2; "chest and mild back pain" is not a name.
     let note = write("note.txt", "Chest and mild back pain, fever.");
-    let ann = "T1\tSign 20 24;0 5\tChest pain\nT2\tSign 0 5;20 24\tChest pain\nT3\tFinding 0 5;20 24\tChest pain\n";
+    let ann = "T1\tSign 20 24;0 5\tChest pain\nT2\tSign 0 5;20 24\tChest pain\n\
+               T3\tFinding 0 5;20 24\tChest pain\n";
     let spans = write("note.ann", ann);
     let run = |format: &str| {
         output_of(pel(&[

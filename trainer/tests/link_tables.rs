@@ -187,7 +187,8 @@ fn fhir_and_bioc_are_read() {
     // "Fever.\r\nNo chest pain." and "😷 diabetes"
     let entry = |id: &str, data: &str| {
         serde_json::json!({"resourceType": "DocumentReference", "id": id, "status": "current",
-            "content": [{"attachment": {"contentType": "text/plain; charset=utf-8", "data": data}}]})
+            "content": [{"attachment": {"contentType": "text/plain; charset=utf-8",
+                "data": data}}]})
     };
     let (a, c) = (
         entry("a", "RmV2ZXIuDQpObyBjaGVzdCBwYWluLg=="),
@@ -206,11 +207,13 @@ fn fhir_and_bioc_are_read() {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><collection><document><id>a</id>\
          <passage><offset>0</offset><text>Fever.</text></passage>\
          <passage><offset>8</offset><text>No chest pain.</text></passage></document>\
-         <document><id>c</id><passage><offset>0</offset><text>😷 diabetes</text></passage></document></collection>",
+         <document><id>c</id><passage><offset>0</offset><text>😷 \
+         diabetes</text></passage></document></collection>",
     );
     let document = |id: &str, passages: Value| serde_json::json!({"id": id, "passages": passages});
     let collection = serde_json::json!({"documents": [
-        document("a", serde_json::json!([{"offset": 0, "text": "Fever."}, {"offset": 8, "text": "No chest pain."}])),
+        document("a", serde_json::json!([{"offset": 0, "text": "Fever."},
+            {"offset": 8, "text": "No chest pain."}])),
         document("c", serde_json::json!([{"offset": 0, "text": "😷 diabetes"}])),
     ]});
     place.put("bioc.json", collection.to_string());
@@ -241,7 +244,8 @@ fn bad_rows_are_counted_and_others_linked() {
     for expected in [
         "1 of 3 notes cannot be read; the others are linked: ",
         "notes.csv: line 3: expected 2 cells as in the first row, found 1",
-        "warning: notes.csv: 1 note with the identifier of an earlier one, first at notes.csv: line 4",
+        "warning: notes.csv: 1 note with the identifier of an earlier one, first at notes.csv: \
+         line 4",
     ] {
         assert!(output.err.contains(expected), "{expected}: {}", output.err);
     }

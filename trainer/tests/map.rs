@@ -7,8 +7,9 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 /// A spreadsheet as Excel writes it in Europe.
-const TABLE: &str = "\u{feff}Code;Test Name;Panel;Count\r\nA1;\"FEVER; HIGH (MG/DL)\";;12\r\nA2;fever;\"=1+1\";-5\r\n\
-    A3;sugar sickness;two words;\r\nA4;fever;;7\r\nA5;zorbium;\"said \"\"x\"\"\";1\r\nA6;;;\r\n";
+const TABLE: &str = "\u{feff}Code;Test Name;Panel;Count\r\nA1;\"FEVER; HIGH (MG/DL)\";;12\r\n\
+                     A2;fever;\"=1+1\";-5\r\nA3;sugar sickness;two words;\r\nA4;fever;;7\r\n\
+                     A5;zorbium;\"said \"\"x\"\"\";1\r\nA6;;;\r\n";
 
 fn place(redirects: &str) -> Workspace {
     let place = Workspace::new();
@@ -21,7 +22,8 @@ fn place(redirects: &str) -> Workspace {
     .expect("written");
     copy(&tiny().display().to_string(), &place.path("encoder"));
     place.done(
-        "index --device cpu --kb @table.jsonl --encoder @encoder --redirects @redirects.tsv --out @base",
+        "index --device cpu --kb @table.jsonl --encoder @encoder --redirects @redirects.tsv \
+         --out @base",
     );
     place
 }
@@ -56,7 +58,8 @@ const MAP: &str = "map @terms.csv --device cpu --bundle @base --column Panel --o
 fn mapped(place: &Workspace, bundle: &str, more: &str) -> Value {
     // The name of the column has a blank, which the command lines of these tests cannot have.
     let line = format!(
-        "--json map @terms.csv --device cpu --bundle @{bundle} --column 2 --header --out @mapped.csv{more}"
+        "--json map @terms.csv --device cpu --bundle @{bundle} --column 2 --header \
+         --out @mapped.csv{more}"
     );
     serde_json::from_str(&place.done(&line).err).expect("totals")
 }
@@ -74,8 +77,10 @@ fn columns_stay_and_terms_are_linked_once() {
     assert_eq!(
         lines.next(),
         Some(
-            "\u{feff}Code,Test Name,Panel,Count,pel_query,pel_decision,pel_reason,pel_id,pel_name,pel_types,pel_group,\
-             pel_probability,pel_score,pel_1_id,pel_1_name,pel_1_score,pel_2_id,pel_2_name,pel_2_score,review"
+            "\u{feff}Code,Test Name,Panel,Count,pel_query,pel_decision,pel_reason,pel_id,pel_name,\
+             pel_types,pel_group,\
+             pel_probability,pel_score,pel_1_id,pel_1_name,pel_1_score,pel_2_id,pel_2_name,\
+             pel_2_score,review"
         )
     );
     let rows = rows(&place, "mapped.csv");
@@ -138,8 +143,9 @@ fn reviewed_terms_are_linked_exactly_after_an_update() {
     mapped(&place, "base", "");
     // A5 has no concept, so that it becomes a new one.
     review(&place, &["D1", "accept", "D0", "", "NIL", ""]);
-    let read = "--json map @reviewed.csv --reviewed --bundle @base --column 2 --header --id-column Code \
-        --new-concepts LAB --new-type Test --xref-prefix LAB --out @names.jsonl";
+    let read = "--json map @reviewed.csv --reviewed --bundle @base --column 2 --header \
+                --id-column Code --new-concepts LAB --new-type Test --xref-prefix LAB \
+                --out @names.jsonl";
     let counts: Value = serde_json::from_str(&place.done(read).err).expect("counts");
     for (name, count) in [
         ("accepted", 3),

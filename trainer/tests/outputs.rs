@@ -34,8 +34,16 @@ fn inputs_and_foreign_folders_are_not_overwritten() {
     let before = contents(&workspace.path(""));
     let (input, new) = ("this is an input", "expected a new or empty folder");
     workspace.refuses(&[
-        ("link --bundle @bundle --device cpu @notes/note.txt --format csv --out @notes/note.txt", 2, input),
-        ("link --bundle @bundle --device cpu @notes --spans @notes --format brat --out @notes", 2, input),
+        (
+            "link --bundle @bundle --device cpu @notes/note.txt --format csv --out @notes/note.txt",
+            2,
+            input,
+        ),
+        (
+            "link --bundle @bundle --device cpu @notes --spans @notes --format brat --out @notes",
+            2,
+            input,
+        ),
         (
             "link --bundle @bundle --device cpu @notes/note.txt @a/note.txt --out @linked",
             3,
@@ -46,44 +54,118 @@ fn inputs_and_foreign_folders_are_not_overwritten() {
             3,
             "expected --out with a folder",
         ),
-        ("link --bundle @bundle --device cpu @notes --spans @thesis", 3, "expected note.ann or note.jsonl in it"),
-        ("link --bundle @bundle --device cpu @notes --threshold nan", 2, "expected a number"),
-        ("candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @mentions.dev.jsonl", 2, input),
-        ("candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @kb.jsonl", 2, input),
-        ("evaluate --corpus @ --kb @kb.jsonl --split dev --systems exact --out @thesis", 3, "found a folder"),
-        ("evaluate --corpus @ --bundle @bundle --split dev --systems dense --out @documents.jsonl", 2, input),
-        ("evaluate --corpus @ --bundle @bundle --split dev --systems dense --out @bundle/index.bin", 2, input),
-        ("bench --bundle @bundle --no-encode --no-search --export-vectors @bundle/index.bin", 2, input),
         (
-            "bench --bundle @bundle --no-encode --no-search --export-vectors @notes/note.txt --notes @notes",
+            "link --bundle @bundle --device cpu @notes --spans @thesis",
+            3,
+            "expected note.ann or note.jsonl in it",
+        ),
+        (
+            "link --bundle @bundle --device cpu @notes --threshold nan",
+            2,
+            "expected a number",
+        ),
+        (
+            "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev \
+             --out @mentions.dev.jsonl",
+            2,
+            input,
+        ),
+        (
+            "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @kb.jsonl",
+            2,
+            input,
+        ),
+        (
+            "evaluate --corpus @ --kb @kb.jsonl --split dev --systems exact --out @thesis",
+            3,
+            "found a folder",
+        ),
+        (
+            "evaluate --corpus @ --bundle @bundle --split dev --systems dense \
+             --out @documents.jsonl",
+            2,
+            input,
+        ),
+        (
+            "evaluate --corpus @ --bundle @bundle --split dev --systems dense \
+             --out @bundle/index.bin",
+            2,
+            input,
+        ),
+        (
+            "bench --bundle @bundle --no-encode --no-search --export-vectors @bundle/index.bin",
+            2,
+            input,
+        ),
+        (
+            "bench --bundle @bundle --no-encode --no-search --export-vectors @notes/note.txt \
+             --notes @notes",
             2,
             "--no-encode",
         ),
-        ("link --bundle @bundle --device cpu @notes/note.txt --json --format csv", 3, "omit one of the options"),
-        ("calibrate @bundle --corpus @ --split dev --dry-run --out @documents.jsonl", 2, input),
-        ("calibrate @bundle --corpus @ --split dev --dry-run --curve @mentions.dev.jsonl", 2, input),
-        ("calibrate @bundle --corpus @ --split dev --dry-run --out @bundle/index.bin", 2, input),
-        ("calibrate @bundle --corpus @ --split dev --dry-run --curve @c.json --out @c.json", 2, "found the same twice"),
         (
-            "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 --out @thesis",
+            "link --bundle @bundle --device cpu @notes/note.txt --json --format csv",
+            3,
+            "omit one of the options",
+        ),
+        (
+            "calibrate @bundle --corpus @ --split dev --dry-run --out @documents.jsonl",
+            2,
+            input,
+        ),
+        (
+            "calibrate @bundle --corpus @ --split dev --dry-run --curve @mentions.dev.jsonl",
+            2,
+            input,
+        ),
+        (
+            "calibrate @bundle --corpus @ --split dev --dry-run --out @bundle/index.bin",
+            2,
+            input,
+        ),
+        (
+            "calibrate @bundle --corpus @ --split dev --dry-run --curve @c.json --out @c.json",
+            2,
+            "found the same twice",
+        ),
+        (
+            "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 \
+             --out @thesis",
             3,
             "found chapter.md",
         ),
-        ("train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 --out @encoder", 2, input),
-        ("pretrain --encoder @encoder --kb @kb.jsonl --device cpu --steps 1 --out @settings", 3, "found config.toml"),
+        (
+            "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 \
+             --out @encoder",
+            2,
+            input,
+        ),
+        (
+            "pretrain --encoder @encoder --kb @kb.jsonl --device cpu --steps 1 --out @settings",
+            3,
+            "found config.toml",
+        ),
         ("import jsonl @kb.jsonl --out @", 2, input),
         ("export @bundle --out @thesis", 3, new),
         ("export @bundle --out @bundle", 2, input),
         ("export @bundle --out ..", 3, "the name of a folder"),
         ("pack @bundle @thesis", 3, new),
         ("pack @bundle @encoder", 3, new),
-        ("index --device cpu --kb @kb.jsonl --encoder @encoder --out @encoder", 2, input),
+        (
+            "index --device cpu --kb @kb.jsonl --encoder @encoder --out @encoder",
+            2,
+            input,
+        ),
         (
             "index --device cpu --kb @kb.jsonl --encoder @encoder --mention-tokens 2 --out @b",
             3,
             "expected a window of more than the template's 2 special tokens, found 2 tokens",
         ),
-        ("index --device cpu --kb @kb.jsonl --encoder @encoder --nil-threshold inf --out @b", 2, "expected a number"),
+        (
+            "index --device cpu --kb @kb.jsonl --encoder @encoder --nil-threshold inf --out @b",
+            2,
+            "expected a number",
+        ),
     ]);
     assert!(contents(&workspace.path("")) == before);
 }
@@ -180,11 +262,13 @@ fn failed_start_of_training_does_not_claim_its_folder() {
     let workspace = Workspace::new();
     let train = |more: &str| {
         format!(
-            "train --kb @kb.jsonl --corpus @ --device cpu --out @run --steps 1 --set data.split=known {more}"
+            "train --kb @kb.jsonl --corpus @ --device cpu --out @run --steps 1 \
+             --set data.split=known {more}"
         )
     };
-    let fits = "--set view.mention_tokens=16 --set view.entity_tokens=16 --set model.tied=true --set negatives.count=1 \
-        --set negatives.kind=random --set validation.mentions=0 --set optimiser.batch=2";
+    let fits = "--set view.mention_tokens=16 --set view.entity_tokens=16 --set model.tied=true \
+                --set negatives.count=1 --set negatives.kind=random --set validation.mentions=0 \
+                --set optimiser.batch=2";
     let encoder = format!("--encoder {}", tiny().display());
     workspace.refuses(&[(&train("--encoder nowhere"), 3, "nowhere: expected a folder")]);
     workspace.refuses(&[(

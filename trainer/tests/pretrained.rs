@@ -181,7 +181,8 @@ fn files_that_are_no_models_are_refused() {
     }
     // The beginning of the stream form, then a pickle that runs a command.
     let calls = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\
-        \x80\x02}X\x0d\x00\x00\x00little_endian\x88s.\x80\x02cposix\nsystem\nX\x02\x00\x00\x00ls\x85R.";
+                  \x80\x02}X\x0d\x00\x00\x00little_endian\x88s.\x80\x02cposix\nsystem\n\
+                  X\x02\x00\x00\x00ls\x85R.";
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(workspace.path(name).join("pytorch_model.bin"), bytes).expect("written");
     };
@@ -206,7 +207,8 @@ fn files_that_are_no_models_are_refused() {
             "expected a file of BLINK",
         ),
         (
-            "convert @bert/pytorch_model.bin --bert @bert --params @blink/biencoder_wiki_large.json --out @out",
+            "convert @bert/pytorch_model.bin --bert @bert \
+             --params @blink/biencoder_wiki_large.json --out @out",
             4,
             "`context_encoder.bert_model.*`",
         ),

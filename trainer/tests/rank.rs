@@ -21,14 +21,16 @@ fn json(text: &str) -> Value {
 fn candidates_ranker_student_and_links_work_together() {
     let bench = Bench::new();
     let train = format!(
-        "--corpus @ --kb @kb.jsonl --device cpu --set data.split=dev --set optimiser.batch=2 {WINDOWS}"
+        "--corpus @ --kb @kb.jsonl --device cpu --set data.split=dev \
+         --set optimiser.batch=2 {WINDOWS}"
     );
     let tiny = tiny().display().to_string();
     done(
         &bench,
         &format!(
-            "train {train} --encoder {tiny} --steps 4 --set negatives.count=1 --set negatives.kind=random --set data.mentions=2 \
-             --set validation.mentions=0 --out @run"
+            "train {train} --encoder {tiny} --steps 4 --set negatives.count=1 \
+             --set negatives.kind=random --set data.mentions=2 --set validation.mentions=0 \
+             --out @run"
         ),
     );
     // Every retriever writes lists of the same form.
@@ -40,7 +42,8 @@ fn candidates_ranker_student_and_links_work_together() {
         let said = done(
             &bench,
             &format!(
-                "candidates {retriever} --corpus @ --split dev --top 3 --device cpu --out @{out} --json"
+                "candidates {retriever} --corpus @ --split dev --top 3 --device cpu --out @{out} \
+                 --json"
             ),
         );
         let said = json(&said);
@@ -60,12 +63,14 @@ fn candidates_ranker_student_and_links_work_together() {
     done(
         &bench,
         &format!(
-            "train --stage rank {train} --encoder {tiny} --steps 6 --candidates @of-run --dev-candidates @of-run --out @rank"
+            "train --stage rank {train} --encoder {tiny} --steps 6 --candidates @of-run \
+             --dev-candidates @of-run --out @rank"
         ),
     );
     let taught = done(
         &bench,
-        "candidates --from @of-run --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --top 3 --device cpu --out @taught",
+        "candidates --from @of-run --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev \
+         --top 3 --device cpu --out @taught",
     );
     assert!(taught.contains("accuracy of the cross-encoder"), "{taught}");
     let first = std::fs::read_to_string(bench.path("taught")).expect("written");
@@ -77,13 +82,14 @@ fn candidates_ranker_student_and_links_work_together() {
     done(
         &bench,
         &format!(
-            "train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 --set negatives.kind=none \
-             --out @student"
+            "train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 \
+             --set negatives.kind=none --out @student"
         ),
     );
     // Its negatives are listed: nothing is mined.
     let student = format!(
-        "train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 --out @second"
+        "train {train} --encoder {tiny} --steps 2 --distil @taught --set validation.mentions=0 \
+         --out @second"
     );
     done(&bench, &student);
     let metrics = std::fs::read_to_string(bench.path("second/metrics.jsonl")).expect("written");
@@ -220,8 +226,8 @@ fn candidates_ranker_student_and_links_work_together() {
 
     let evaluated = done(
         &bench,
-        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,bm25 --ranker @rank/model --rerank 2,3 \
-         --device cpu --json",
+        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link,bm25 \
+         --ranker @rank/model --rerank 2,3 --device cpu --json",
     );
     let systems = json(&evaluated)["systems"]
         .as_array()
@@ -255,15 +261,16 @@ fn candidates_ranker_student_and_links_work_together() {
     );
     let one = done(
         &bench,
-        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link --ranker @rank/model --rerank 3 --top 1 \
-         --device cpu --json",
+        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link \
+         --ranker @rank/model --rerank 3 --top 1 --device cpu --json",
     );
     assert_eq!(json(&one)["systems"][1]["ranking"], systems[2]["ranking"]);
     // NIL is decided by the first stage's score.
     assert_eq!(systems[0]["nil"][0]["au_pr"], systems[2]["nil"][0]["au_pr"]);
     let shown = done(
         &bench,
-        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link --ranker @rank/model --rerank 2 --device cpu",
+        "evaluate --bundle @bundle --corpus @ --split dev --train-split none --systems link \
+         --ranker @rank/model --rerank 2 --device cpu",
     );
     assert!(
         shown.contains("Normalised accuracy") && shown.contains("link + ranker@2"),
@@ -296,7 +303,8 @@ fn candidates_ranker_student_and_links_work_together() {
     );
 
     // A concept without a readable name comes last, and stops nothing.
-    let odd = "{\"id\": \"O1\", \"name\": \"\\u0007\", \"synonyms\": [\"fever\"]}\n{\"id\": \"O2\", \"name\": \"cough\"}\n";
+    let odd = "{\"id\": \"O1\", \"name\": \"\\u0007\", \"synonyms\": [\"fever\"]}\n\
+               {\"id\": \"O2\", \"name\": \"cough\"}\n";
     std::fs::write(bench.path("odd.jsonl"), odd).expect("written");
     std::fs::write(bench.path("odd.txt"), "fever").expect("written");
     done(
@@ -336,69 +344,116 @@ fn candidates_ranker_student_and_links_work_together() {
     std::fs::write(bench.path("some"), some).expect("written");
     let few = done(
         &bench,
-        "candidates --from @some --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --device cpu --out @few",
+        "candidates --from @some --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev \
+         --device cpu --out @few",
     );
     assert!(few.contains("1 more have no list"), "{few}");
     let foreign = "expected `id` D1 as in the corpus, found D2";
     bench.refuses(&[
-        (&format!("train {train} --encoder {tiny} --stage rank --candidates @foreign --out @y"), 3, foreign),
         (
-            "candidates --from @strange --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --device cpu --out @z",
+            &format!("train {train} --encoder {tiny} --stage rank --candidates @foreign --out @y"),
+            3,
+            foreign,
+        ),
+        (
+            "candidates --from @strange --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev \
+             --device cpu --out @z",
             3,
             "2 of 2 lists differ, so they belong to another corpus",
         ),
         (
-            &format!("train {train} --encoder {tiny} --stage rank --candidates @of-run --set data.top=1 --out @y"),
+            &format!(
+                "train {train} --encoder {tiny} --stage rank --candidates @of-run --set data.top=1 \
+                 --out @y"
+            ),
             3,
             "at least 2",
         ),
         (
-            &format!("train {train} --encoder {tiny} --distil @taught --set distillation.own_share=1 --out @y"),
+            &format!(
+                "train {train} --encoder {tiny} --distil @taught --set distillation.own_share=1 \
+                 --out @y"
+            ),
             3,
             "expected less than 1",
         ),
-        (&format!("train {train} --encoder {tiny} --dev-candidates @of-run --out @y"), 3, "expected --stage rank, found a bi-encoder"),
+        (
+            &format!("train {train} --encoder {tiny} --dev-candidates @of-run --out @y"),
+            3,
+            "expected --stage rank, found a bi-encoder",
+        ),
         (
             &format!("train {train} --encoder {tiny} --set data.only_domains=[\"NOPE\"] --out @y"),
             3,
             "expected domains that a concept has (TEST), found \"NOPE\"",
         ),
         (
-            "evaluate --bundle @bundle --corpus @ --split dev --train-split none --device cpu --out @kb.jsonl",
+            "evaluate --bundle @bundle --corpus @ --split dev --train-split none --device cpu \
+             --out @kb.jsonl",
             2,
             "this is an input",
         ),
     ]);
 
     bench.refuses(&[
-        ("link --bundle @bundle @note.txt -k 0", 2, "0 is not in 1..=1000"),
+        (
+            "link --bundle @bundle @note.txt -k 0",
+            2,
+            "0 is not in 1..=1000",
+        ),
         ("link --bundle @bundle @note.txt --rerank 3", 2, "--ranker"),
         (
             "link --bundle @bundle @note.txt --rerank 3 --ranker @run/model",
             3,
             "expected a cross-encoder of `pel train --stage rank`",
         ),
-        ("candidates --run @rank --corpus @ --split dev --device cpu --out @x", 3, "found a ranker's"),
-        ("candidates --run @run --corpus @ --split dev --device cpu --out @kb.jsonl", 2, "this is an input"),
-        ("index --encoder @rank/model --kb @kb.jsonl --device cpu --out @never", 3, "found a ranker"),
-        ("candidates --corpus @ --split dev --out @x", 3, "expected --run, --bundle, --system"),
         (
-            "candidates --from @kb.jsonl --ranker @rank/model --kb @kb.jsonl --corpus @ --split dev --out @x",
+            "candidates --run @rank --corpus @ --split dev --device cpu --out @x",
+            3,
+            "found a ranker's",
+        ),
+        (
+            "candidates --run @run --corpus @ --split dev --device cpu --out @kb.jsonl",
+            2,
+            "this is an input",
+        ),
+        (
+            "index --encoder @rank/model --kb @kb.jsonl --device cpu --out @never",
+            3,
+            "found a ranker",
+        ),
+        (
+            "candidates --corpus @ --split dev --out @x",
+            3,
+            "expected --run, --bundle, --system",
+        ),
+        (
+            "candidates --from @kb.jsonl --ranker @rank/model --kb @kb.jsonl --corpus @ \
+             --split dev --out @x",
             3,
             "doc_id",
         ),
-        ("train --stage rank --encoder x --corpus @ --kb @kb.jsonl --out @y --device cpu", 3, "`data.candidates`"),
+        (
+            "train --stage rank --encoder x --corpus @ --kb @kb.jsonl --out @y --device cpu",
+            3,
+            "`data.candidates`",
+        ),
         (
             "evaluate --kb @kb.jsonl --corpus @ --split dev --train-split none --within-domain",
             3,
             "with the field `domain`",
         ),
         (
-            "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @x --within-domain",
+            "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @x \
+             --within-domain",
             3,
             "with the field `domain`",
         ),
-        ("train --stage rank --paper t-biencoder --print", 3, "found t-biencoder, which has no cross-encoder"),
+        (
+            "train --stage rank --paper t-biencoder --print",
+            3,
+            "found t-biencoder, which has no cross-encoder",
+        ),
     ]);
     // A mention with a second concept, for which the lists were not made.
     let mentions = std::fs::read_to_string(bench.path("mentions.dev.jsonl")).expect("read");
@@ -415,7 +470,8 @@ fn candidates_ranker_student_and_links_work_together() {
     done(
         &bench,
         &format!(
-            "train {train} --encoder {tiny} --steps 1 --stage rank --candidates @of-run --out @twice"
+            "train {train} --encoder {tiny} --steps 1 --stage rank --candidates @of-run \
+             --out @twice"
         ),
     );
     let printed = done(&bench, "train --stage rank --paper blink --print");

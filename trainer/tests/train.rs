@@ -7,9 +7,10 @@ use common::{Workspace as Bench, from, interrupt, pel, tiny};
 use serde_json::Value;
 use std::process::Stdio;
 
-const STEPS: &str = "--steps 6 --set data.split=dev --set optimiser.batch=2 --set negatives.count=1 \
-    --set negatives.mine_top=2 --set negatives.mine_every=3 --set model.tied=true --set view.concepts=names \
-    --set view.mention=bare --set validation.mentions=3";
+const STEPS: &str = "--steps 6 --set data.split=dev --set optimiser.batch=2 \
+                     --set negatives.count=1 --set negatives.mine_top=2 \
+                     --set negatives.mine_every=3 --set model.tied=true --set view.concepts=names \
+                     --set view.mention=bare --set validation.mentions=3";
 
 /// Trains the tiny model for a few steps.
 fn trained() -> Bench {
@@ -128,7 +129,8 @@ fn concepts_of_training_are_recorded_and_kept() {
     // The training split has one of the two.
     let seen = |more: &str| {
         let done = bench.done(&format!(
-            "evaluate --bundle @made --corpus @ --split dev --systems dense --device cpu --json{more}"
+            "evaluate --bundle @made --corpus @ --split dev --systems dense --device cpu \
+             --json{more}"
         ));
         let json: Value = serde_json::from_str(&done.out).expect("JSON");
         let split = &json["split"];
@@ -183,7 +185,8 @@ fn a_compact_model_is_indexed_and_links() {
             "index --encoder @small --kb @kb.jsonl --device cpu --out @made{more}"
         ));
         let done = bench.done(
-            "evaluate --bundle @made --corpus @ --split dev --train-split none --systems link --device cpu --json",
+            "evaluate --bundle @made --corpus @ --split dev --train-split none --systems link \
+             --device cpu --json",
         );
         let json: Value = serde_json::from_str(&done.out).expect("JSON");
         assert_eq!(json["split"]["in_kb"], 2, "{json}");
@@ -202,8 +205,8 @@ fn a_compact_model_is_indexed_and_links() {
 fn interrupted_training_resumes_at_its_last_step() {
     let bench = Bench::new();
     let line = format!(
-        "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {STEPS} --set data.mentions=2 \
-         --set validation.mentions=0 --set checkpoints.every=1000000",
+        "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run {STEPS} \
+         --set data.mentions=2 --set validation.mentions=0 --set checkpoints.every=1000000",
         tiny().display()
     );
     // A run that would take days.
@@ -255,8 +258,9 @@ fn interrupted_training_resumes_at_its_last_step() {
 fn batch_without_negatives_is_reported_once() {
     let bench = Bench::new();
     let line = format!(
-        "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run --steps 3 --set data.split=dev --set data.mentions=2 \
-         --set optimiser.batch=1 --set negatives.kind=none --set negatives.in_batch=true --set validation.mentions=0",
+        "train --corpus @ --kb @kb.jsonl --encoder {} --device cpu --out @run --steps 3 \
+         --set data.split=dev --set data.mentions=2 --set optimiser.batch=1 \
+         --set negatives.kind=none --set negatives.in_batch=true --set validation.mentions=0",
         tiny().display()
     );
     let done = bench.done(&line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -296,7 +300,8 @@ fn best_weights_are_kept_unless_keep_is_last() {
         )
     };
     // Weights that do not move: every validation is like the first.
-    let rate = "--set optimiser.learning_rate=1e-12 --set validation.every=2 --set validation.split=dev --json";
+    let rate = "--set optimiser.learning_rate=1e-12 --set validation.every=2 \
+                --set validation.split=dev --json";
     std::fs::copy(
         bench.path("mentions.known.jsonl"),
         bench.path("mentions.train.jsonl"),

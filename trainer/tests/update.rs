@@ -28,8 +28,8 @@ const NEW: &str = r#"{"id": "D7", "name": "common cold", "synonyms": ["cold", "a
 
 const REDIRECTS: &str = "id\treplaced_by\treason\nD4\tD1\tmerged\nD5\tD8\tmoved\nD0\tD4\tmerged\n";
 
-const NOTE: &str = "Fever and chest pain, no diabetes mellitus. Had the flu and an acute rhinitis; knee and hip hurt, \
-    thoracic pain, febris, grippe, sugar disease. Qwertz.\n";
+const NOTE: &str = "Fever and chest pain, no diabetes mellitus. Had the flu and an acute rhinitis; \
+                    knee and hip hurt, thoracic pain, febris, grippe, sugar disease. Qwertz.\n";
 
 /// A folder with both versions, redirects, a note and the encoder.
 fn place() -> Workspace {
@@ -100,7 +100,8 @@ fn updated_bundle_has_the_bytes_of_a_rebuilt_one() {
         let place = place();
         indexed(&place, "old.jsonl", "old", of_index);
         let line = format!(
-            "--json update @old --kb @new.jsonl --redirects @redirects.tsv --out @new --device cpu{of_update}"
+            "--json update @old --kb @new.jsonl --redirects @redirects.tsv --out @new \
+             --device cpu{of_update}"
         );
         let report = json(&place.done(&line));
         let given = " --redirects @new/redirects.tsv";
@@ -139,7 +140,8 @@ fn only_new_texts_are_encoded() {
     let place = place();
     indexed(&place, "old.jsonl", "old", "");
     let report = json(&place.done(
-        "--json update @old --kb @new.jsonl --redirects @redirects.tsv --out @new --device cpu --report @report.json",
+        "--json update @old --kb @new.jsonl --redirects @redirects.tsv --out @new --device cpu \
+         --report @report.json",
     ));
     // acute rhinitis, influenza, flu and hip; "grippe" comes from a retired concept, "diabetes"
     // from another one.
@@ -376,19 +378,68 @@ fn unsuitable_inputs_are_refused_before_anything_is_written() {
     let lines = [
         (update("--out @old"), 2, "old"),
         (update("--out @old/new"), 2, "old"),
-        (update("--out @new --redirects @live.tsv"), 3, "live.tsv: line 3: expected a retired id, found D2"),
-        (update("--out @new --redirects @missing.tsv"), 3, "missing.tsv: line 2: expected a successor of D4"),
-        (update("--out @new --redirects @cycle.tsv"), 3, "cycle.tsv: line 2: expected redirects without a cycle, found D4 -> D5 -> D4"),
-        (update("--out @new --redirects @fields.tsv"), 3, "fields.tsv: line 2: expected 3 fields"),
-        (update("--out @new --redirects @headless.tsv"), 3, "headless.tsv: line 1: expected the header"),
-        (update("--out @new --redirects @twice.tsv"), 3, "twice.tsv: line 3: expected each retired id once"),
+        (
+            update("--out @new --redirects @live.tsv"),
+            3,
+            "live.tsv: line 3: expected a retired id, found D2",
+        ),
+        (
+            update("--out @new --redirects @missing.tsv"),
+            3,
+            "missing.tsv: line 2: expected a successor of D4",
+        ),
+        (
+            update("--out @new --redirects @cycle.tsv"),
+            3,
+            "cycle.tsv: line 2: expected redirects without a cycle, found D4 -> D5 -> D4",
+        ),
+        (
+            update("--out @new --redirects @fields.tsv"),
+            3,
+            "fields.tsv: line 2: expected 3 fields",
+        ),
+        (
+            update("--out @new --redirects @headless.tsv"),
+            3,
+            "headless.tsv: line 1: expected the header",
+        ),
+        (
+            update("--out @new --redirects @twice.tsv"),
+            3,
+            "twice.tsv: line 3: expected each retired id once",
+        ),
         (update("--out @new --redirects @gone.tsv"), 6, "gone.tsv"),
-        (update("--out @new --encoder @other"), 3, "other: expected the encoder of the bundle (encoder), found another `config.json`"),
-        (update("--out @new --report @redirects.tsv --redirects @redirects.tsv"), 2, "redirects.tsv"),
-        ("update @old --kb @bad.jsonl --out @new --device cpu".to_owned(), 3, "bad.jsonl: line 2"),
-        ("update @new.jsonl --kb @new.jsonl --out @new --device cpu".to_owned(), 4, "new.jsonl"),
-        ("index --device cpu --kb @new.jsonl --encoder @encoder --out @new --redirects @live.tsv".to_owned(), 3, "live.tsv: line 3"),
-        ("diff @old.jsonl @new.jsonl --redirects @missing.tsv".to_owned(), 3, "missing.tsv: line 2"),
+        (
+            update("--out @new --encoder @other"),
+            3,
+            "other: expected the encoder of the bundle (encoder), found another `config.json`",
+        ),
+        (
+            update("--out @new --report @redirects.tsv --redirects @redirects.tsv"),
+            2,
+            "redirects.tsv",
+        ),
+        (
+            "update @old --kb @bad.jsonl --out @new --device cpu".to_owned(),
+            3,
+            "bad.jsonl: line 2",
+        ),
+        (
+            "update @new.jsonl --kb @new.jsonl --out @new --device cpu".to_owned(),
+            4,
+            "new.jsonl",
+        ),
+        (
+            "index --device cpu --kb @new.jsonl --encoder @encoder --out @new --redirects @live.tsv"
+                .to_owned(),
+            3,
+            "live.tsv: line 3",
+        ),
+        (
+            "diff @old.jsonl @new.jsonl --redirects @missing.tsv".to_owned(),
+            3,
+            "missing.tsv: line 2",
+        ),
         ("diff @old @gone.jsonl".to_owned(), 6, "gone.jsonl"),
     ];
     let lines: Vec<_> = lines

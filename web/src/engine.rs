@@ -121,8 +121,8 @@ impl Engine {
         Ok(serde_json::to_string(&self.linker.bundle().manifest)?)
     }
 
-    /// Sets the rules of context for the texts that follow: built-in rules by name, or the text of a
-    /// rule file, whose name is for messages.
+    /// Sets the rules of context for the texts that follow: built-in rules by name, or the text of
+    /// a rule file, whose name is for messages.
     ///
     /// # Errors
     /// If no built-in rules have the name, or a line of the text is invalid. The rules stay as they
@@ -461,8 +461,8 @@ impl Engine {
         )?)
     }
 
-    /// The added concepts by list, as a JSON list. Adding these groups one after the other gives the
-    /// same concepts again.
+    /// The added concepts by list, as a JSON list. Adding these groups one after the other gives
+    /// the same concepts again.
     ///
     /// # Errors
     /// If they cannot be encoded.

@@ -67,7 +67,8 @@ fn main() {
             .expect("threads");
         println!("\n{threads} thread(s)");
         println!(
-            "| rows x in x out | floats: PEL, GFLOP/s | rten / PEL | bytes: PEL, GOP/s | rten / PEL | with scaling |"
+            "| rows x in x out | floats: PEL, GFLOP/s | rten / PEL | bytes: PEL, GOP/s | rten / \
+             PEL | with scaling |"
         );
         println!("| --- | --- | --- | --- | --- | --- |");
         let mut ratios = [const { Vec::new() }; 3];
@@ -98,7 +99,8 @@ fn main() {
         });
         let [floats, bytes, scaled] = ratios.map(|mut ratios| median(&mut ratios));
         println!(
-            "median of the ratios: floats {floats:.2}, bytes {bytes:.2}, bytes with scaling {scaled:.2}"
+            "median of the ratios: floats {floats:.2}, bytes {bytes:.2}, bytes with scaling \
+             {scaled:.2}"
         );
     }
 }

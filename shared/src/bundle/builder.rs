@@ -303,8 +303,8 @@ impl BundleBuilder {
         } = self;
         if info.precision == Precision::F32 && cpu::is_quantised(files.get(names::WEIGHTS)?)? {
             return Err(Error::input(
-                "expected f32 weights of the encoder, found int8 weights; choose int8 for the encoder (`pel index \
-                 --encoder-precision int8`)",
+                "expected f32 weights of the encoder, found int8 weights; choose int8 for the \
+                 encoder (`pel index --encoder-precision int8`)",
             ));
         }
         let encoder = files.encoder(tokens, info, device)?;
@@ -317,7 +317,8 @@ impl BundleBuilder {
             .max(view.name_tokens);
         if longest > limit {
             return Err(Error::input(format!(
-                "expected windows of at most the {limit} tokens that the encoder reads, found {longest}; choose shorter ones"
+                "expected windows of at most the {limit} tokens that the encoder reads, found \
+                 {longest}; choose shorter ones"
             )));
         }
         Ok(encoder)
@@ -477,7 +478,8 @@ impl TokenizedBundle {
         let mix = self.options.view.mix;
         if mix == 0.0 || self.options.scorer == Scorer::SumOfMax {
             return Err(Error::input(
-                "expected a weight of the template above 0 and the scorer dual for mixed rows; set --mix",
+                "expected a weight of the template above 0 and the scorer dual for mixed rows; set \
+                 --mix",
             ));
         }
         let dim = vectors.len() / self.rows.concepts.len();

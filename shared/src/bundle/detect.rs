@@ -24,8 +24,8 @@ const LONG_NAME: f32 = 0.25;
 /// detector misses many in telegraphic sentences.
 const ACRONYM: f32 = 0.1;
 
-/// The number of words from which on a wording is a mention whatever the detector says: what patients
-/// say ("bringing up blood") is unlike the notes of the training, and has no other sense.
+/// The number of words from which on a wording is a mention whatever the detector says: what
+/// patients say ("bringing up blood") is unlike the notes of the training, and has no other sense.
 const PHRASE: usize = 3;
 
 /// A line of at most this many words is short: an entry of a list, or telegraphic.
@@ -41,8 +41,8 @@ impl Bundle {
     /// Detects the mentions of a text, ordered by start, then end. With a detector: the spans that
     /// it takes for mentions, less probable ones if they are names of the dictionary or wordings of
     /// them ([`Bundle::wordings`]); with [`DetectOptions::overlapping`] also the names inside them.
-    /// Without one, or with [`DetectOptions::names_only`]: names of the dictionary, wordings of them,
-    /// and abbreviations whose long form in the text is such a name.
+    /// Without one, or with [`DetectOptions::names_only`]: names of the dictionary, wordings of
+    /// them, and abbreviations whose long form in the text is such a name.
     ///
     /// # Errors
     /// If the text cannot be tokenized, or a concept is damaged.
@@ -159,8 +159,8 @@ impl Bundle {
         Ok(detected)
     }
 
-    /// The concepts of a mention in ascending order: those with this name, else those with a name that
-    /// it is a wording of, else those with a regular variant of it.
+    /// The concepts of a mention in ascending order: those with this name, else those with a name
+    /// that it is a wording of, else those with a regular variant of it.
     fn named(&self, mention: &str) -> Vec<ConceptId> {
         let stated = self.dictionary.lookup(mention);
         if !stated.is_empty() {
@@ -195,8 +195,8 @@ impl Bundle {
         add_wordings(names, wordings, options.overlapping)
     }
 
-    /// Whether a name stands for a finding even if nothing around it says so. Names of body parts and
-    /// tests are headings of an examination.
+    /// Whether a name stands for a finding even if nothing around it says so. Names of body parts
+    /// and tests are headings of an examination.
     fn is_telegraphic_name(&self, text: &str, name: &Detected) -> bool {
         if !is_whole_name(name) {
             return false;
@@ -267,9 +267,9 @@ fn without_parts(spans: Vec<ScoredSpan>, is_name: impl Fn(&ScoredSpan) -> bool) 
     spans.into_iter().filter(|span| !is_part(span)).collect()
 }
 
-/// Adds wordings to names, both in the order of the text, and returns all and the wordings that were
-/// added. A wording replaces unknown terms and, unless mentions may overlap, the names inside it. It
-/// is left out if it is a name, or crosses one or is in one.
+/// Adds wordings to names, both in the order of the text, and returns all and the wordings that
+/// were added. A wording replaces unknown terms and, unless mentions may overlap, the names inside
+/// it. It is left out if it is a name, or crosses one or is in one.
 fn add_wordings(
     names: Vec<Detected>,
     wordings: Vec<Detected>,
@@ -581,7 +581,8 @@ mod tests {
 
     #[test]
     fn names_in_short_lines_are_added_where_nothing_was_found() {
-        let text = "Past history:\ngout\nFever: none\nknee pain\nHe said that he has had no gout for a long time";
+        let text = "Past history:\ngout\nFever: none\nknee pain\n\
+                    He said that he has had no gout for a long time";
         let name = |word: &str, from: usize| {
             let start = from + text[from..].find(word).expect("there");
             Detected::new(Span::new(start, start + word.len()), Origin::Name)

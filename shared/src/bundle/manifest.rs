@@ -36,8 +36,8 @@ pub const FORMAT_WITH_PROBABILITY: u32 = 6;
 /// The format of a bundle with a detector.
 pub const FORMAT_WITH_DETECTOR: u32 = 7;
 
-/// The format of a bundle with [`ViewOptions::name_context`]: builds that do not know it would encode
-/// mentions otherwise.
+/// The format of a bundle with [`ViewOptions::name_context`]: builds that do not know it would
+/// encode mentions otherwise.
 pub const FORMAT_WITH_NAME_CONTEXT: u32 = 8;
 
 /// The format of a bundle whose probability model has [`Feature::UnknownWord`]: builds that do not
@@ -177,8 +177,8 @@ impl Manifest {
         {
             true => Ok(manifest),
             false => Err(Error::artifact(
-                "manifest.json has been altered: its digest differs; get the bundle again, or, if you edited the manifest, write a bundle \
-                 with it by `pel pack --edited BUNDLE NEW`",
+                "manifest.json has been altered: its digest differs; get the bundle again, or, if \
+                 you edited the manifest, write a bundle with it by `pel pack --edited BUNDLE NEW`",
             )),
         }
     }
@@ -200,7 +200,8 @@ impl Manifest {
         let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
         if !(FORMAT_VERSION..=NEWEST_FORMAT).contains(&format) {
             return Err(Error::artifact(format!(
-                "manifest.json: the bundle has format version {format}, this build reads {FORMAT_VERSION} to {NEWEST_FORMAT}"
+                "manifest.json: the bundle has format version {format}, this build reads \
+                 {FORMAT_VERSION} to {NEWEST_FORMAT}"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
@@ -209,10 +210,12 @@ impl Manifest {
         let former = (expected, format) == (FORMAT_WITH_NIL_MODEL, FORMAT_WITH_DIGEST);
         if expected != format && !former {
             return Err(Error::artifact(format!(
-                "manifest.json: expected format version {expected} for what it holds (`token_vectors` {FORMAT_WITH_TOKENS}, \
-                 `view.spelling` and `nil.lift` {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
-                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` {FORMAT_WITH_DETECTOR}, \
-                 `view.name_context` {FORMAT_WITH_NAME_CONTEXT}, the feature `unknown_word` {FORMAT_WITH_UNKNOWN_WORDS}), found version {format}"
+                "manifest.json: expected format version {expected} for what it holds \
+                 (`token_vectors` {FORMAT_WITH_TOKENS}, `view.spelling` and `nil.lift` \
+                 {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
+                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` \
+                 {FORMAT_WITH_DETECTOR}, `view.name_context` {FORMAT_WITH_NAME_CONTEXT}, the \
+                 feature `unknown_word` {FORMAT_WITH_UNKNOWN_WORDS}), found version {format}"
             )));
         }
         manifest
@@ -247,7 +250,8 @@ impl Manifest {
             .find(|name| !names::is_plain(name) || *name == names::MANIFEST)
         {
             return Err(Error::artifact(format!(
-                "`files`: expected names of letters, digits, `_`, `-` and `.`, other than {}, found {name:?}",
+                "`files`: expected names of letters, digits, `_`, `-` and `.`, other than {}, \
+                 found {name:?}",
                 names::MANIFEST
             )));
         }

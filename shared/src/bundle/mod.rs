@@ -110,7 +110,8 @@ impl Parts {
         container.verify(names::MANIFEST)?;
         if let Some(name) = container.names().find(|name| !names::is_plain(name)) {
             return Err(Error::artifact(format!(
-                "expected file names of letters, digits, `_`, `-` and `.` in the bundle, found {name:?}"
+                "expected file names of letters, digits, `_`, `-` and `.` in the bundle, found \
+                 {name:?}"
             )));
         }
         if !container
@@ -360,7 +361,8 @@ impl Bundle {
         let mixed = index.info().mixed;
         if mixed > 0.0 && mixed != manifest.view.mix {
             return Err(Error::artifact(format!(
-                "the rows of the index hold the template with the weight {mixed}, `view.mix` of the manifest is {}",
+                "the rows of the index hold the template with the weight {mixed}, `view.mix` of \
+                 the manifest is {}",
                 manifest.view.mix
             )));
         }

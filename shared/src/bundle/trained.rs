@@ -30,7 +30,8 @@ impl TrainedConcepts {
             };
             if id <= last {
                 return Err(Error::artifact(format!(
-                    "line {}: expected different identifiers in ascending order, found {id:?} after {last:?}",
+                    "line {}: expected different identifiers in ascending order, found {id:?} \
+                     after {last:?}",
                     at + 1
                 )));
             }

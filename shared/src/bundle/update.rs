@@ -54,8 +54,8 @@ impl ConceptOrigin {
 /// An update of a bundle: the rows of its new index, and the texts that have to be encoded.
 ///
 /// [`BundleUpdate::plan`] finds the rows whose tokens have a vector already. The caller encodes
-/// [`BundleUpdate::sequences`], and [`BundleUpdate::finish`] writes the files. Vectors are copied in
-/// the precision of the index. The result has the bytes of a bundle that is rebuilt with equal
+/// [`BundleUpdate::sequences`], and [`BundleUpdate::finish`] writes the files. Vectors are copied
+/// in the precision of the index. The result has the bytes of a bundle that is rebuilt with equal
 /// vectors for equal tokens. The encoder, its views and the rule for NIL stay.
 pub struct BundleUpdate<'a> {
     old: &'a Bundle,

@@ -161,7 +161,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantisation_error_is_at_most_1_2_steps(vector in prop::collection::vec(-3.0f32..3.0, 1..64)) {
+        fn quantisation_error_is_at_most_1_2_steps(
+            vector in prop::collection::vec(-3.0f32..3.0, 1..64),
+        ) {
             let mut codes = Vec::new();
             let scale = quantise(&vector, &mut codes);
             for (value, code) in vector.iter().zip(&codes) {

@@ -181,7 +181,8 @@ fn refuses_rows_that_are_not_finite(precision: Precision, hnsw: Option<HnswOptio
         .expect_err("broken")
         .to_string();
         let expected = format!(
-            "the vectors of an index: expected finite numbers, found {value} at position 25, 1 of 1600"
+            "the vectors of an index: expected finite numbers, found {value} at position 25, 1 of \
+             1600"
         );
         assert!(said.starts_with(&expected), "{precision:?}: {said}");
     }
@@ -499,16 +500,27 @@ fn inconsistent_index_is_refused() {
 
 proptest! {
     #[test]
-    fn results_do_not_depend_on_blocks_and_threads(rows in 1usize..6000, seed in any::<u64>(), k in 1usize..20) {
+    fn results_do_not_depend_on_blocks_and_threads(
+        rows in 1usize..6000,
+        seed in any::<u64>(),
+        k in 1usize..20,
+    ) {
         let vectors = random(rows * 4, seed);
         let concepts: Vec<u32> = (0..rows as u32).map(|row| row / 3).collect();
-        let index = index(&vectors, &concepts, &info(rows, 4, Precision::F32, Similarity::Dot, None));
+        let index = index(
+            &vectors,
+            &concepts,
+            &info(rows, 4, Precision::F32, Similarity::Dot, None),
+        );
         let query = random(4, seed ^ 1);
         let mut all = Vec::new();
         for (row, vector) in vectors.chunks_exact(4).enumerate() {
             let mut score = [0.0];
             kernels::dot_f32(&query, vector, &mut score);
-            all.push(Candidate { concept: ConceptId(concepts[row]), score: score[0] });
+            all.push(Candidate {
+                concept: ConceptId(concepts[row]),
+                score: score[0],
+            });
         }
         prop_assert_eq!(&index.search(&query, k)[0], &best_per_concept(all, k));
     }

@@ -64,8 +64,8 @@ pub struct TokenStoreBuilder {
     scales: Vec<f32>,
 }
 
-/// The file of a store whose rows are written later, in any order: what is where. It holds 8 bytes a
-/// row and no vectors.
+/// The file of a store whose rows are written later, in any order: what is where. It holds 8 bytes
+/// a row and no vectors.
 ///
 /// The file is [`TokenStoreLayout::bytes`] zeros at first. It gets its
 /// [beginning](TokenStoreLayout::beginning), the codes and scales of each row at their
@@ -183,7 +183,8 @@ fn check_order(concepts: &[u32]) -> Result<()> {
     match concepts.is_sorted() {
         true => Ok(()),
         false => Err(Error::artifact(
-            "the token store: expected its rows in ascending order of concepts, found another order",
+            "the token store: expected its rows in ascending order of concepts, found another \
+             order",
         )),
     }
 }
@@ -196,8 +197,8 @@ fn too_many(tokens: usize) -> Error {
 }
 
 impl TokenStoreLayout {
-    /// A store with these rows, given by their concepts and numbers of tokens. `dim` is the dimension
-    /// of a token's vector.
+    /// A store with these rows, given by their concepts and numbers of tokens. `dim` is the
+    /// dimension of a token's vector.
     ///
     /// # Errors
     /// As [`TokenStoreBuilder::finish`].
@@ -236,7 +237,8 @@ impl TokenStoreLayout {
         self.info.rows
     }
 
-    /// What is known of the file already, at its offsets: the positions of rows, and their concepts.
+    /// What is known of the file already, at its offsets: the positions of rows, and their
+    /// concepts.
     pub fn beginning(&self) -> [(usize, &[u8]); 2] {
         let [starts, concepts, ..] = self.sections;
         [
@@ -261,7 +263,8 @@ impl TokenStoreLayout {
         let found = (tokens.scales.len(), tokens.codes.len());
         if found != (expected, expected * dim) {
             return Err(Error::artifact(format!(
-                "the token store: row {row}: expected {expected} tokens of {dim} values, found {} of {} values in all",
+                "the token store: row {row}: expected {expected} tokens of {dim} values, found {} \
+                 of {} values in all",
                 found.0, found.1
             )));
         }
@@ -322,7 +325,8 @@ impl TokenStore {
         if !starts.get().is_sorted() || (first, last) != (Some(0), Some(info.tokens)) {
             let tokens = info.tokens;
             return Err(Error::artifact(format!(
-                "the token store: expected `starts` in ascending order from 0 to {tokens}, the number of its tokens"
+                "the token store: expected `starts` in ascending order from 0 to {tokens}, the \
+                 number of its tokens"
             )));
         }
         Ok(Self {
@@ -563,17 +567,34 @@ mod tests {
             mention in prop::collection::vec([-1.0f32..1.0, -1.0..1.0, -1.0..1.0, -1.0..1.0], 1..4),
         ) {
             // Two rows for each concept.
-            let rows: Vec<(u32, Vec<[f32; 4]>)> = rows.into_iter().enumerate().map(|(at, row)| (at as u32 / 2, row)).collect();
+            let rows: Vec<(u32, Vec<[f32; 4]>)> = rows
+                .into_iter()
+                .enumerate()
+                .map(|(at, row)| (at as u32 / 2, row))
+                .collect();
             let store = store(&rows);
             let query = store.query(mention.as_flattened());
             let found = store.search(&query, 99);
             for Candidate { concept, score } in &found {
-                let own = rows.iter().filter(|(other, tokens)| *other == concept.0 && !tokens.is_empty());
-                let expected = own.map(|(_, tokens)| by_loops(&mention, tokens)).fold(f32::MIN, f32::max);
-                prop_assert!((score - expected).abs() < 0.05 * mention.len() as f32, "{score}, by loops {expected}");
+                let own = rows
+                    .iter()
+                    .filter(|(other, tokens)| *other == concept.0 && !tokens.is_empty());
+                let expected = own
+                    .map(|(_, tokens)| by_loops(&mention, tokens))
+                    .fold(f32::MIN, f32::max);
+                prop_assert!(
+                    (score - expected).abs() < 0.05 * mention.len() as f32,
+                    "{score}, by loops {expected}"
+                );
             }
-            let all = rows.iter().filter(|(_, tokens)| !tokens.is_empty()).map(|(concept, _)| *concept);
-            prop_assert_eq!(found.len(), all.collect::<std::collections::BTreeSet<_>>().len());
+            let all = rows
+                .iter()
+                .filter(|(_, tokens)| !tokens.is_empty())
+                .map(|(concept, _)| *concept);
+            prop_assert_eq!(
+                found.len(),
+                all.collect::<std::collections::BTreeSet<_>>().len()
+            );
             prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
             prop_assert_eq!(store.rank(&query, (0..9).map(ConceptId)), found);
         }

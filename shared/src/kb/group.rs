@@ -61,8 +61,8 @@ impl Group {
         by_name.or_else(|| concept.type_ids.iter().find_map(|tui| Self::of_tui(tui)))
     }
 
-    /// Whether a concept is of the kind that a detector has read: 1, or −1 if it is of another, or 0
-    /// if either is unknown.
+    /// Whether a concept is of the kind that a detector has read: 1, or −1 if it is of another, or
+    /// 0 if either is unknown.
     pub fn fit(concept: &Concept, read: Option<Self>) -> f32 {
         match read.map(|read| (read, Self::of(concept))) {
             Some((read, Some(own))) if read == own => 1.0,

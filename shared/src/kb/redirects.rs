@@ -265,7 +265,8 @@ fn follow(
             Err(_) if is_concept(successor)? => break at,
             Err(_) => {
                 return Err(entries[at].error(format!(
-                    "expected a successor of {} that is a concept of the knowledge base or retired itself, found {successor}",
+                    "expected a successor of {} that is a concept of the knowledge base or retired \
+                     itself, found {successor}",
                     entries[at].redirect.id
                 )));
             }
@@ -296,7 +297,8 @@ pub fn to_bytes(redirects: &[Redirect]) -> Vec<u8> {
 /// The error for a redirect whose successor is no concept.
 pub(crate) fn no_successor(id: &str, successor: &str) -> Error {
     Error::artifact(format!(
-        "the redirect of {id}: expected a successor that is a concept of the knowledge base, found {successor}"
+        "the redirect of {id}: expected a successor that is a concept of the knowledge base, found \
+         {successor}"
     ))
 }
 
@@ -510,7 +512,8 @@ mod tests {
             ),
             (
                 ["a\tL1\tmerged", "b\tx\tmerged"],
-                "line 3: expected a successor of b that is a concept of the knowledge base or retired itself, found x",
+                "line 3: expected a successor of b that is a concept of the knowledge base or \
+                 retired itself, found x",
             ),
             (
                 ["b\ta\tmerged", "a\tb\tmerged"],
@@ -579,7 +582,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_id_is_found_and_no_other(ids in prop::collection::btree_set("[a-dé]{1,3}", 0..40)) {
+        fn every_id_is_found_and_no_other(
+            ids in prop::collection::btree_set("[a-dé]{1,3}", 0..40),
+        ) {
             let all: Vec<Redirect> = ids
                 .iter()
                 .map(|id| redirect(id, (id.len() > 1).then_some("L1"), "merged"))

@@ -74,7 +74,8 @@ impl ConceptTable {
         let end = records.len() as u64;
         if !starts.get().is_sorted() || (first, last) != (Some(&0), Some(&end)) {
             return Err(Error::artifact(format!(
-                "the concept table: expected `starts` in ascending order from 0 to {end}, the bytes of its records"
+                "the concept table: expected `starts` in ascending order from 0 to {end}, the \
+                 bytes of its records"
             )));
         }
         let mut seen = vec![false; count];
@@ -155,7 +156,8 @@ impl ConceptTable {
             let concept = self.get(at).and_then(|concept| {
                 if before.as_ref().is_some_and(|before| *before >= concept.id) {
                     return Err(Error::artifact(format!(
-                        "the concept table: expected `by_id` in the order of identifiers, found {} out of order",
+                        "the concept table: expected `by_id` in the order of identifiers, found {} \
+                         out of order",
                         concept.id
                     )));
                 }

@@ -193,13 +193,19 @@ macro_rules! dispatch {
     ($isa:expr, $sets:tt, $function:ident $arguments:tt) => {
         $crate::kernels::isa::dispatch!($isa, $sets, $function $arguments -> ())
     };
-    ($isa:expr, [$($set:ident: $loops:ty),+; $plain:ty], $function:ident $arguments:tt -> $output:ty) => {{
+    (
+        $isa:expr,
+        [$($set:ident: $loops:ty),+; $plain:ty],
+        $function:ident $arguments:tt -> $output:ty
+    ) => {{
         // Elsewhere than on x86 some calls have one set only.
         #[allow(unused_variables)]
         let isa = $isa.supported();
         #[allow(unused_labels)]
         let output = 'done: {
-            $($crate::kernels::isa::dispatch!(@$set isa, 'done, $loops, $function $arguments -> $output);)+
+            $($crate::kernels::isa::dispatch!(
+                @$set isa, 'done, $loops, $function $arguments -> $output
+            );)+
             $crate::kernels::isa::dispatch!(@plain $plain, $function $arguments -> $output)
         };
         output
@@ -215,19 +221,34 @@ macro_rules! dispatch {
     }};
     (@Base $isa:ident, $done:lifetime, $loops:ty, $function:ident $arguments:tt -> $output:ty) => {
         if $isa.includes($crate::kernels::isa::Isa::Base) {
-            break $done $crate::kernels::isa::dispatch!(@plain $loops, $function $arguments -> $output);
+            break $done $crate::kernels::isa::dispatch!(
+                @plain $loops, $function $arguments -> $output
+            );
         }
     };
-    (@Avx2 $($call:tt)*) => { $crate::kernels::isa::dispatch!(@compiled Avx2, "avx2,fma", $($call)*) };
-    (@AvxVnni $($call:tt)*) => { $crate::kernels::isa::dispatch!(@compiled AvxVnni, "avx2,fma,avxvnni", $($call)*) };
+    (@Avx2 $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(@compiled Avx2, "avx2,fma", $($call)*)
+    };
+    (@AvxVnni $($call:tt)*) => {
+        $crate::kernels::isa::dispatch!(@compiled AvxVnni, "avx2,fma,avxvnni", $($call)*)
+    };
     (@Avx512 $($call:tt)*) => {
-        $crate::kernels::isa::dispatch!(@compiled Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma", $($call)*)
+        $crate::kernels::isa::dispatch!(
+            @compiled Avx512,
+            "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma",
+            $($call)*
+        )
     };
     (@Avx512Vnni $($call:tt)*) => {
-        $crate::kernels::isa::dispatch!(@compiled Avx512Vnni, "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma", $($call)*)
+        $crate::kernels::isa::dispatch!(
+            @compiled Avx512Vnni,
+            "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma",
+            $($call)*
+        )
     };
     (@compiled $set:ident, $features:literal,
-        $isa:ident, $done:lifetime, $loops:ty, $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {
+        $isa:ident, $done:lifetime, $loops:ty,
+        $function:ident($($argument:ident: $type:ty),*) -> $output:ty) => {
         #[cfg(target_arch = "x86_64")]
         if $isa.includes($crate::kernels::isa::Isa::$set) {
             #[target_feature(enable = $features)]
@@ -248,7 +269,10 @@ macro_rules! with_lanes {
     ($isa:expr, $($call:tt)*) => {
         $crate::kernels::isa::dispatch!(
             $isa,
-            [Avx512: $crate::kernels::isa::Fused, Avx2: $crate::kernels::isa::Fused; $crate::kernels::isa::Base],
+            [
+                Avx512: $crate::kernels::isa::Fused, Avx2: $crate::kernels::isa::Fused;
+                $crate::kernels::isa::Base
+            ],
             $($call)*
         )
     };
@@ -282,7 +306,11 @@ mod tests {
     }
 
     fn ran(isa: Isa) -> &'static str {
-        dispatch!(isa, [Avx512Vnni: Avx512Vnni, AvxVnni: AvxVnni, Avx2: Avx2; Scalar], name() -> &'static str)
+        dispatch!(
+            isa,
+            [Avx512Vnni: Avx512Vnni, AvxVnni: AvxVnni, Avx2: Avx2; Scalar],
+            name() -> &'static str
+        )
     }
 
     #[test]

@@ -212,7 +212,10 @@ pub fn softmax_backward(
             && width > 0
             && probabilities.len().is_multiple_of(width)
     );
-    with_lanes!(isa, softmax_backward_lanes(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32]));
+    with_lanes!(
+        isa,
+        softmax_backward_lanes(scale: f32, width: usize, probabilities: &[f32], grads: &mut [f32])
+    );
 }
 
 #[inline(always)]
@@ -285,7 +288,10 @@ fn activate_lanes<I: InstructionSet>(activation: Activation, values: &mut [f32])
 /// If the sizes disagree.
 pub fn activate_backward(isa: Isa, activation: Activation, input: &[f32], grads: &mut [f32]) {
     assert_eq!(input.len(), grads.len());
-    with_lanes!(isa, activate_backward_lanes(activation: Activation, input: &[f32], grads: &mut [f32]));
+    with_lanes!(
+        isa,
+        activate_backward_lanes(activation: Activation, input: &[f32], grads: &mut [f32])
+    );
 }
 
 #[inline(always)]

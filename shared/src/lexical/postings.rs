@@ -265,7 +265,10 @@ mod tests {
         ) {
             let documents: Vec<_> = documents
                 .into_iter()
-                .map(|(terms, concepts)| Document { terms, concepts: concepts.into_iter().map(ConceptId).collect() })
+                .map(|(terms, concepts)| Document {
+                    terms,
+                    concepts: concepts.into_iter().map(ConceptId).collect(),
+                })
                 .collect();
             let postings = Postings::new(12, documents.clone());
             let mut scratch = Scratch::new();
@@ -274,14 +277,22 @@ mod tests {
                 for document in &documents {
                     let mut sum = 0.0;
                     for (term, weight) in &query {
-                        sum += document.terms.iter().filter(|(of, _)| of == term).map(|(_, w)| weight * w).sum::<f32>();
+                        sum += document
+                            .terms
+                            .iter()
+                            .filter(|(of, _)| of == term)
+                            .map(|(_, w)| weight * w)
+                            .sum::<f32>();
                     }
                     for concept in &document.concepts {
                         best[concept.index()] = best[concept.index()].max(sum);
                     }
                 }
-                let candidates = (0u32..).zip(best).map(|(at, score)| Candidate::new(ConceptId(at), score));
-                let mut expected: Vec<Candidate> = candidates.filter(|found| found.score > 0.0).collect();
+                let candidates = (0u32..)
+                    .zip(best)
+                    .map(|(at, score)| Candidate::new(ConceptId(at), score));
+                let mut expected: Vec<Candidate> =
+                    candidates.filter(|found| found.score > 0.0).collect();
                 expected.sort_by(Candidate::rank);
                 expected.truncate(k);
                 prop_assert_eq!(postings.search(query, k, &mut scratch), expected);

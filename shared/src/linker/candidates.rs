@@ -273,8 +273,8 @@ impl Linker {
     }
 }
 
-/// The score of a concept whose name differs from a mention by some edits, as a share of the highest
-/// possible score: the share of characters that are right.
+/// The score of a concept whose name differs from a mention by some edits, as a share of the
+/// highest possible score: the share of characters that are right.
 fn misspelt_share(mention: &str, edits: u8) -> f32 {
     1.0 - f32::from(edits) / mention.chars().count().max(1) as f32
 }

@@ -77,8 +77,8 @@ impl Linker {
     /// best. Only candidates near the best are compared. The other scores and the order of the rest
     /// stay, so that thresholds hold. A text with one concept stays as it is.
     ///
-    /// `lists` are the candidates of the mentions of one text, best first. Returns how far the first
-    /// candidate of each mention was behind the best.
+    /// `lists` are the candidates of the mentions of one text, best first. Returns how far the
+    /// first candidate of each mention was behind the best.
     pub(super) fn make_coherent(
         &self,
         prepared: &Prepared,

@@ -83,8 +83,9 @@ impl Prepared {
     }
 
     /// Splits the mentions into one part for each group of sequences, in the order of the groups.
-    /// Mentions without a sequence belong to the first part. The mentions of a part are linked as if
-    /// each were alone: call [`Linker::finish`](super::Linker::finish) for the whole text at the end.
+    /// Mentions without a sequence belong to the first part. The mentions of a part are linked as
+    /// if each were alone: call [`Linker::finish`](super::Linker::finish) for the whole text at the
+    /// end.
     ///
     /// # Panics
     /// If a sequence is in no group, or in two.
@@ -138,8 +139,8 @@ impl Prepared {
         }
     }
 
-    /// The concepts that a mention may name if it is misspelt, with the letters that differ. Empty if
-    /// it is a name or has no unknown word.
+    /// The concepts that a mention may name if it is misspelt, with the letters that differ. Empty
+    /// if it is a name or has no unknown word.
     pub fn misspelt(&self, mention: usize) -> &[SimilarName] {
         self.mentions
             .get(mention)

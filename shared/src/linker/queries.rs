@@ -27,13 +27,14 @@ impl Linker {
     pub fn set_scorer(&mut self, scorer: Scorer) -> Result<()> {
         if self.added.concepts().len() > 0 {
             return Err(Error::input(
-                "expected a linker without added concepts, found some; set the scorer before concepts are added",
+                "expected a linker without added concepts, found some; set the scorer before \
+                 concepts are added",
             ));
         }
         if scorer == Scorer::SumOfMax && self.bundle.token_vectors.is_none() {
             return Err(Error::input(format!(
-                "the scorer sum-of-max compares the vectors of all tokens: expected `{}` in the bundle, found none; `pel index \
-                 --scorer sum-of-max` writes it",
+                "the scorer sum-of-max compares the vectors of all tokens: expected `{}` in the \
+                 bundle, found none; `pel index --scorer sum-of-max` writes it",
                 names::TOKEN_VECTORS
             )));
         }

@@ -1,5 +1,5 @@
-//! The senses of short forms that a text does not define, chosen by the words around them, the names
-//! that wordings stand for, and names without results, stages and forms of drugs.
+//! The senses of short forms that a text does not define, chosen by the words around them, the
+//! names that wordings stand for, and names without results, stages and forms of drugs.
 
 use super::Linker;
 use crate::kb::ConceptId;
@@ -67,9 +67,9 @@ impl Linker {
         Some((first?, concepts))
     }
 
-    /// What a mention names without a result, a count or a stage, or the drug that it names together
-    /// with its form, route, strength or frequency; and the concepts of that name. `None` if the
-    /// whole mention is a name, or what is left is none, or another thing than a drug.
+    /// What a mention names without a result, a count or a stage, or the drug that it names
+    /// together with its form, route, strength or frequency; and the concepts of that name. `None`
+    /// if the whole mention is a name, or what is left is none, or another thing than a drug.
     pub(super) fn read_in_part<'t>(&self, mention: &'t str) -> Option<(&'t str, Vec<ConceptId>)> {
         let (result, form) = (without_result(mention), without_drug_form(mention));
         if result.or(form).is_none() || !self.named_concepts(mention).is_empty() {

@@ -328,13 +328,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_proxy_loss_is_exact_and_finite(scores in prop::collection::vec(-1.0f32..1.0, 2..40), delta in 0.0f64..0.5) {
+        fn the_proxy_loss_is_exact_and_finite(
+            scores in prop::collection::vec(-1.0f32..1.0, 2..40),
+            delta in 0.0f64..0.5,
+        ) {
             let device = Device::flex();
             let options = Proxy { alpha: 32.0, delta };
             let (tensor, targets) = first(&scores, &device);
             let found = floats(proxy(tensor, &targets, options))[0];
             let expected = exact(&scores, options);
-            prop_assert!((f64::from(found) - expected).abs() <= 1e-5 * expected.max(1.0), "{found}, exactly {expected}");
+            prop_assert!(
+                (f64::from(found) - expected).abs() <= 1e-5 * expected.max(1.0),
+                "{found}, exactly {expected}"
+            );
         }
     }
 

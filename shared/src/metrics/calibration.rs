@@ -96,7 +96,8 @@ pub fn log_loss(forecasts: &[Forecast]) -> Option<f64> {
     (!forecasts.is_empty()).then(|| sum / forecasts.len() as f64)
 }
 
-/// The risk-coverage curve, one point for each distinct probability, in ascending order of coverage.
+/// The risk-coverage curve, one point for each distinct probability, in ascending order of
+/// coverage.
 pub fn risk_coverage(forecasts: &[Forecast]) -> Vec<RiskPoint> {
     let mut descending = ascending(forecasts);
     descending.reverse();

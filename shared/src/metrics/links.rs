@@ -226,8 +226,10 @@ mod tests {
             wished in 0.0f64..1.0,
             fewest in 0usize..5,
         ) {
-            let answer = |(score, right): (Option<i8>, bool)| {
-                Answer { score: score.map(|s| f32::from(s) / 3.0), right, known: true }
+            let answer = |(score, right): (Option<i8>, bool)| Answer {
+                score: score.map(|s| f32::from(s) / 3.0),
+                right,
+                known: true,
             };
             let answers: Vec<Answer> = answers.into_iter().map(answer).collect();
             match widest_at_precision(&answers, wished, fewest) {

@@ -474,8 +474,13 @@ mod tests {
         fn sweep_counts_equal_nil_at_its_thresholds(
             tops in proptest::collection::vec((proptest::option::of(-4i8..4), any::<bool>()), 1..40)
         ) {
-            let tops: Vec<Top> =
-                tops.into_iter().map(|(score, nil)| Top { score: score.map(|s| f32::from(s) / 3.0), nil }).collect();
+            let tops: Vec<Top> = tops
+                .into_iter()
+                .map(|(score, nil)| Top {
+                    score: score.map(|s| f32::from(s) / 3.0),
+                    nil,
+                })
+                .collect();
             for (threshold, counts) in sweep(&tops) {
                 prop_assert_eq!(nil_at(&tops, threshold), counts);
             }

@@ -242,8 +242,15 @@ mod tests {
         fn equal_weights_give_the_unweighted_average_precision(
             tops in proptest::collection::vec((-4i8..4, any::<bool>()), 1..40), weight in 1usize..4
         ) {
-            let tops: Vec<Top> = tops.into_iter().map(|(score, nil)| top(f32::from(score), nil)).collect();
-            let mut ascending: Vec<_> = tops.iter().enumerate().map(|(at, top)| (top.value(), at, top.nil)).collect();
+            let tops: Vec<Top> = tops
+                .into_iter()
+                .map(|(score, nil)| top(f32::from(score), nil))
+                .collect();
+            let mut ascending: Vec<_> = tops
+                .iter()
+                .enumerate()
+                .map(|(at, top)| (top.value(), at, top.nil))
+                .collect();
             ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
             let found = weighted_average_precision(&ascending, &vec![weight; tops.len()]);
             match (found, average_precision(&tops)) {

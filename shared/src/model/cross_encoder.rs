@@ -48,7 +48,8 @@ impl Ranker {
         let (dim, longest, limit) = (encoder.dim(), longest_pair(&view), encoder.max_positions());
         if dim != 1 {
             return Err(Error::artifact(format!(
-                "expected a ranker, which gives one score for a pair, found an encoder that gives {dim} values"
+                "expected a ranker, which gives one score for a pair, found an encoder that gives \
+                 {dim} values"
             )));
         }
         if longest > limit {

@@ -68,7 +68,8 @@ pub fn same_dim(mention: usize, entity: usize) -> Result<()> {
 pub fn check_vocabulary(config: &BertConfig, tokenizer_size: usize) -> Result<()> {
     if tokenizer_size > config.vocab_size {
         return Err(Error::artifact(format!(
-            "the tokenizer has {tokenizer_size} tokens, the encoder only {}: they belong to different models",
+            "the tokenizer has {tokenizer_size} tokens, the encoder only {}: they belong to \
+             different models",
             config.vocab_size
         )));
     }

@@ -376,7 +376,8 @@ impl ProbabilityModel {
         match *prior > 0.0 && *prior < 1.0 && *prior_mentions >= 0.0 {
             true => Ok(()),
             false => Err(crate::error::Error::artifact(format!(
-                "`nil.probability`: expected a prior above 0 and below 1 and prior_mentions of at least 0, found {prior} and {prior_mentions}"
+                "`nil.probability`: expected a prior above 0 and below 1 and prior_mentions of at \
+                 least 0, found {prior} and {prior_mentions}"
             ))),
         }
     }
@@ -461,8 +462,8 @@ mod tests {
             unknown_word: true,
             found_by_name: false,
         };
-        // Intercept, score, margin, exact, ln 4 for three concepts, ln 4 for four names, source fit,
-        // kind fit, expanded, short, unknown word.
+        // Intercept, score, margin, exact, ln 4 for three concepts, ln 4 for four names, source
+        // fit, kind fit, expanded, short, unknown word.
         let expected = 0.5 + 0.75 - 0.25 + 1.0 + 2.0 * 4f32.ln() - 1.0 - 1.0 + 1.0 + 1.0 + 1.0;
         assert!((model.logit(&synonym) - expected).abs() < 1e-6);
         let other = Evidence {

@@ -1,7 +1,7 @@
 //! Words around what a mention names. Words of side and severity: a link keeps them as
-//! [`Context`](super::context::Context), so "left-sided pneumonia" names pneumonia. Words of a drug's
-//! form, route, strength and frequency, which few names of drugs have: "fluticasone nasal spray".
-//! Results, counts and stages: "BNP 1240", "CKD stage 3b".
+//! [`Context`](super::context::Context), so "left-sided pneumonia" names pneumonia. Words of a
+//! drug's form, route, strength and frequency, which few names of drugs have: "fluticasone nasal
+//! spray". Results, counts and stages: "BNP 1240", "CKD stage 3b".
 
 /// Words of side and severity, in lower case.
 const MODIFIERS: [&str; 26] = [

@@ -51,7 +51,9 @@ mod tests {
             prop_assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>());
             for batch in &batches {
                 let longest = batch.iter().map(|at| lengths[*at]).max().unwrap_or(0);
-                prop_assert!(batch.len() <= rows && (batch.len() == 1 || longest * batch.len() <= tokens));
+                prop_assert!(
+                    batch.len() <= rows && (batch.len() == 1 || longest * batch.len() <= tokens)
+                );
             }
         }
     }

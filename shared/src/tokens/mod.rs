@@ -201,7 +201,8 @@ impl Tokens {
     pub fn markers(&self) -> Result<Markers> {
         self.special.markers.ok_or_else(|| {
             Error::artifact(
-                "tokenizer.json: expected three `[unusedN]` tokens for the templates, found fewer; use the view `names`",
+                "tokenizer.json: expected three `[unusedN]` tokens for the templates, found fewer; \
+                 use the view `names`",
             )
         })
     }
@@ -374,7 +375,8 @@ pub(crate) mod tests {
         // This template needs a second text.
         value["post_processor"] = serde_json::json!({
             "type": "TemplateProcessing", "special_tokens": {},
-            "single": [{"Sequence": {"id": "B", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
+            "single": [{"Sequence": {"id": "B", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
         });
         let tokens = Tokens::from_bytes(value.to_string().as_bytes()).expect("whole");
         assert_eq!(

@@ -131,7 +131,8 @@ impl Tokens {
         if title.is_empty() {
             let name = &concept.name;
             return Err(Error::input(format!(
-                "expected a name with letters or digits, found {name:?}, which is empty after normalisation"
+                "expected a name with letters or digits, found {name:?}, which is empty after \
+                 normalisation"
             )));
         }
         let cut_title = title.len() > budget || !whole;
@@ -182,7 +183,8 @@ fn piece_budget(max_len: usize, special: usize) -> Result<usize> {
     match max_len.checked_sub(special) {
         Some(budget) if budget > 0 => Ok(budget),
         _ => Err(Error::input(format!(
-            "expected a window of more than the template's {special} special tokens, found {max_len} tokens"
+            "expected a window of more than the template's {special} special tokens, found \
+             {max_len} tokens"
         ))),
     }
 }
@@ -293,7 +295,10 @@ mod tests {
             let encoded = encoded.expect("it fits").expect("it is not empty");
             let markers = tokens.markers().expect("the fixture has marker tokens");
             prop_assert!(encoded.ids.len() <= max_len);
-            let start = encoded.ids.iter().position(|id| *id == markers.mention_start);
+            let start = encoded
+                .ids
+                .iter()
+                .position(|id| *id == markers.mention_start);
             let end = encoded.ids.iter().position(|id| *id == markers.mention_end);
             let (Some(start), Some(end)) = (start, end) else {
                 return Err(TestCaseError::fail("a marker is missing"));
@@ -303,7 +308,9 @@ mod tests {
             prop_assert_eq!(kept, &pieces[..kept.len()]);
             prop_assert_eq!(encoded.cut.mention, kept.len() < pieces.len());
             prop_assert!(!encoded.cut.mention || (start == 1 && end == encoded.ids.len() - 2));
-            prop_assert!(encoded.ids.len() == max_len || !(encoded.cut.mention || encoded.cut.context));
+            prop_assert!(
+                encoded.ids.len() == max_len || !(encoded.cut.mention || encoded.cut.context)
+            );
         }
     }
 }

@@ -176,7 +176,8 @@ impl ViewOptions {
             return Ok(());
         }
         Err(Error::input(format!(
-            "`mix`: expected a weight from 0 to 1, and 0 unless concepts have both names and template, found {mix}"
+            "`mix`: expected a weight from 0 to 1, and 0 unless concepts have both names and \
+             template, found {mix}"
         )))
     }
 
@@ -191,7 +192,8 @@ impl ViewOptions {
             return Ok(());
         }
         Err(Error::input(format!(
-            "`spelling`: expected a weight from 0 to 1, and 0 unless the similarity is cosine, found {}",
+            "`spelling`: expected a weight from 0 to 1, and 0 unless the similarity is cosine, \
+             found {}",
             self.spelling
         )))
     }

@@ -142,7 +142,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_in_order_and_on_character_boundaries(text in "(\\PC|[a-z]{1,9} |\u{301}|ﬁ|½|\\s){0,60}") {
+        fn words_are_in_order_and_on_character_boundaries(
+            text in "(\\PC|[a-z]{1,9} |\u{301}|ﬁ|½|\\s){0,60}",
+        ) {
             let found = tiny().words(&text).expect("it is text");
             let mut end = 0;
             for word in &found.words {

@@ -24,7 +24,8 @@ use pel_shared::text::{Mention, Span};
 use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
 
 /// A note with names, inflected names, an abbreviation and multi-byte characters.
-pub const TEXT: &str = "Chest pains and Fever (38.5 °C), no diabetes mellitus (DM).\nDM\u{a0}type 2? naïve 😷 α-blocker ½";
+pub const TEXT: &str = "Chest pains and Fever (38.5 °C), no diabetes mellitus (DM).\n\
+                        DM\u{a0}type 2? naïve 😷 α-blocker ½";
 
 /// The input as given, and with corrected checksums.
 fn both(data: &[u8]) -> [Bytes; 2] {

@@ -186,7 +186,8 @@ pub fn snomed(data: &[u8]) {
 pub fn sssom(data: &[u8]) {
     let map = file("map.sssom.tsv", data);
     let table = "{\"id\":\"A:1\",\"name\":\"fever\"}\n{\"id\":\"B:1\",\"name\":\"pyrexia\"}\n\
-        {\"id\":\"C0000001\",\"name\":\"febris\"}\n{\"id\":\"7\",\"name\":\"cough\",\"sources\":[\"S\"]}\n";
+                 {\"id\":\"C0000001\",\"name\":\"febris\"}\n\
+                 {\"id\":\"7\",\"name\":\"cough\",\"sources\":[\"S\"]}\n";
     let table = file("table.jsonl", table.as_bytes());
     let out = FOLDER.with(|folder| folder.path().join("mapped"));
     let paths = [
@@ -202,7 +203,8 @@ pub fn sssom(data: &[u8]) {
     let _ = std::fs::remove_dir_all(&out);
 }
 
-/// Weights of `torch.save`: what is read is a safetensors file of no more numbers than the input has.
+/// Weights of `torch.save`: what is read is a safetensors file of no more numbers than the input
+/// has.
 pub fn torch(data: &[u8]) {
     let Ok(made) = torch_to_safetensors(data) else {
         return;

@@ -247,15 +247,16 @@ impl SeedBundle {
             .insert(names::LICENCES.into(), Bytes::from_static(b"none"));
         let mut manifest = json!({
             "format": 1, "written_by": "pel-fuzzed", "encoder": info,
-            "kb": {"name": "test", "concepts": kb.len(), "names": rows.len(), "blake3": "", "licences": []},
+            "kb": {"name": "test", "concepts": kb.len(), "names": rows.len(), "blake3": "",
+                "licences": []},
             "view": recipe.view, "index": index,
             "nil": {"threshold": 0.5, "calibrated_on": null},
             "files": parts.file_infos(),
         });
         if let Some(info) = token_vectors {
             manifest["token_vectors"] = info;
-            manifest["nil"]["model"] = json!({"margin": 0.1, "short_mention": 0.1, "ngram_overlap": 0.1, "intercept": -0.1,
-                "vector": vec![0.01; encoder.dim()]});
+            manifest["nil"]["model"] = json!({"margin": 0.1, "short_mention": 0.1,
+                "ngram_overlap": 0.1, "intercept": -0.1, "vector": vec![0.01; encoder.dim()]});
         }
         if recipe.detector {
             manifest["detector"] = json!(small_detector().0);
@@ -336,13 +337,17 @@ const WORDS: [&str; 16] = [
 pub fn small_encoder() -> &'static SmallEncoder {
     static SMALL: OnceLock<SmallEncoder> = OnceLock::new();
     SMALL.get_or_init(|| {
-        let config = json!({"vocab_size": WORDS.len(), "hidden_size": HIDDEN, "num_hidden_layers": 1, "num_attention_heads": 2,
-            "intermediate_size": INNER, "max_position_embeddings": POSITIONS});
+        let config = json!({"vocab_size": WORDS.len(), "hidden_size": HIDDEN,
+            "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": INNER,
+            "max_position_embeddings": POSITIONS});
         SmallEncoder {
             config: config.to_string().into_bytes(),
             weights: small_weights().into(),
             tokens: Tokens::from_bytes(&small_tokenizer()).expect("it has the special tokens"),
-            reduction: Reduction { pooling: Pooling::Mean, score: Similarity::Cosine },
+            reduction: Reduction {
+                pooling: Pooling::Mean,
+                score: Similarity::Cosine,
+            },
         }
     })
 }

@@ -27,7 +27,8 @@ impl Token {
         if token.len() < TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             // The token itself is not told.
             return Err(Error::input(format!(
-                "--token-file {}: expected one line with at least {TOKEN} visible ASCII characters, found another",
+                "--token-file {}: expected one line with at least {TOKEN} visible ASCII \
+                 characters, found another",
                 path.display()
             )));
         }
@@ -74,7 +75,8 @@ pub fn warn_if_readable(path: &Path, option: &str) {
         let mode = std::fs::metadata(path).map_or(0, |data| data.permissions().mode());
         if mode & 0o027 != 0 {
             eprintln!(
-                "warning: {option} {}: other users of this machine can use the file; chmod 600 prevents it",
+                "warning: {option} {}: other users of this machine can use the file; chmod 600 \
+                 prevents it",
                 path.display()
             );
         }

@@ -67,8 +67,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer. It holds at most half of the free memory, so that a client that reads slowly leaves
-    /// some to others.
+    /// An answer. It holds at most half of the free memory, so that a client that reads slowly
+    /// leaves some to others.
     pub fn new(answer: String, budget: &Budget) -> Self {
         let mut held = budget.hold();
         let bytes = answer.len().min(budget.0.available_permits() / 2);

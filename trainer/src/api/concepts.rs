@@ -63,9 +63,12 @@ pub struct ConceptObject {
     operation_id = "concept",
     params(("id" = String, Path, description = "The identifier, percent-encoded.")),
     responses(
-        (status = 200, description = "The concept, or the successor of a retired one.", body = ConceptObject, content_type = "application/json"),
-        (status = 404, description = "There is no such identifier.", body = Problem, content_type = "application/problem+json"),
-        (status = 410, description = "It is retired and has no successor.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The concept, or the successor of a retired one.",
+            body = ConceptObject, content_type = "application/json"),
+        (status = 404, description = "There is no such identifier.", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 410, description = "It is retired and has no successor.", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub async fn concept(
@@ -95,7 +98,8 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
         Resolved::Concept(concept) => (concept, None),
         Resolved::Redirected { concept, redirect } => (concept, Some(redirect)),
         Resolved::Retired(_) => {
-            let detail = "expected an identifier of the knowledge base, found a retired one without successor";
+            let detail = "expected an identifier of the knowledge base, found a retired one \
+                          without successor";
             return Err(gone(StatusCode::GONE, detail));
         }
         Resolved::Unknown => {
@@ -130,10 +134,12 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
     operation_id = "search",
     params(
         ("q" = String, Query, min_length = 1, max_length = 256, description = "A name."),
-        ("k" = Option<u16>, Query, minimum = 1, maximum = 100, nullable = false, description = "The number of concepts [default: 10]."),
+        ("k" = Option<u16>, Query, minimum = 1, maximum = 100, nullable = false,
+            description = "The number of concepts [default: 10]."),
     ),
     responses(
-        (status = 200, description = "The concepts, best first.", body = crate::api::openapi::Found, content_type = "application/json"),
+        (status = 200, description = "The concepts, best first.", body = crate::api::openapi::Found,
+            content_type = "application/json"),
     )
 )]
 pub async fn search(State(api): State<Arc<Api>>, request: Request<Body>) -> Response<Body> {

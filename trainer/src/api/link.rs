@@ -29,11 +29,14 @@ const LONG: usize = 64 << 10;
     path = "/v1/link",
     operation_id = "link",
     params(
-        ("k" = Option<u16>, Query, minimum = 1, maximum = 1000, nullable = false, description = "See `Options`."),
-        ("threshold" = Option<f64>, Query, minimum = -1e6, maximum = 1e6, nullable = false, description = "See `Options`."),
+        ("k" = Option<u16>, Query, minimum = 1, maximum = 1000, nullable = false,
+            description = "See `Options`."),
+        ("threshold" = Option<f64>, Query, minimum = -1e6, maximum = 1e6, nullable = false,
+            description = "See `Options`."),
         ("asserted" = Option<bool>, Query, nullable = false, description = "See `Options`."),
         ("sets" = Option<bool>, Query, nullable = false, description = "See `Options`."),
-        ("xrefs" = Option<Vec<String>>, Query, style = Form, explode = false, nullable = false, description = "See `Options`. Separated by commas."),
+        ("xrefs" = Option<Vec<String>>, Query, style = Form, explode = false, nullable = false,
+            description = "See `Options`. Separated by commas."),
         ("overlapping" = Option<bool>, Query, nullable = false, description = "See `Options`."),
         ("names_only" = Option<bool>, Query, nullable = false, description = "See `Options`."),
         ("labels" = Option<String>, Query, nullable = false, description = "See `Options`."),
@@ -47,7 +50,8 @@ const LONG: usize = 64 << 10;
         )
     ),
     responses(
-        (status = 200, description = "The links: an object for one text, a list for several; a line for each text; or a table.",
+        (status = 200, description = "The links: an object for one text, a list for several; a \
+                                      line for each text; or a table.",
             content(
                 (crate::api::openapi::Linked = "application/json"),
                 (String = "application/x-ndjson"),

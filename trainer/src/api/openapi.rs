@@ -196,7 +196,8 @@ pub struct Found {
 #[openapi(
     info(
         title = "PEL",
-        description = "Links mentions in clinical text to concepts of a knowledge base. Texts are neither logged nor stored."
+        description = "Links mentions in clinical text to concepts of a knowledge base. Texts are \
+                       neither logged nor stored."
     ),
     paths(
         link::link,
@@ -332,7 +333,8 @@ pub fn page(description: &Value) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>PEL</title>\
          <style>body{{font:1rem/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}}\
          td{{padding:.25rem 1rem .25rem 0;vertical-align:top}}</style></head><body><h1>PEL {}</h1>\
-         <p>The interface is described by <a href=\"/openapi.json\">openapi.json</a> (OpenAPI 3.1).</p>\
+         <p>The interface is described by <a href=\"/openapi.json\">openapi.json</a> (OpenAPI \
+         3.1).</p>\
          <table>{rows}</table><pre>curl {{address}}/v1/link -H 'content-type: application/json' \
          -d '{{\"text\": \"No fever.\"}}'</pre></body></html>\n",
         env!("CARGO_PKG_VERSION")

@@ -22,8 +22,8 @@ use tokio::sync::{mpsc, oneshot};
 /// Jobs are merged while a batch has fewer texts and bytes than this.
 const BATCH: (usize, usize) = (64, 1 << 20);
 
-/// A request is divided into jobs of at most this many texts and bytes, or of one longer text. Other
-/// requests take their turn between them.
+/// A request is divided into jobs of at most this many texts and bytes, or of one longer text.
+/// Other requests take their turn between them.
 pub const JOB: (usize, usize) = (16, 256 << 10);
 
 /// Bytes of text that have one mention, in the densest texts.
@@ -110,7 +110,8 @@ impl Note {
         Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!(
-                "expected fewer candidates (k) or a smaller text, found {k} a mention for {bytes} bytes with {given} given mentions"
+                "expected fewer candidates (k) or a smaller text, found {k} a mention for {bytes} \
+                 bytes with {given} given mentions"
             ),
         ))
     }

@@ -287,8 +287,8 @@ fn without_text(message: &str) -> String {
     }
 }
 
-/// The memory for the values of a body beside its bytes: so much for each comma and each brace outside
-/// of strings.
+/// The memory for the values of a body beside its bytes: so much for each comma and each brace
+/// outside of strings.
 pub fn memory(json: &[u8]) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     let mut values = 0;

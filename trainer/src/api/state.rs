@@ -51,7 +51,8 @@ fn ok(request: &Request<Body>) -> Response<Body> {
     get,
     path = "/health",
     operation_id = "health",
-    responses((status = 200, description = "It runs.", body = Health, content_type = "application/json"))
+    responses((status = 200, description = "It runs.", body = Health,
+        content_type = "application/json"))
 )]
 pub async fn health(request: Request<Body>) -> Response<Body> {
     ok(&request)
@@ -63,8 +64,10 @@ pub async fn health(request: Request<Body>) -> Response<Body> {
     path = "/ready",
     operation_id = "ready",
     responses(
-        (status = 200, description = "It takes requests.", body = Health, content_type = "application/json"),
-        (status = 503, description = "It is stopping.", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "It takes requests.", body = Health,
+            content_type = "application/json"),
+        (status = 503, description = "It is stopping.", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 pub async fn ready(request: Request<Body>) -> Response<Body> {
@@ -79,7 +82,8 @@ pub async fn ready(request: Request<Body>) -> Response<Body> {
     get,
     path = "/metrics",
     operation_id = "metrics",
-    responses((status = 200, description = "The metrics.", body = String, content_type = "text/plain"))
+    responses((status = 200, description = "The metrics.", body = String,
+        content_type = "text/plain"))
 )]
 pub async fn metrics(State(api): State<Arc<Api>>, request: Request<Body>) -> Response<Body> {
     let memory = memory_stats::memory_stats().map(|stats| stats.physical_mem as u64);
@@ -92,7 +96,8 @@ pub async fn metrics(State(api): State<Arc<Api>>, request: Request<Body>) -> Res
     get,
     path = "/openapi.json",
     operation_id = "openapi",
-    responses((status = 200, description = "OpenAPI 3.1.", body = serde_json::Value, content_type = "application/json"))
+    responses((status = 200, description = "OpenAPI 3.1.", body = serde_json::Value,
+        content_type = "application/json"))
 )]
 pub async fn openapi(State(api): State<Arc<Api>>, request: Request<Body>) -> Response<Body> {
     plain(&request, JSON, api.description.clone())

@@ -148,8 +148,9 @@ impl Report {
         }
         println!("{table}");
         println!(
-            "Recall: the share of the best of the exact f32 search, over the same vectors as the bundle keeps them, that is found. \
-             `bundle` is its own index, by concepts, as `pel link` searches it; the others take each vector for a concept."
+            "Recall: the share of the best of the exact f32 search, over the same vectors as the \
+             bundle keeps them, that is found. `bundle` is its own index, by concepts, as `pel \
+             link` searches it; the others take each vector for a concept."
         );
     }
 }
@@ -190,8 +191,9 @@ fn print_passes<'a>(what: &str, rate: &str, rows: impl IntoIterator<Item = &'a E
 fn print_notes(row: &NotesRow) {
     let (counts, ms) = (&row.counts, 1000.0);
     println!(
-        "{} notes of {} tokens, {} mentions in {} sequences of {} tokens: linked in {:.2} s, peak memory {}; one pass of \
-         the encoder over the notes takes {:.2} s, so linking takes {:.2} passes",
+        "{} notes of {} tokens, {} mentions in {} sequences of {} tokens: linked in {:.2} s, peak \
+         memory {}; one pass of the encoder over the notes takes {:.2} s, so linking takes {:.2} \
+         passes",
         counts.notes,
         counts.note_tokens,
         counts.mentions,
@@ -206,8 +208,9 @@ fn print_notes(row: &NotesRow) {
 
 fn print_sum_of_max(row: &SumOfMaxRow) {
     println!(
-        "Sum-of-Max: {:.2} ms for a mention of {:.1} tokens after encoding, {:.2} ms of it the first pass for {}; {} token \
-         vectors, {}; the best concept is that of the exact search for {:.1} % of {} mentions",
+        "Sum-of-Max: {:.2} ms for a mention of {:.1} tokens after encoding, {:.2} ms of it the \
+         first pass for {}; {} token vectors, {}; the best concept is that of the exact search for \
+         {:.1} % of {} mentions",
         row.median_ms,
         row.tokens,
         row.first_pass_ms,

@@ -16,10 +16,8 @@ const BURN_VERSION: &str = "0.22.1";
 
 /// Measure encoding, ranking, search, linking, memory and cold start on this machine
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  pel bench --bundle bundle\n\nbench/peers.py compares this command with PyTorch, ONNX Runtime, \
-    FAISS and hnswlib."
-)]
+#[command(after_help = "Example:\n  pel bench --bundle bundle\n\n\
+    bench/peers.py compares this command with PyTorch, ONNX Runtime, FAISS and hnswlib.")]
 pub struct BenchArgs {
     #[command(flatten)]
     options: Options,

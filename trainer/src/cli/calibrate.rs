@@ -28,13 +28,15 @@ use std::path::{Path, PathBuf};
     pel calibrate bundle --corpus corpus\n  \
     pel calibrate bundle --corpus corpus --cost 1\n  \
     pel calibrate bundle --corpus abstracts --corpus notes --split dev --split train\n  \
-    pel calibrate bundle --corpus notes --corpus abstracts --over bundle --over benchmark --split train\n  \
+    pel calibrate bundle --corpus notes --corpus abstracts --over bundle --over benchmark \
+    --split train\n  \
     pel calibrate bundle --corpus corpus --precision 0.9 --dry-run\n  \
     pel calibrate bundle --corpus corpus --by score\n  \
     pel calibrate bundle --corpus corpus --curve nil.csv --out nil.json\n  \
     pel calibrate bundle --corpus corpus --leave-out --out parts.json\n  \
     pel calibrate local.pel --from bundle\n\n\
-    Use another split than the one that results are reported on. Annotated mentions are linked as `pel link` links given spans.")]
+    Use another split than the one that results are reported on. Annotated mentions are linked as \
+    `pel link` links given spans.")]
 pub struct CalibrateArgs {
     /// The bundle
     bundle: PathBuf,
@@ -42,24 +44,30 @@ pub struct CalibrateArgs {
     /// probability together, each with the same weight; figures and threshold are of the first
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     corpus: Vec<PathBuf>,
-    /// Bundle that the mentions of a corpus are linked over, once for each corpus: for corpora whose
-    /// concepts another knowledge base has. Its encoder, views and similarity must be those of the
-    /// bundle [default: the bundle]
+    /// Bundle that the mentions of a corpus are linked over, once for each corpus: for corpora
+    /// whose concepts another knowledge base has. Its encoder, views and similarity must be those
+    /// of the bundle [default: the bundle]
     #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["mix", "spelling"])]
     over: Vec<PathBuf>,
     /// Mentions to fit on: one for all corpora, or one for each
     #[arg(long, value_enum, value_name = "MENTIONS", default_value = "annotated")]
     mentions: Vec<Mentions>,
-    /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same views
-    /// and similarity, and choose nothing
-    #[arg(long, value_name = "BUNDLE",
-        conflicts_with_all = ["corpus", "over", "mentions", "split", "nil", "every", "precision", "cost", "curve", "out", "by", "mix", "spelling", "leave_out", "dry_run"])]
+    /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same
+    /// views and similarity, and choose nothing
+    #[arg(
+        long,
+        value_name = "BUNDLE",
+        conflicts_with_all = [
+            "corpus", "over", "mentions", "split", "nil", "every", "precision", "cost", "curve",
+            "out", "by", "mix", "spelling", "leave_out", "dry_run",
+        ],
+    )]
     from: Option<PathBuf>,
     /// Split to choose on: one for all corpora, or one for each
     #[arg(long, default_value = "dev")]
     split: Vec<String>,
-    /// Choose the threshold with the most links at this link precision, from 0 to 1. It must link at
-    /// least 5 % of the linkable mentions
+    /// Choose the threshold with the most links at this link precision, from 0 to 1. It must link
+    /// at least 5 % of the linkable mentions
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "cost")]
     precision: Option<f64>,
     /// Cost of a wrong link, if a right one brings 1: with probabilities, links are made from the
@@ -90,7 +98,12 @@ pub struct CalibrateArgs {
     spelling: bool,
     /// Use every N-th annotated mention only; a text then has fewer mentions that share candidates.
     /// Of detected mentions all are used
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     every: u32,
     /// Print what each source of candidates and each feature of the probability gives: figures of
     /// the first corpus without it, as a table in Markdown. The probability is fitted again on four
@@ -214,8 +227,8 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     }
     if found.figures.rejects_all {
         eprintln!(
-            "warning: the threshold {:.4} rejects every mention of the split {}: expected more mentions of each class; set one \
-             with `pel index --nil-threshold`",
+            "warning: the threshold {:.4} rejects every mention of the split {}: expected more \
+             mentions of each class; set one with `pel index --nil-threshold`",
             found.figures.threshold, found.split
         );
     }
@@ -330,7 +343,8 @@ fn choose_weights(
     let context = || args.bundle.display().to_string();
     if args.mix {
         // Fails before all mentions are encoded.
-        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel index --view both`)";
+        let expected = "--mix: expected a bundle whose concepts have names and templates (`pel \
+                        index --view both`)";
         trial
             .set_mix(MIXES[1])
             .map_err(|cause| Error::input(expected).caused_by(cause))
@@ -507,8 +521,9 @@ fn write_leave_out(
         return Ok(());
     }
     println!(
-        "{mentions} mentions of corpus {corpus}, split {split} (blake3 {blake3}), {in_kb} with a concept. Links from the probability {} \
-         on, shares in %. Fitted on {} of {} parts of the documents and measured on the other, each in turn.\n\n{}",
+        "{mentions} mentions of corpus {corpus}, split {split} (blake3 {blake3}), {in_kb} with a \
+         concept. Links from the probability {} on, shares in %. Fitted on {} of {} parts of the \
+         documents and measured on the other, each in turn.\n\n{}",
         found.threshold,
         found.folds - 1,
         found.folds,
@@ -516,8 +531,8 @@ fn write_leave_out(
     );
     if !found.views_apart {
         println!(
-            "The vectors of names and of templates cannot be left out one by one: expected a bundle with both as rows of their own \
-             (`pel index --view both`)."
+            "The vectors of names and of templates cannot be left out one by one: expected a \
+             bundle with both as rows of their own (`pel index --view both`)."
         );
     }
     Ok(())
@@ -600,15 +615,23 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
     let offsets = nil_model.as_ref().map_or(String::new(), |model| {
-        let NilModel { margin, short_mention, ngram_overlap, exact_match, vector, intercept } = model;
+        let NilModel {
+            margin,
+            short_mention,
+            ngram_overlap,
+            exact_match,
+            vector,
+            intercept,
+        } = model;
         let along = match vector.len() {
             0 => String::new(),
             dim => format!(", {dim} weights times its vector"),
         };
         format!(
-            "\nof the best score plus {margin:+.4} times its margin to the second, {short_mention:+.4} for a mention under 5 characters, \
-             {ngram_overlap:+.4} times the spelling overlap with a name of the best, {exact_match:+.4} for an exact name{along}, and \
-             {intercept:+.4} (zero on average)"
+            "\nof the best score plus {margin:+.4} times its margin to the second, \
+             {short_mention:+.4} for a mention under 5 characters, {ngram_overlap:+.4} times the \
+             spelling overlap with a name of the best, {exact_match:+.4} for an exact name{along}, \
+             and {intercept:+.4} (zero on average)"
         )
     });
     let offsets = offsets
@@ -635,7 +658,8 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
             .map_or("-".to_owned(), |at| with(at.recall, at.interval))
     };
     format!(
-        "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n{protocol}\n\n\
+        "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n\
+         {protocol}\n\n\
          Threshold {} ({rule}; before: {before}){offsets}\n\n\
          On these mentions, in % [95 % interval, bootstrap over documents at this threshold]:\n  \
          NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
@@ -670,7 +694,8 @@ fn probability_words(fitted: &Probabilities) -> String {
     } = fitted;
     let number = |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
     let mut said = format!(
-        "\nof the probability, fitted on {mentions} mentions of {}: there ECE {} and Brier score {}.\n\nWeights of the log odds:\n",
+        "\nof the probability, fitted on {mentions} mentions of {}: there ECE {} and Brier score \
+         {}.\n\nWeights of the log odds:\n",
         samples.join(" and "),
         number(calibration_error),
         number(brier)
@@ -679,7 +704,8 @@ fn probability_words(fitted: &Probabilities) -> String {
         said.push_str(&format!("  {:<45} {weight:>8.3}\n", feature.words()));
     }
     said.push_str(&format!(
-        "  {:<45} {:>8.3}\nRight at first, of all: {:.1} %, worth {} mentions in the estimate for a text.",
+        "  {:<45} {:>8.3}\nRight at first, of all: {:.1} %, worth {} mentions in the estimate for \
+         a text.",
         "intercept",
         model.intercept,
         100.0 * model.prior,

@@ -29,10 +29,14 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel candidates --run run --corpus corpus --split train --out train.jsonl\n  \
-    pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out rank\n  \
-    pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus --split train --out scored.jsonl\n  \
-    pel train --distil scored.jsonl --encoder run/model --kb kb.jsonl --corpus corpus --out student\n\n\
-    Mentions without a concept of the knowledge base are skipped. An interrupted command resumes when repeated.")]
+    pel train --stage rank --candidates train.jsonl --encoder all-MiniLM-L6-v2 --kb kb.jsonl \
+    --corpus corpus --out rank\n  \
+    pel candidates --from train.jsonl --ranker rank/model --kb kb.jsonl --corpus corpus \
+    --split train --out scored.jsonl\n  \
+    pel train --distil scored.jsonl --encoder run/model --kb kb.jsonl --corpus corpus \
+    --out student\n\n\
+    Mentions without a concept of the knowledge base are skipped. An interrupted command resumes \
+    when repeated.")]
 pub struct CandidatesArgs {
     /// Retriever: a run of `pel train`
     #[arg(long, value_name = "RUN", group = "retriever")]
@@ -69,13 +73,26 @@ pub struct CandidatesArgs {
     f16: bool,
     /// Search only concepts of the mention's domain (ZESHEL's protocol): that of its document or,
     /// as an oracle, of its gold concept [without a value: document]
-    #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document", conflicts_with = "from")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "OF",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "document",
+        conflicts_with = "from",
+    )]
     within_domain: Option<OwnDomain>,
     /// Candidates per mention [default: 16; with --from all]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
     /// Use every N-th mention only
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     every: u32,
     /// Output file, one JSON object per line
     #[arg(long, value_name = "FILE")]
@@ -230,8 +247,10 @@ fn finish(
     let most = found.ranked.iter().map(Vec::len).max().unwrap_or(0);
     if json {
         let summary = serde_json::json!({
-            "out": args.out, "mentions": split.mentions.len(), "without_list": missing, "top": most.min(args.top() as usize), "recall_1": share(right) / 100.0,
-            "recall": share(listed) / 100.0, "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
+            "out": args.out, "mentions": split.mentions.len(), "without_list": missing,
+            "top": most.min(args.top() as usize), "recall_1": share(right) / 100.0,
+            "recall": share(listed) / 100.0,
+            "ranker_accuracy": ordered.map(|ordered| share(ordered) / 100.0),
             "ranker_normalised_accuracy": ordered.map(|ordered| ordered as f64 / listed.max(1) as f64),
         });
         println!("{summary}");

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Make a model smaller: drop unused vocabulary, project vectors to fewer dimensions
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  pel compact run/model --kb kb.jsonl --corpus corpus --dim 64 --out small\n  \
+    after_help = "Example:\n  pel compact run/model --kb kb.jsonl --corpus corpus --dim 64 \
+    --out small\n  \
     pel index --encoder small --kb kb.jsonl --encoder-precision int8 --precision int4 --out bundle"
 )]
 pub struct CompactArgs {

@@ -16,7 +16,8 @@ use std::path::PathBuf;
 /// and tokenizer.json
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Every command converts such an encoder in memory each time. This one does it once.\n\nExamples:\n  \
+    after_help = "Every command converts such an encoder in memory each time. This one does it \
+    once.\n\nExamples:\n  \
     pel convert SapBERT --out sapbert\n  \
     pel convert models/biencoder_wiki_large.bin --bert bert-large-uncased --out blink\n  \
     pel convert models/crossencoder_wiki_large.bin --bert bert-large-uncased --out blink-ranker"
@@ -73,7 +74,8 @@ pub fn run(args: &ConvertArgs, json: bool) -> Result<()> {
         }
         (None, true) => {
             return Err(Error::usage(format!(
-                "{}: expected --bert FOLDER with a file of BLINK, found none; an encoder is given as its folder",
+                "{}: expected --bert FOLDER with a file of BLINK, found none; an encoder is given \
+                 as its folder",
                 model.display()
             )));
         }

@@ -22,7 +22,8 @@ pub fn run(_: &DevicesArgs, json: bool) -> Result<()> {
         println!(
             "{}",
             json::pretty(
-                &serde_json::json!({"cpu_threads": threads, "gpu": cfg!(feature = "gpu"), "cuda": cfg!(feature = "cuda"), "adapters": adapters})
+                &serde_json::json!({"cpu_threads": threads, "gpu": cfg!(feature = "gpu"),
+                    "cuda": cfg!(feature = "cuda"), "adapters": adapters})
             )?
         );
         return Ok(());

@@ -16,11 +16,10 @@ use std::path::PathBuf;
 
 /// Show what changed between two bundles or concept tables
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  pel diff bundle new-bundle\n  pel diff old.jsonl new.jsonl --redirects redirects.tsv --all\n  \
+#[command(after_help = "Examples:\n  pel diff bundle new-bundle\n  \
+    pel diff old.jsonl new.jsonl --redirects redirects.tsv --all\n  \
     pel diff bundle new.jsonl --json > changes.jsonl\n\n\
-    Concepts are compared by identifier. The order is that of identifiers."
-)]
+    Concepts are compared by identifier. The order is that of identifiers.")]
 pub struct DiffArgs {
     /// The old version: a bundle, or a concept table (JSONL; may be gz, bz2, xz or zst)
     old: PathBuf,
@@ -234,8 +233,8 @@ impl Shown {
             ..
         } = counts;
         let head = format!(
-            "{added} concepts added, {retired} retired ({redirected} redirected, {merged} of them merged), {changed} changed, \
-             {unchanged} unchanged\n"
+            "{added} concepts added, {retired} retired ({redirected} redirected, {merged} of them \
+             merged), {changed} changed, {unchanged} unchanged\n"
         );
         let kinds = [
             &self.added,

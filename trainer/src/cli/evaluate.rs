@@ -27,14 +27,15 @@ use std::path::{Path, PathBuf};
     mut_arg("corpus", required_without_notes),
     after_help = "Examples:\n  \
     pel evaluate --corpus corpus --kb kb.jsonl\n  \
-    pel evaluate --corpus corpus --bundle bundle --systems link,tfidf --by type --out results.json\n  \
+    pel evaluate --corpus corpus --bundle bundle --systems link,tfidf --by type \
+    --out results.json\n  \
     pel evaluate --raw --corpus corpus --split dev --bundle bundle --show 20\n  \
     pel evaluate --raw --notes notes.jsonl --bundle bundle --json\n\n\
-    A corpus is a folder written by `pel import`: documents.jsonl and one mentions.SPLIT.jsonl per split. A mention \
-    without a concept of the knowledge base counts as NIL. If `pel split okb` held out concepts, NIL is also measured on \
-    their mentions alone and without them.\n\n\
-    Over all classes, a NIL mention is correct if it is rejected. Any other mention is correct at k if it is linked and its \
-    concept is among the first k.\n\n\
+    A corpus is a folder written by `pel import`: documents.jsonl and one mentions.SPLIT.jsonl per \
+    split. A mention without a concept of the knowledge base counts as NIL. If `pel split okb` \
+    held out concepts, NIL is also measured on their mentions alone and without them.\n\n\
+    Over all classes, a NIL mention is correct if it is rejected. Any other mention is correct at \
+    k if it is linked and its concept is among the first k.\n\n\
     With --raw, the mentions are detected too, as by `pel link`."
 )]
 pub struct EvaluateArgs {

@@ -11,17 +11,28 @@ use std::path::PathBuf;
 /// Train and evaluate the rows of the papers' tables, and write the tables
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples with the papers' sizes:\n  \
-    pel experiment --preset pel-medmentions --data medmentions --encoder SapBERT --out pel-medmentions\n  \
-    pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl --corpus corpus --out tables\n  \
-    pel experiment --table t-2,t-5 --encoder bert-base-uncased --kb kb.jsonl --corpus worlds --seeds 0,1,2 --out t-tables\n  \
-    pel experiment --table blink-2,blink-9,blink-figure-3 --encoder bert-base-uncased --kb kb.jsonl --corpus corpus --out blink\n\n\
-    Each table is written as Markdown, LaTeX (booktabs) and CSV. Table 4 of PEL needs a corpus with held-out types (`pel split okb`). \
-    The tables of T-Biencoder (t-2 to t-7) need splits without common domains (`pel split domains`, `pel import zeshel`). A preset makes both.\n\
-    An interrupted command resumes when repeated, also on another machine with a copy of --out and of the inputs.")]
+    pel experiment --preset pel-medmentions --data medmentions --encoder SapBERT \
+    --out pel-medmentions\n  \
+    pel experiment --table pel-2,pel-3 --encoder SapBERT --kb kb.jsonl --corpus corpus \
+    --out tables\n  \
+    pel experiment --table t-2,t-5 --encoder bert-base-uncased --kb kb.jsonl --corpus worlds \
+    --seeds 0,1,2 --out t-tables\n  \
+    pel experiment --table blink-2,blink-9,blink-figure-3 --encoder bert-base-uncased \
+    --kb kb.jsonl --corpus corpus --out blink\n\n\
+    Each table is written as Markdown, LaTeX (booktabs) and CSV. Table 4 of PEL needs a corpus \
+    with held-out types (`pel split okb`). The tables of T-Biencoder (t-2 to t-7) need splits \
+    without common domains (`pel split domains`, `pel import zeshel`). A preset makes both.\n\
+    An interrupted command resumes when repeated, also on another machine with a copy of \
+    --out and of the inputs.")]
 pub struct ExperimentArgs {
     /// A published experiment: all settings, data and tables as in its paper; --set overrides a
     /// setting, --table takes some of its tables
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["config", "ranker_config", "kb", "corpus", "grid", "ranker_grid"])]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        conflicts_with_all = ["config", "ranker_config", "kb", "corpus", "grid", "ranker_grid"],
+    )]
     preset: Option<Preset>,
     /// With --preset: the folder of the data as released
     #[arg(long, value_name = "DIR", requires = "preset")]

@@ -30,9 +30,11 @@ use std::path::PathBuf;
 /// Show one mention's tokens, candidates and scores, and why it was linked or not
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  pel explain --bundle bundle --text 'No chest pain today.' --mention 'chest pain'\n  \
+    after_help = "Examples:\n  pel explain --bundle bundle --text 'No chest pain today.' \
+    --mention 'chest pain'\n  \
     pel explain --bundle bundle --file note.txt --span 120:131\n  \
-    pel explain --bundle bundle --file note.txt --mention 'chest pain' --ranker rank/model --rerank 16"
+    pel explain --bundle bundle --file note.txt --mention 'chest pain' --ranker rank/model \
+    --rerank 16"
 )]
 pub struct ExplainArgs {
     /// Bundle
@@ -56,7 +58,12 @@ pub struct ExplainArgs {
     #[command(flatten)]
     detection: DetectionArgs,
     /// Number of candidates to show
-    #[arg(short, long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(
+        short,
+        long,
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u16).range(1..=1000),
+    )]
     k: u16,
     /// NIL threshold instead of the bundle's
     #[arg(long, value_parser = super::finite)]
@@ -347,7 +354,8 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     for (met, edits) in met.iter().zip(&misspelt) {
         if let Some(edits) = edits {
             println!(
-                "Misspelt  a name of {} differs from the mention by {edits} {}, and this raises its score",
+                "Misspelt  a name of {} differs from the mention by {edits} {}, and this raises \
+                 its score",
                 met.name,
                 if *edits == 1 { "letter" } else { "letters" }
             );

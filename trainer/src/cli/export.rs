@@ -18,8 +18,8 @@ use std::path::PathBuf;
 /// f32)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "transformers reads a model of `pel train` directly; sentence-transformers reads the output of this \
-    command.\n\nIn Python:\n  \
+    after_help = "transformers reads a model of `pel train` directly; sentence-transformers reads \
+    the output of this command.\n\nIn Python:\n  \
     sentence_transformers.SentenceTransformer(\"out\").encode(\"chest pain\")\n  \
     transformers.BertModel.from_pretrained(\"out\", add_pooling_layer=False)"
 )]
@@ -96,8 +96,8 @@ pub fn run(args: &ExportArgs, json: bool) -> Result<()> {
     })?;
     if manifest.encoder.reduction.pooling == Pooling::Mention {
         eprintln!(
-            "note: sentence-transformers gives the bundle's vectors for names and concepts. It cannot pool a mention in its \
-             context over the mention's tokens"
+            "note: sentence-transformers gives the bundle's vectors for names and concepts. It \
+             cannot pool a mention in its context over the mention's tokens"
         );
     }
     if json {

@@ -15,9 +15,10 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel export-vectors bundle --out vectors.parquet\n  \
-    pel export-vectors bundle --to postgres://writer@db.example.org/concepts --index hnsw --grant readers\n\n\
-    The password comes from the variable PGPASSWORD. A connection to another machine is encrypted unless the address ends in \
-    ?sslmode=disable.")]
+    pel export-vectors bundle --to postgres://writer@db.example.org/concepts --index hnsw --grant \
+    readers\n\n\
+    The password comes from the variable PGPASSWORD. A connection to another machine is encrypted \
+    unless the address ends in ?sslmode=disable.")]
 pub struct ExportVectorsArgs {
     /// Bundle
     bundle: PathBuf,
@@ -25,7 +26,12 @@ pub struct ExportVectorsArgs {
     #[arg(long, required_unless_present = "to", conflicts_with = "to")]
     out: Option<PathBuf>,
     /// Most rows of a file in the output folder
-    #[arg(long, value_name = "N", default_value_t = ROWS_PER_FILE, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = ROWS_PER_FILE,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     rows_per_file: u32,
     /// Address of a PostgreSQL database with pgvector
     #[arg(long, value_name = "postgres://...")]

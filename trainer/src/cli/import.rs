@@ -28,9 +28,10 @@ use vocabulary_args::{Icd10cmArgs, LoincArgs, MeshArgs, ObographArgs, OwlArgs};
 #[derive(Args, Clone, Debug)]
 #[command(
     long_about = "Import concepts or annotated texts from other formats.\n\n\
-    Each format has its own command. All read plain, .gz, .bz2, .xz and .zst files, write to the folder given by --out, and \
-    report what was kept, changed and skipped, with reasons. After an error nothing is written.\n\n\
-    `pel import IN` without a format says what IN seems to be, and which command imports it.",
+    Each format has its own command. All read plain, .gz, .bz2, .xz and .zst files, write to the \
+    folder given by --out, and report what was kept, changed and skipped, with reasons. After an \
+    error nothing is written.\n\n`pel import IN` without a format says what IN seems to be, and \
+    which command imports it.",
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
 )]
@@ -167,9 +168,10 @@ enum Format {
     /// give several right concepts; a mention without is NIL. The prefix `KB:` is removed.
     /// Attributes give the context. A mention of several fragments becomes its extent.
     ///
-    /// Writes documents.jsonl, one mention file per split, one file notes.SPLIT.jsonl per split with
-    /// the context too, for `pel evaluate --raw --notes`, and import.json. Splits are the folders
-    /// train, dev and test, or drawn by --dev and --test; without either there is one split, all.
+    /// Writes documents.jsonl, one mention file per split, one file notes.SPLIT.jsonl per split
+    /// with the context too, for `pel evaluate --raw --notes`, and import.json. Splits are the
+    /// folders train, dev and test, or drawn by --dev and --test; without either there is one
+    /// split, all.
     Brat(BratArgs),
     /// Notes with links corrected in the page: its JSON
     ///

@@ -120,10 +120,20 @@ pub struct IndexArgs {
     ef_search: Option<u32>,
     /// Build cells for approximate search (IVF), for knowledge bases of a million names and more. N
     /// is their number [default: four times the square root of the number of vectors]
-    #[arg(long, value_name = "N", num_args = 0..=1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     cells: Option<Option<u32>>,
     /// Cells: the number that a search reads [default: 32, doubled until --recall-floor is reached]
-    #[arg(long, value_name = "N", requires = "cells", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "cells",
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     probes: Option<u32>,
     /// Store one vector for each name, mixed with the template's by --mix, instead of one for each
     /// name and one for the template: a smaller index, with nearly the same candidates
@@ -135,10 +145,21 @@ pub struct IndexArgs {
     distinct: Option<f64>,
     /// HNSW and cells: the least recall@64 against exact search, 0 to 1; below it nothing is
     /// written
-    #[arg(long, value_name = "SHARE", default_value_t = Floor::LEAST, requires = "approximate", value_parser = share)]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = Floor::LEAST,
+        requires = "approximate",
+        value_parser = share,
+    )]
     recall_floor: f64,
     /// HNSW: the size of the candidate list while nodes are inserted
-    #[arg(long, default_value_t = 100, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        default_value_t = 100,
+        requires = "hnsw",
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     ef_construction: u32,
     /// HNSW: the seed of the random layers
     #[arg(long, default_value_t = 0, requires = "hnsw")]
@@ -382,12 +403,15 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
     if json {
         let said = serde_json::json!({
-            "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names, "rows": manifest.index.rows,
-            "dim": manifest.index.dim, "bytes": bytes, "hnsw": manifest.index.hnsw, "cells": manifest.index.cells, "mixed": manifest.index.mixed,
-            "similar_names": built.similar, "recall_at_64": found.map(|found| found.recall),
+            "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names,
+            "rows": manifest.index.rows, "dim": manifest.index.dim, "bytes": bytes,
+            "hnsw": manifest.index.hnsw, "cells": manifest.index.cells,
+            "mixed": manifest.index.mixed, "similar_names": built.similar,
+            "recall_at_64": found.map(|found| found.recall),
             "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
-            "concepts_without_rows": without_rows.len(), "texts_cut": cut.templates_cut + cut.names_cut,
-            "templates": cut.templates, "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
+            "concepts_without_rows": without_rows.len(),
+            "texts_cut": cut.templates_cut + cut.names_cut, "templates": cut.templates,
+            "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
             "token_vectors": manifest.token_vectors, "redirects": built.redirects,
         });
         println!("{said}");
@@ -424,13 +448,15 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         let queries = all.min(QUERIES);
         if manifest.index.cells.is_none() {
             println!(
-                "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them as queries; `pel bench` measures it too)",
+                "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them \
+                 as queries; `pel bench` measures it too)",
                 found.recall
             );
         }
         if let Some(before) = found.before_rounding {
             println!(
-                "recall@{K} against exact search over the vectors before quantisation: {before:.4} ({queries} of them as queries)"
+                "recall@{K} against exact search over the vectors before quantisation: {before:.4} \
+                 ({queries} of them as queries)"
             );
         }
     }
@@ -470,7 +496,8 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         if cut > 0 {
             let share = 100.0 * cut as f64 / of as f64;
             println!(
-                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens and were truncated; {option} sets another length"
+                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens and were \
+                 truncated; {option} sets another length"
             );
         }
     }

@@ -18,7 +18,8 @@ use std::path::PathBuf;
 /// Check every file of a bundle and show what it contains
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  pel inspect bundle --name 'heart attack'"
+    after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  \
+         pel inspect bundle --name 'heart attack'"
 )]
 pub struct InspectArgs {
     /// Bundle
@@ -67,7 +68,8 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
                 ),
                 Resolved::Retired(redirect) => {
                     return Err(Error::input(format!(
-                        "expected a concept of the bundle, found the id {id}, which is retired without a successor ({})",
+                        "expected a concept of the bundle, found the id {id}, which is retired \
+                         without a successor ({})",
                         reason(redirect)
                     )));
                 }
@@ -113,7 +115,8 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
 fn print_card(bundle: &Bundle) -> Result<()> {
     if !bundle.manifest.files.contains_key(names::MODEL_CARD) {
         return Err(Error::input(format!(
-            "expected a bundle with a model card ({}), found none in it; `pel pack --card FILE` adds one",
+            "expected a bundle with a model card ({}), found none in it; `pel pack --card FILE` \
+             adds one",
             names::MODEL_CARD
         )));
     }
@@ -280,7 +283,11 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
         "Manifest",
         match digest {
             Some(digest) => format!("blake3 {digest} (checked)"),
-            None => "no digest (written by an earlier version, so damage goes unnoticed); `pel pack` adds one".into(),
+            None => {
+                "no digest (written by an earlier version, so damage goes unnoticed); `pel pack` \
+                 adds one"
+                    .into()
+            }
         },
     );
     row(

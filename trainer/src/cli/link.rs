@@ -44,7 +44,8 @@ use std::sync::Mutex;
     pel link --bundle bundle note.txt --format csv --xrefs ICD10CM,SNOMED\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
-    No text leaves this machine or is logged. With --vectors the vectors of mentions go to the database.")]
+    No text leaves this machine or is logged. With --vectors the vectors of mentions go to the \
+    database.")]
 pub struct LinkArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
@@ -96,27 +97,38 @@ pub struct LinkArgs {
     #[arg(long)]
     pub(super) date: Option<String>,
     /// Number of candidates per mention
-    #[arg(long, short, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(
+        long,
+        short,
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u16).range(1..=1000),
+    )]
     k: u16,
     /// NIL threshold instead of the bundle's: the lowest probability that is linked, or the lowest
     /// score if the bundle has no probabilities (see `pel inspect`)
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
-    /// Write sets of answers that hold the right one with a probability of 90 and 95 %, for mentions
-    /// like those of the calibration. For JSON and JSONL, with a bundle that has probabilities
+    /// Write sets of answers that hold the right one with a probability of 90 and 95 %, for
+    /// mentions like those of the calibration. For JSON and JSONL, with a bundle that has
+    /// probabilities
     #[arg(long)]
     sets: bool,
     /// Write only cross-references with these prefixes, separated by commas, in any case:
     /// ICD10CM,SNOMED,MESH. A colon, as in ICD10:, ends the vocabulary's name. For formats
     /// with cross-references [default: all]
-    #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "PREFIX,...",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     xrefs: Option<Vec<String>>,
     /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
     /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]
     pub(super) scorer: Option<ScorerChoice>,
-    /// Write only what is stated of the patient now: nothing negated, uncertain, past, planned or of
-    /// someone else
+    /// Write only what is stated of the patient now: nothing negated, uncertain, past, planned or
+    /// of someone else
     #[arg(long)]
     asserted: bool,
     /// Rules for negation, certainty, time, person, side and severity: english, german, french,
@@ -247,7 +259,8 @@ fn output_format(args: &LinkArgs, json: bool) -> Result<OutputFormat> {
         (true, None) => OutputFormat::Text(Format::Jsonl),
         (true, Some(format)) if !format.text().is_some_and(Format::is_json) => {
             return Err(Error::input(
-                "expected a JSON format with --json, found another --format; omit one of the options",
+                "expected a JSON format with --json, found another --format; omit one of the \
+                 options",
             ));
         }
         (_, format) => format.unwrap_or(OutputFormat::Text(Format::Table)),

@@ -29,11 +29,12 @@ const LISTED: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pel map labs.csv --bundle bundle --column 'Test Name' --group measurement --out mapped.csv\n  \
-    pel map problems.txt --bundle bundle --sort uncertain --xrefs SNOMED,ICD10CM --out mapped.csv\n  \
+    pel map problems.txt --bundle bundle --sort uncertain --xrefs SNOMED,ICD10CM \
+    --out mapped.csv\n  \
     pel map mapped.csv --reviewed --bundle bundle --column 'Test Name' --out names.jsonl\n  \
     pel update bundle --add names.jsonl --out local\n\n\
-    A reviewer fills the column `review`: accept, NIL, #2 for the second candidate, or an identifier. No text leaves this \
-    machine or is logged.")]
+    A reviewer fills the column `review`: accept, NIL, #2 for the second candidate, or an \
+    identifier. No text leaves this machine or is logged.")]
 pub struct MapArgs {
     /// The table: CSV, TSV, or a text file with one term a line; - for standard input
     #[arg(value_name = "TERMS")]
@@ -41,7 +42,8 @@ pub struct MapArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
     bundle: PathBuf,
-    /// The file to write: a table, or with --reviewed a concept table (JSONL); - for standard output
+    /// The file to write: a table, or with --reviewed a concept table (JSONL); - for standard
+    /// output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Read what a reviewer decided, and write the names and concepts to add
@@ -95,14 +97,24 @@ struct MappingArgs {
     #[arg(long, value_parser = super::finite)]
     threshold: Option<f32>,
     /// Map only to concepts of these semantic types, in any case
-    #[arg(long = "type", value_name = "TYPE,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long = "type",
+        value_name = "TYPE,...",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     types: Vec<String>,
     /// Map only to concepts of these groups, or of one of --type: problem, drug, procedure,
     /// measurement, anatomy, device
     #[arg(long, value_name = "GROUP,...", value_delimiter = ',', value_parser = group)]
     group: Vec<Group>,
     /// Add a column with the cross-references that have these prefixes
-    #[arg(long, value_name = "PREFIX,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "PREFIX,...",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     xrefs: Vec<String>,
     /// Order of the rows
     #[arg(long, value_enum, default_value_t)]
@@ -113,15 +125,31 @@ struct MappingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --reviewed")]
 struct ReviewArgs {
-    /// Make a concept of each term reviewed as NIL, with the identifier PREFIX:ID of --id-column, or
-    /// PREFIX with the words of the term
-    #[arg(long, value_name = "PREFIX", requires = "reviewed", value_parser = NonEmptyStringValueParser::new())]
+    /// Make a concept of each term reviewed as NIL, with the identifier PREFIX:ID of --id-column,
+    /// or PREFIX with the words of the term
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        requires = "reviewed",
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     new_concepts: Option<String>,
     /// Semantic type of new concepts
-    #[arg(long, value_name = "TYPE", requires = "new_concepts", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "TYPE",
+        requires = "new_concepts",
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     new_type: Option<String>,
-    /// Add the local identifiers of --id-column to the chosen concepts as cross-references PREFIX:ID
-    #[arg(long, value_name = "PREFIX", requires = "reviewed", value_parser = NonEmptyStringValueParser::new())]
+    /// Add the local identifiers of --id-column to the chosen concepts as cross-references
+    /// PREFIX:ID
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        requires = "reviewed",
+        value_parser = NonEmptyStringValueParser::new(),
+    )]
     xref_prefix: Option<String>,
 }
 
@@ -261,7 +289,8 @@ fn run_reviewed(args: &MapArgs, table: &TermTable, json: bool) -> Result<()> {
     let counts = reviewed.counts;
     if reviewed.concepts.is_empty() {
         return Err(Error::input(format!(
-            "{}: expected a name or concept to add, found none in {} ({} accepted, {} NIL, {} undecided)",
+            "{}: expected a name or concept to add, found none in {} ({} accepted, {} NIL, {} \
+             undecided)",
             table.name,
             counted(counts.rows, "row"),
             counts.accepted,

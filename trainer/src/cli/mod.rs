@@ -43,7 +43,8 @@ use pel_shared::error::Error;
 fn check_threshold(threshold: Option<f32>, bundle: &Bundle) -> Result<(), Error> {
     match threshold.filter(|_| bundle.manifest.nil.probability.is_some()) {
         Some(threshold) if !(0.0..=1.0).contains(&threshold) => Err(Error::input(format!(
-            "--threshold: expected a probability from 0 to 1, found {threshold}; this bundle has probabilities"
+            "--threshold: expected a probability from 0 to 1, found {threshold}; this bundle has \
+             probabilities"
         ))),
         _ => Ok(()),
     }

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// Convert a bundle from folder to single file or back
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  pel pack --edited bundle new"
+    after_help = "Examples:\n  pel pack bundle bundle.pel\n  pel pack bundle.pel bundle\n  \
+         pel pack --edited bundle new"
 )]
 pub struct PackArgs {
     /// Bundle
@@ -36,9 +37,9 @@ pub struct PackArgs {
     /// was trained on and how it errs. `pel inspect --card` prints it
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
-    /// Record what the encoder was trained on, for an encoder that `pel train` did not write: a file
-    /// with the identifiers of the concepts whose mentions it saw, one a line. `pel evaluate` tells
-    /// seen from zero-shot concepts by it
+    /// Record what the encoder was trained on, for an encoder that `pel train` did not write: a
+    /// file with the identifiers of the concepts whose mentions it saw, one a line. `pel evaluate`
+    /// tells seen from zero-shot concepts by it
     #[arg(long, value_name = "FILE")]
     trained: Option<PathBuf>,
 }
@@ -119,7 +120,8 @@ fn add_detector(
         if bundles::map(&folder.join(names::TOKENIZER))? != *parts.get(names::TOKENIZER)? {
             let folder = folder.display();
             return Err(Error::input(format!(
-                "{folder}: expected a detector that was trained from the encoder of the bundle ({}), found one with another tokenizer",
+                "{folder}: expected a detector that was trained from the encoder of the bundle \
+                 ({}), found one with another tokenizer",
                 manifest.encoder.name
             )));
         }

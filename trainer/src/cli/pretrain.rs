@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Align the names of each concept (multi-similarity loss, as in SapBERT), to initialise training
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  pel pretrain --encoder all-MiniLM-L6-v2 --kb kb.jsonl --more-kb kb_extra.jsonl --out aligned\n\n\
+    after_help = "Example:\n  pel pretrain --encoder all-MiniLM-L6-v2 --kb kb.jsonl \
+    --more-kb kb_extra.jsonl --out aligned\n\n\
     An interrupted command resumes when repeated."
 )]
 pub struct PretrainArgs {

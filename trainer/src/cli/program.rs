@@ -22,12 +22,21 @@ struct Cli {
     /// Print results as JSON
     #[arg(long, global = true, help_heading = "For every command")]
     json: bool,
-    #[arg(long, global = true, help_heading = "For every command", value_name = "SIZE", help = limits::HELP, hide_short_help = true)]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "For every command",
+        value_name = "SIZE",
+        help = limits::HELP,
+        hide_short_help = true,
+    )]
     max_input: Option<limits::Size>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 success; 2 invalid options, such as an output that is also an input; 3 invalid input, or a value that does not fit it; 4 damaged or \
-    unsuitable bundle, model or index; 5 device failure; 6 a file cannot be read or written; 70 internal error; 130 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 success; 2 invalid options, such as an output that is also \
+                          an input; 3 invalid input, or a value that does not fit it; 4 damaged or \
+                          unsuitable bundle, model or index; 5 device failure; 6 a file cannot be \
+                          read or written; 70 internal error; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {

@@ -20,12 +20,13 @@ use std::time::Duration;
     pel serve --page page --bundle bundle.pel\n  \
     pel serve --page page --bundle bundle --port 0 --json\n  \
     pel serve --api --bundle bundle.pel\n\n\
-    Files are read once at the start; restart after a change. Files whose names begin with a dot are not served. Notes are \
-    read in the browser and not sent; requests are not logged. Ctrl-C stops the server.\n\n\
-    With --api (in the programs of a release; else cargo feature `api`) texts are sent to the server, which neither logs \
-    nor stores them.\n\n\
-    If all connections are in use, a new client replaces the one that has been idle longest, or gets status 503. A request \
-    head may have 16 KiB and 64 lines.")]
+    Files are read once at the start; restart after a change. Files whose names begin with a dot \
+    are not served. Notes are read in the browser and not sent; requests are not logged. Ctrl-C \
+    stops the server.\n\n\
+    With --api (in the programs of a release; else cargo feature `api`) texts are sent to the \
+    server, which neither logs nor stores them.\n\n\
+    If all connections are in use, a new client replaces the one that has been idle longest, or \
+    gets status 503. A request head may have 16 KiB and 64 lines.")]
 pub struct ServeArgs {
     /// Folder of the built page, with index.html
     #[arg(long, value_name = "DIR")]
@@ -58,16 +59,36 @@ pub struct Listening {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: String,
     /// Maximum number of connections
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 256,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     max_connections: u32,
     /// Maximum number of connections per client address, which clients behind a proxy share
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     max_per_address: u32,
     /// Seconds for a client to send a request head, including the wait before it
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+    )]
     read_timeout: u64,
     /// Seconds for a client to read each 4 KiB of a response
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+    )]
     write_timeout: u64,
 }
 
@@ -100,8 +121,9 @@ pub fn run(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     listening.announce(at, false, site.files(), json);
     if !local {
         eprintln!(
-            "warning: others on the network can reach the page at port {} of this machine. Their notes stay in their \
-             browsers. Over plain HTTP browsers offer no GPU and no offline use",
+            "warning: others on the network can reach the page at port {} of this machine. Their \
+             notes stay in their browsers. Over plain HTTP browsers offer no GPU and no offline \
+             use",
             at.port()
         );
     }
@@ -121,7 +143,8 @@ fn run_api(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 #[cfg(not(feature = "api"))]
 fn run_api(_: &ServeArgs, _: &DeviceArgs, _: bool) -> Result<()> {
     Err(Error::usage(
-        "--api: expected a program with the cargo feature `api`, as those of a release, found one without",
+        "--api: expected a program with the cargo feature `api`, as those of a release, found one \
+         without",
     ))
 }
 
@@ -165,7 +188,8 @@ impl Listening {
         if json {
             println!(
                 "{}",
-                serde_json::json!({"address": format!("{scheme}://{at}/"), "port": at.port(), "files": files})
+                serde_json::json!({"address": format!("{scheme}://{at}/"), "port": at.port(),
+                    "files": files})
             );
         } else {
             println!("PEL at {scheme}://{at}/ (Ctrl-C stops it)");
@@ -197,13 +221,16 @@ fn listen(host: &str, port: Option<u16>) -> Result<TcpListener> {
     };
     bound.map_err(|(port, cause)| match cause.kind() {
         ErrorKind::AddrInUse => Error::input(format!(
-            "--port: expected a free port, found {port} of {host} in use; use another, or 0 for any free one"
+            "--port: expected a free port, found {port} of {host} in use; use another, or 0 for \
+             any free one"
         )),
         ErrorKind::PermissionDenied => Error::input(format!(
-            "--port: expected a port that you may use, found {port} of {host}; use one above 1023, or 0 for any free one"
+            "--port: expected a port that you may use, found {port} of {host}; use one above 1023, \
+             or 0 for any free one"
         )),
         _ => Error::input(format!(
-            "--host {host}: expected an address of this machine, such as 127.0.0.1, found one that cannot be bound"
+            "--host {host}: expected an address of this machine, such as 127.0.0.1, found one that \
+             cannot be bound"
         ))
         .caused_by(cause),
     })

@@ -28,7 +28,8 @@ pub struct ApiArgs {
     /// (for containers)
     #[arg(long, value_name = "PORT", conflicts_with_all = ["api", "page", "bundle"])]
     pub probe: Option<u16>,
-    /// File with a token of at least 16 characters, which requests then need (Authorization: Bearer)
+    /// File with a token of at least 16 characters, which requests then need (Authorization:
+    /// Bearer)
     #[arg(long, value_name = "FILE", requires = "api")]
     token_file: Option<PathBuf>,
     /// Certificates in PEM, for HTTPS
@@ -55,19 +56,43 @@ pub struct ApiArgs {
     #[arg(long, value_name = "SIZE", default_value = "1MiB", requires = "api")]
     max_text: Size,
     /// Maximum number of texts in a request that is no stream
-    #[arg(long, value_name = "N", default_value_t = 256, requires = "api", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 256,
+        requires = "api",
+        value_parser = clap::value_parser!(u32).range(1..=65_536),
+    )]
     max_texts: u32,
     /// Maximum size of requests and unread answers in memory together
     #[arg(long, value_name = "SIZE", default_value = "64MiB", requires = "api")]
     max_memory: Size,
     /// Maximum number of jobs that wait; others get status 429. A job has at most 16 texts
-    #[arg(long, value_name = "N", default_value_t = 256, requires = "api", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 256,
+        requires = "api",
+        value_parser = clap::value_parser!(u32).range(1..=65_536),
+    )]
     queue: u32,
     /// Seconds for a request, or for each job of a stream; then it gets status 504
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "api", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        requires = "api",
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+    )]
     request_timeout: u64,
     /// Seconds for open requests to end after Ctrl-C or SIGTERM
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, requires = "api", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 10,
+        requires = "api",
+        value_parser = clap::value_parser!(u64).range(0..=86_400),
+    )]
     stop_timeout: u64,
 }
 
@@ -170,6 +195,7 @@ fn warn_of_others(port: u16, tls: bool, token: bool) {
         (true, false) => "without a token (--token-file)",
     };
     eprintln!(
-        "warning: others on the network can reach the REST interface at port {port} of this machine {missing}"
+        "warning: others on the network can reach the REST interface at port {port} of this \
+         machine {missing}"
     );
 }

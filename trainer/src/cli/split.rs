@@ -34,7 +34,8 @@ enum Kind {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pel split domains --corpus corpus --kb kb.jsonl                              (counts the domains)\n  \
+    pel split domains --corpus corpus --kb kb.jsonl                              (counts the \
+    domains)\n  \
     pel split domains --corpus corpus --kb kb.jsonl --dev T017 --test T033,T103 --out worlds\n  \
     pel train --set data.domains=type --set negatives.domain=inside --corpus worlds ...")]
 struct DomainsArgs {
@@ -61,7 +62,8 @@ struct DomainsArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pel split okb --corpus corpus --kb kb.jsonl                                  (counts the types, proposes some)\n  \
+    pel split okb --corpus corpus --kb kb.jsonl                                  (counts the \
+    types, proposes some)\n  \
     pel split okb --corpus corpus --kb kb.jsonl --types T033,T082 --out okb\n  \
     pel evaluate --corpus okb --kb okb/kb.jsonl")]
 struct OkbArgs {

@@ -10,16 +10,19 @@ use pel_shared::model::config::BertConfig;
 use std::path::{Path, PathBuf};
 
 /// Train on annotated mentions: a bi-encoder (proxy-based loss or cross-entropy, FGSM, random or
-/// hard negatives, distillation, learned transformation), a cross-encoder that ranks its candidates,
-/// or a detector of mentions
+/// hard negatives, distillation, learned transformation), a cross-encoder that ranks its
+/// candidates, or a detector of mentions
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus --out run \\\n    \
-    --set model.tied=true --set optimiser.epochs=3\n  pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
-    A cross-encoder learns from candidate lists: see `pel candidates --help`. A detector reads the texts that its \
-    --config names. Defaults are the paper's, FGSM among them \
-    (--set fgsm.lambda=0 trains without it, in less than half the time); `--print` shows all options. Training validates on the split dev after each epoch \
-    (--set validation.every=STEPS) and keeps the best model. An interrupted command resumes when repeated."
+    after_help = "Example:\n  pel train --encoder all-MiniLM-L6-v2 --kb kb.jsonl --corpus corpus \
+    --out run \\\n    \
+    --set model.tied=true --set optimiser.epochs=3\n  \
+    pel index --encoder run/model --kb kb.jsonl --out bundle\n\n\
+    A cross-encoder learns from candidate lists: see `pel candidates --help`. A detector reads the \
+    texts that its --config names. Defaults are the paper's, FGSM among them (--set fgsm.lambda=0 \
+    trains without it, in less than half the time); `--print` shows all options. Training \
+    validates on the split dev after each epoch (--set validation.every=STEPS) and keeps the best \
+    model. An interrupted command resumes when repeated."
 )]
 pub struct TrainArgs {
     #[command(flatten)]
@@ -86,7 +89,8 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         (Stage::Detect, _) => Config::detection(),
         (Stage::Rank, Paper::TBiencoder) => {
             return Err(Error::input(
-                "--paper: expected pel or blink with --stage rank, found t-biencoder, which has no cross-encoder",
+                "--paper: expected pel or blink with --stage rank, found t-biencoder, which has no \
+                 cross-encoder",
             ));
         }
     };
@@ -111,7 +115,8 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         ];
         if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
             return Err(Error::input(format!(
-                "{option}: expected no such option with --stage detect, whose texts are in `detect.corpora` of --config"
+                "{option}: expected no such option with --stage detect, whose texts are in \
+                 `detect.corpora` of --config"
             )));
         }
     }
@@ -131,12 +136,14 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     if args.distil.is_some() && config.distillation.own_share >= 1.0 {
         return Err(Error::input(
-            "--distil: `distillation.own_share`: expected less than 1, so that the teacher has a share, found 1",
+            "--distil: `distillation.own_share`: expected less than 1, so that the teacher has a \
+             share, found 1",
         ));
     }
     if args.dev_candidates.is_some() && args.stage != Stage::Rank {
         return Err(Error::input(
-            "--dev-candidates: expected --stage rank, found a bi-encoder, which is validated by its own search",
+            "--dev-candidates: expected --stage rank, found a bi-encoder, which is validated by \
+             its own search",
         ));
     }
     if args.stage == Stage::Rank
@@ -151,7 +158,8 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         {
             if key.starts_with("validation.") && config.validation.mentions > 0 {
                 eprintln!(
-                    "warning: --set {key} has no effect: a cross-encoder is validated on --dev-candidates, which are missing"
+                    "warning: --set {key} has no effect: a cross-encoder is validated on \
+                     --dev-candidates, which are missing"
                 );
             }
         }

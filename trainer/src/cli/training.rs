@@ -151,8 +151,9 @@ impl RunArgs {
         if config.negatives.in_batch && config.optimiser.micro() < config.optimiser.batch {
             let micro = config.optimiser.micro();
             eprintln!(
-                "warning: in-batch negatives come from micro-batches of {micro} (optimiser.micro_batch); \
-                 optimiser.chunk needs as little memory for those of the whole batch"
+                "warning: in-batch negatives come from micro-batches of {micro} \
+                 (optimiser.micro_batch); optimiser.chunk needs as little memory for those of the \
+                 whole batch"
             );
         }
         let given = self
@@ -185,7 +186,8 @@ fn report_detector(trained: &TrainedDetector, json: bool) {
     } = trained;
     if json {
         let summary = serde_json::json!({
-            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated,
+            "model": model, "steps": steps, "examples": examples, "skipped": report,
+            "validated": validated,
         });
         println!("{summary}");
         return;
@@ -207,8 +209,9 @@ fn report(trained: &Trained, json: bool) {
     } = trained;
     if json {
         let summary = serde_json::json!({
-            "model": model, "steps": steps, "examples": examples, "skipped": report, "validated": validated, "kept": kept,
-            "step_seconds": step_seconds, "mining_seconds": mining_seconds, "fgsm_share": fgsm_share,
+            "model": model, "steps": steps, "examples": examples, "skipped": report,
+            "validated": validated, "kept": kept, "step_seconds": step_seconds,
+            "mining_seconds": mining_seconds, "fgsm_share": fgsm_share,
         });
         println!("{summary}");
         return;

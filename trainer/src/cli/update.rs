@@ -29,10 +29,12 @@ use std::path::{Path, PathBuf};
 /// Bring a bundle to another version of its knowledge base, encoding only new texts
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  pel update bundle --kb new.jsonl --redirects redirects.tsv --out new-bundle\n  \
+    after_help = "Examples:\n  pel update bundle --kb new.jsonl --redirects redirects.tsv \
+    --out new-bundle\n  \
     pel diff bundle new-bundle\n  \
     pel update bundle --add names.jsonl --out local\n\n\
-    Encoder, views, index precision and NIL threshold stay those of the bundle. After an interruption the same command resumes."
+    Encoder, views, index precision and NIL threshold stay those of the bundle. After an \
+    interruption the same command resumes."
 )]
 pub struct UpdateArgs {
     /// The bundle to start from. It is not changed
@@ -41,9 +43,9 @@ pub struct UpdateArgs {
     /// zst)
     #[arg(long, required_unless_present = "add")]
     kb: Option<PathBuf>,
-    /// Concept tables with names and concepts to add to --kb, or to the bundle's own knowledge base,
-    /// as `pel map --reviewed` writes them. Concepts gain names and cross-references, and keep the
-    /// rest
+    /// Concept tables with names and concepts to add to --kb, or to the bundle's own knowledge
+    /// base, as `pel map --reviewed` writes them. Concepts gain names and cross-references, and
+    /// keep the rest
     #[arg(long, value_name = "FILE", num_args = 1..)]
     add: Vec<PathBuf>,
     /// Of the concept tables.
@@ -176,8 +178,8 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     };
     if args.encoder.is_none() && old.manifest.encoder.precision == Precision::Int8 {
         eprintln!(
-            "new texts are encoded by the bundle's int8 weights; --encoder MODEL with the float weights gives the vectors of \
-             `pel index`"
+            "new texts are encoded by the bundle's int8 weights; --encoder MODEL with the float \
+             weights gives the vectors of `pel index`"
         );
     }
     let device = device.open(Work::Long)?;
@@ -341,10 +343,13 @@ impl<'a> Report<'a> {
                 counted(self.rows, "vector")
             ),
             format!(
-                "concepts   {added} added, {retired} retired ({redirected} redirected, {merged} of them merged), {changed} changed, {unchanged} unchanged"
+                "concepts   {added} added, {retired} retired ({redirected} redirected, {merged} of \
+                 them merged), {changed} changed, {unchanged} unchanged"
             ),
             format!(
-                "changes    {renamed} renamed, {names_added} names added, {names_dropped} dropped, {types_changed} with other types, {definitions_changed} definitions, {xrefs_changed} cross-references, {sources_changed} sources"
+                "changes    {renamed} renamed, {names_added} names added, {names_dropped} dropped, \
+                 {types_changed} with other types, {definitions_changed} definitions, \
+                 {xrefs_changed} cross-references, {sources_changed} sources"
             ),
             format!(
                 "vectors    {} reused, {} encoded from {}",
@@ -353,7 +358,8 @@ impl<'a> Report<'a> {
                 counted(self.texts_encoded, "text")
             ),
             format!(
-                "redirects  {all}: {given} given, {kept} of the old bundle, {without_successor} retired without a successor; {restored} concepts restored"
+                "redirects  {all}: {given} given, {kept} of the old bundle, {without_successor} \
+                 retired without a successor; {restored} concepts restored"
             ),
             format!("NIL        {threshold}; `pel calibrate` chooses another"),
         ];
@@ -372,7 +378,8 @@ impl<'a> Report<'a> {
                 GraphUpdate::Rebuild => "rebuilt",
             };
             lines.push(format!(
-                "graph      {how}, recall@{K} against exact search over the stored vectors {recall:.4}"
+                "graph      {how}, recall@{K} against exact search over the stored vectors \
+                 {recall:.4}"
             ));
         }
         if self.concepts_without_rows > 0 {

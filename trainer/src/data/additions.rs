@@ -102,7 +102,8 @@ fn target(
             .filter(|successor| kb.find(successor).is_some())
             .ok_or_else(|| {
                 Error::input(format!(
-                    "expected a concept of the knowledge base or a new one, found {id}, which is retired without a successor"
+                    "expected a concept of the knowledge base or a new one, found {id}, which is \
+                     retired without a successor"
                 ))
             }),
     }
@@ -166,8 +167,9 @@ mod tests {
     #[test]
     fn concepts_gain_names_and_new_ones_follow() {
         let Extended { kb, counts, .. } = extended(
-            "{\"id\": \"D1\", \"name\": \"fever\", \"synonyms\": [\"TEMP UP\"], \"xrefs\": [\"LAB:7\"]}\n\
-             {\"id\": \"D0\", \"name\": \"old fever\"}\n{\"id\": \"LAB:1\", \"name\": \"zzz\"}\n",
+            "{\"id\": \"D1\", \"name\": \"fever\", \"synonyms\": [\"TEMP UP\"], \"xrefs\": \
+             [\"LAB:7\"]}\n{\"id\": \"D0\", \"name\": \"old fever\"}\n\
+             {\"id\": \"LAB:1\", \"name\": \"zzz\"}\n",
         )
         .expect("read");
         let fever = kb.get(kb.find("D1").expect("kept")).expect("there");

@@ -213,8 +213,8 @@ impl CandidateLists {
             listed.len(),
         );
         Err(Error::input(format!(
-            "{path}: line {line}: expected `id` {id} as in the corpus, found {found}; {others} of {all} lists differ, so they belong \
-             to another corpus"
+            "{path}: line {line}: expected `id` {id} as in the corpus, found {found}; {others} of \
+             {all} lists differ, so they belong to another corpus"
         )))
     }
 
@@ -238,7 +238,8 @@ impl CandidateLists {
             {
                 let (path, line, found) = (self.path.display(), list.line, list.ids.join(", "));
                 Err(Error::input(format!(
-                    "{path}: line {line}: expected `id` {} as in the corpus, found {found}; the lists belong to another corpus",
+                    "{path}: line {line}: expected `id` {} as in the corpus, found {found}; the \
+                     lists belong to another corpus",
                     ids.join(" or ")
                 )))
             }

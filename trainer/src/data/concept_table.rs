@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn licences_are_read_from_the_table() {
         let folder = tempfile::tempdir().expect("a folder");
-        let text = "# Licences\n\n| Source | Version | Licence |\n| --- | --- | --- |\n| DOID | 2016 | CC0 |\n";
+        let text = "# Licences\n\n| Source | Version | Licence |\n| --- | --- | --- |\n\
+                    | DOID | 2016 | CC0 |\n";
         std::fs::write(folder.path().join("LICENSES.md"), text).expect("written");
         let (lines, whole) = licences(&folder.path().join("kb.jsonl"))
             .expect("read")

@@ -65,8 +65,8 @@ pub struct CorpusMention {
     /// The gold concept; `None` for a natural NIL, which has no concept.
     #[serde(default, alias = "cui")]
     pub id: Option<String>,
-    /// Further gold concepts, each as correct as the first; of a composite mention, those of all its
-    /// parts.
+    /// Further gold concepts, each as correct as the first; of a composite mention, those of all
+    /// its parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_ids: Vec<String>,
     /// Gold concepts in another knowledge base than that of `id`, each as correct as the others.
@@ -133,7 +133,8 @@ impl CorpusMention {
         match in_parts.symmetric_difference(&all).next() {
             None => Ok(()),
             Some(id) => Err(Error::input(format!(
-                "field `parts`: expected the concepts of `id`, `other_ids` and `kb_ids`, found {id:?} in one of both only"
+                "field `parts`: expected the concepts of `id`, `other_ids` and `kb_ids`, found \
+                 {id:?} in one of both only"
             ))),
         }
     }
@@ -511,7 +512,8 @@ mod tests {
     fn spans_are_in_bytes_and_mismatches_are_counted() {
         // "😷" is one code point and four bytes, so "fever" is at code points 2..7 and bytes 5..10.
         let folder = folder(
-            "{\"doc_id\":\"1\",\"text\":\"😷 fever\",\"split\":\"test\"}\r\n{\"doc_id\":\"2\",\"text\":\"a\",\"split\":\"dev\"}\r\n\
+            "{\"doc_id\":\"1\",\"text\":\"😷 fever\",\"split\":\"test\"}\r\n\
+             {\"doc_id\":\"2\",\"text\":\"a\",\"split\":\"dev\"}\r\n\
              {\"doc_id\":\"3\",\"text\":\"no split\"}\n{\"doc_id\":\"1\",\"text\":\"again\"}\n",
             r#"{"doc_id":"1","start":2,"end":7,"text":"fever","cui":"C1","type":null,"tui":"T1","seen_in_train":true,"in_kb":true}
 {"doc_id":"1","start":3,"end":8,"text":"fever","id":"C1","types":["Sign"]}

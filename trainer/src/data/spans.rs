@@ -180,7 +180,8 @@ fn json_row(line: &str) -> Result<Option<Row>> {
         && (start, end) != (first, last)
     {
         return Err(Error::input(format!(
-            "expected fragments from `start` {start} to `end` {end}, found them from {first} to {last}"
+            "expected fragments from `start` {start} to `end` {end}, found them from {first} to \
+             {last}"
         )));
     }
     Ok(Some(Row {
@@ -198,7 +199,8 @@ pub(in crate::data) fn brat_row(line: &str) -> Result<Option<Row>> {
     }
     let refuse = || {
         Error::input(format!(
-            "expected `T1<tab>Type start end<tab>text`, several fragments as `start end;start end`, found {line:?}"
+            "expected `T1<tab>Type start end<tab>text`, several fragments as `start end;start \
+             end`, found {line:?}"
         ))
     };
     let mut fields = line.splitn(3, '\t');
@@ -517,8 +519,10 @@ mod tests {
             ),
             (
                 "a.jsonl",
-                "{\"fragments\": [[7, 11], [27, 35]], \"id\": \"D1\"}\n{\"fragments\": [[27, 35], [7, 11]], \"id\": \"D1\"}\n\
-                 {\"start\": 7, \"end\": 35, \"fragments\": [[7, 11], [27, 35]], \"id\": \"D2\"}\n{\"start\": 21, \"end\": 26}\n",
+                "{\"fragments\": [[7, 11], [27, 35]], \"id\": \"D1\"}\n\
+                 {\"fragments\": [[27, 35], [7, 11]], \"id\": \"D1\"}\n\
+                 {\"start\": 7, \"end\": 35, \"fragments\": [[7, 11], [27, 35]], \"id\": \"D2\"}\n\
+                 {\"start\": 21, \"end\": 26}\n",
             ),
         ] {
             assert_eq!(

@@ -368,7 +368,8 @@ impl Split {
                 let original = id.and_then(held_out);
                 if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
                     return Err(Error::input(format!(
-                        "{}: expected a knowledge base without the held-out concept {original}, found it; use the kb.jsonl beside the corpus",
+                        "{}: expected a knowledge base without the held-out concept {original}, \
+                         found it; use the kb.jsonl beside the corpus",
                         folder.display()
                     )));
                 }
@@ -546,8 +547,8 @@ impl Split {
             .all(|document| document.domain.is_none())
         {
             return Err(Error::input(format!(
-                "--within-domain: expected documents with the field `domain` in the split {name}, found none; use \
-                 --within-domain=type or =source for the domain of the gold concept"
+                "--within-domain: expected documents with the field `domain` in the split {name}, \
+                 found none; use --within-domain=type or =source for the domain of the gold concept"
             )));
         }
         let domains: BTreeSet<Option<&str>> = self.queries().map(|query| query.domain).collect();
@@ -567,7 +568,8 @@ impl Split {
         );
         if without > 0 {
             eprintln!(
-                "warning: {without} of the {all} mentions of {name} have a document without a domain; the whole knowledge base is searched for them"
+                "warning: {without} of the {all} mentions of {name} have a document without a \
+                 domain; the whole knowledge base is searched for them"
             );
         }
         Ok(self)

@@ -64,7 +64,8 @@ pub fn same_scores(own: &Manifest, other: &Manifest) -> Result<()> {
     if !other.has_encoder_of(own) {
         let [own, other] = [own, other].map(|manifest| &manifest.encoder.name);
         return Err(Error::input(format!(
-            "its encoder ({other}) is not that of the bundle ({own}), so its scores mean something else"
+            "its encoder ({other}) is not that of the bundle ({own}), so its scores mean something \
+             else"
         )));
     }
     let scored = |manifest: &Manifest| {

@@ -132,7 +132,8 @@ impl Calibration {
         };
         let threshold = threshold.ok_or_else(|| {
             Error::input(format!(
-                "the split {name} has no mention that a threshold decides on: each bears the name of its best concept, which is linked at any score"
+                "the split {name} has no mention that a threshold decides on: each bears the name \
+                 of its best concept, which is linked at any score"
             ))
         })?;
         let rejects_all = rejects_all(&tops, threshold);
@@ -206,8 +207,9 @@ impl Calibration {
             [figures.precision, figures.recall, figures.f1, figures.au_pr].map(percent);
         let right = percent(figures.links_right);
         let words = format!(
-            "corpus {corpus}, split {split}: {mentions} mentions, {nils} NIL{kind}, blake3 {blake3}; {rule} by {by}; there NIL has \
-             precision {precision}, recall {recall}, F1 {f1}, auPR {au_pr} %, and {right} % of the links are right"
+            "corpus {corpus}, split {split}: {mentions} mentions, {nils} NIL{kind}, blake3 \
+             {blake3}; {rule} by {by}; there NIL has precision {precision}, recall {recall}, F1 \
+             {f1}, auPR {au_pr} %, and {right} % of the links are right"
         );
         let fitted = probability.as_ref().map_or(String::new(), |fitted| {
             format!(

@@ -294,8 +294,10 @@ impl Figures {
 impl LeaveOut {
     /// A table in Markdown, shares in percent.
     pub fn markdown(&self) -> String {
-        let mut out = "| left out | right | wrong | NIL | NIL, without a concept | Brier | log loss | ECE | recall@1 | recall@64 |\n"
-            .to_owned();
+        let mut out =
+            "| left out | right | wrong | NIL | NIL, without a concept | Brier | log loss | ECE | \
+             recall@1 | recall@64 |\n"
+                .to_owned();
         out += &format!("| --- |{}\n", " ---: |".repeat(9));
         for Row {
             kind,

@@ -80,36 +80,32 @@ pub fn evaluate(
         has(train_split),
         args.bundle.is_some(),
     )?;
-    let (bundled, mut dense, mut link, abbreviations, trained) = match args
-        .bundle
-        .as_deref()
-        .map(open)
-        .transpose()?
-    {
-        Some(BundleRetrievers {
-            abbreviations: true,
-            ..
-        }) if args.keep_abbreviations => {
-            return Err(Error::input(
-                "--keep-abbreviations: expected a bundle that reads short forms as they stand (`pel index --keep-abbreviations`), \
-                 found one that writes them out",
-            ));
-        }
-        Some(BundleRetrievers {
-            concepts,
-            dense,
-            link,
-            abbreviations,
-            trained,
-        }) => (
-            Some(concepts),
-            Some(dense),
-            Some(link),
-            abbreviations,
-            trained,
-        ),
-        None => (None, None, None, !args.keep_abbreviations, None),
-    };
+    let (bundled, mut dense, mut link, abbreviations, trained) =
+        match args.bundle.as_deref().map(open).transpose()? {
+            Some(BundleRetrievers {
+                abbreviations: true,
+                ..
+            }) if args.keep_abbreviations => {
+                return Err(Error::input(
+                    "--keep-abbreviations: expected a bundle that reads short forms as they stand \
+                     (`pel index --keep-abbreviations`), found one that writes them out",
+                ));
+            }
+            Some(BundleRetrievers {
+                concepts,
+                dense,
+                link,
+                abbreviations,
+                trained,
+            }) => (
+                Some(concepts),
+                Some(dense),
+                Some(link),
+                abbreviations,
+                trained,
+            ),
+            None => (None, None, None, !args.keep_abbreviations, None),
+        };
     let concepts = concepts(args.kb.as_deref(), bundled)?;
     let training = match has(train_split) || systems.contains(&System::Majority) {
         true => Some(
@@ -222,16 +218,18 @@ pub fn evaluate(
             } = nil;
             if chosen_on == Thresholds::BUNDLE {
                 eprintln!(
-                    "warning: {}: the bundle's threshold ({threshold:.4}) rejects every mention that a threshold can: was it chosen \
-                     for other scores? `pel calibrate` chooses one",
+                    "warning: {}: the bundle's threshold ({threshold:.4}) rejects every mention \
+                     that a threshold can: was it chosen for other scores? `pel calibrate` chooses \
+                     one",
                     figures.system
                 );
                 continue;
             }
             eprintln!(
-                "warning: {}: the threshold with the best F1 of NIL on the split {chosen_on} ({threshold:.4}) rejects every mention there that a \
-                 threshold can; its figures say nothing about the system. A split with more mentions of either kind chooses better: \
-                 --calibrate-split",
+                "warning: {}: the threshold with the best F1 of NIL on the split {chosen_on} \
+                 ({threshold:.4}) rejects every mention there that a threshold can; its figures \
+                 say nothing about the system. A split with more mentions of either kind chooses \
+                 better: --calibrate-split",
                 figures.system
             );
         }
@@ -239,7 +237,8 @@ pub fn evaluate(
     if measured.counts.in_kb == 0 {
         let split = &measured.counts.split;
         eprintln!(
-            "no mention of the split {split} has its concept in this knowledge base: are its identifiers of another vocabulary?"
+            "no mention of the split {split} has its concept in this knowledge base: are its \
+             identifiers of another vocabulary?"
         );
     }
     Ok(Evaluation {
@@ -362,8 +361,9 @@ fn current_ids(
     let concepts = trained.len();
     if in_kb == 0 && concepts > 0 {
         eprintln!(
-            "warning: none of the {concepts} concepts that the bundle's model was trained on is in this knowledge base: are its \
-             identifiers of another vocabulary? --train-split takes those of a split instead"
+            "warning: none of the {concepts} concepts that the bundle's model was trained on is in \
+             this knowledge base: are its identifiers of another vocabulary? --train-split takes \
+             those of a split instead"
         );
     }
     Ok((ids, TrainedCounts { concepts, in_kb }))
@@ -385,7 +385,8 @@ fn concepts(table: Option<&Path>, bundled: Option<KbFile>) -> Result<KbFile> {
             .collect::<Vec<_>>()
     };
     if bundled.is_some_and(|bundled| ids(&bundled) != ids(&concepts)) {
-        let why = "expected the bundle's concepts in the bundle's order; leave --kb out to use the bundle's own";
+        let why = "expected the bundle's concepts in the bundle's order; leave --kb out to use the \
+                   bundle's own";
         return Err(Error::input(format!("{}: {why}", path.display())));
     }
     Ok(concepts)

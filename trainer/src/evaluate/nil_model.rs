@@ -21,7 +21,8 @@ pub fn fit(split: &Split, features: &[Option<NilFeatures>], of: NilOf) -> Result
         .collect();
     NilModel::fit(&examples).ok_or_else(|| {
         Error::input(format!(
-            "--by nil-model: expected scores that are higher for mentions with a concept, found the opposite on the split {}",
+            "--by nil-model: expected scores that are higher for mentions with a concept, found \
+             the opposite on the split {}",
             split.counts.split
         ))
     })

@@ -34,7 +34,14 @@ pub struct Options {
     pub systems: Option<Vec<System>>,
     /// Search only the concepts of the mention's domain (ZESHEL's protocol): its document's, or as
     /// an oracle its right concept's [without OF: document]
-    #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "OF",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "document",
+    )]
     pub within_domain: Option<OwnDomain>,
     /// Ranker (a model of `pel train --stage rank`) that reorders the first candidates of every
     /// system
@@ -45,7 +52,12 @@ pub struct Options {
         value_parser = clap::value_parser!(u32).range(1..))]
     pub rerank: Vec<u32>,
     /// Candidates of a mention; recall is measured at 1, 8, 16, 64 and this k
-    #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     pub top: u32,
     /// Do not expand the short forms that a text defines ("heart failure (HF)") [default: expanded,
     /// or as the bundle does]
@@ -56,6 +68,11 @@ pub struct Options {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub by: Option<Vec<By>>,
     /// Measure only every N-th mention
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     pub every: u32,
 }

@@ -5,8 +5,8 @@ use pel_shared::metrics::{Interval, Share, resample};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The mentions of each document that a system gets right: the document's number in its split, right
-/// mentions and all mentions.
+/// The mentions of each document that a system gets right: the document's number in its split,
+/// right mentions and all mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hits(Vec<[usize; 3]>);
 
@@ -40,8 +40,9 @@ pub struct Difference {
 /// How the test is done.
 pub fn method() -> String {
     format!(
-        "Paired bootstrap over documents ({RESAMPLES} samples, seed {SEED}): 95 % interval and two-sided p, with all seeds of a row \
-         together. The p-values are not corrected for the number of comparisons."
+        "Paired bootstrap over documents ({RESAMPLES} samples, seed {SEED}): 95 % interval and \
+         two-sided p, with all seeds of a row together. The p-values are not corrected for the \
+         number of comparisons."
     )
 }
 

@@ -169,8 +169,8 @@ pub fn fit(
     let wrong = mentions.len() - right;
     if right.min(wrong) < FEWEST {
         return Err(Error::input(format!(
-            "--by probability: expected at least {FEWEST} mentions whose best candidate is right and {FEWEST} whose is not, found \
-             {right} and {wrong}"
+            "--by probability: expected at least {FEWEST} mentions whose best candidate is right \
+             and {FEWEST} whose is not, found {right} and {wrong}"
         )));
     }
     let scaled = before
@@ -214,8 +214,8 @@ pub fn cross_fit(
         let mentions = weighted(samples, nil, |document| document % FOLDS != fold);
         *model = ProbabilityModel::fit_with(&mentions, features).ok_or_else(|| {
             Error::input(format!(
-                "expected mentions whose best candidate is right and some whose is not in four fifths of the documents, \
-                 found {} of one kind",
+                "expected mentions whose best candidate is right and some whose is not in four \
+                 fifths of the documents, found {} of one kind",
                 mentions.len()
             ))
         })?;

@@ -110,7 +110,8 @@ pub fn measure(source: &Source, pipeline: &Pipeline, show: usize) -> Result<RawE
     };
     if counts.in_kb == 0 {
         eprintln!(
-            "warning: no annotated mention has its concept in this knowledge base: are its identifiers of another vocabulary?"
+            "warning: no annotated mention has its concept in this knowledge base: are its \
+             identifiers of another vocabulary?"
         );
     }
     let mistakes = match show {

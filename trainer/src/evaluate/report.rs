@@ -109,12 +109,19 @@ impl Evaluation {
         said.push_str("\nRecall in %, of the mentions whose concept the knowledge base has:\n");
         said.push_str(&self.recall_table());
         said.push_str(
-            "\n[..]: 95 % interval, bootstrap over documents. By chance: recall@1 if candidates with equal scores ",
+            "\n[..]: 95 % interval, bootstrap over documents. By chance: recall@1 if candidates \
+             with equal scores ",
         );
-        said.push_str("came in an order by chance; everywhere else they come in the order of the knowledge base.\n");
+        said.push_str(
+            "came in an order by chance; everywhere else they come in the order of the knowledge \
+             base.\n",
+        );
         if let Some(table) = self.ranking_table() {
             said.push_str(&format!("\nRanking in %:\n{table}\n"));
-            said.push_str("Normalised: of the mentions whose concept is among the candidates; unnormalised: of all.\n");
+            said.push_str(
+                "Normalised: of the mentions whose concept is among the candidates; unnormalised: \
+                 of all.\n",
+            );
         }
         for by in &self.by {
             let plural = by.plural();
@@ -127,18 +134,24 @@ impl Evaluation {
         if let Some(table) = self.decision_table() {
             let SplitCounts { in_kb, nil, .. } = &self.split;
             said.push_str(&format!(
-                "\nDecisions in %, of the {in_kb} mentions whose concept the knowledge base has and of the {nil} others:\n{table}\n"
+                "\nDecisions in %, of the {in_kb} mentions whose concept the knowledge base has \
+                 and of the {nil} others:\n{table}\n"
             ));
-            said.push_str("Threshold: (where it was chosen). Without probabilities, `link` links what bears the name of its best concept at any score.\n");
+            said.push_str(
+                "Threshold: (where it was chosen). Without probabilities, `link` links what bears \
+                 the name of its best concept at any score.\n",
+            );
         }
         if let Some(table) = self.probability_table() {
             said.push_str(&format!(
-                "\nProbability that the best candidate is right, in % (a candidate of a NIL mention never is):\n{table}\n"
+                "\nProbability that the best candidate is right, in % (a candidate of a NIL \
+                 mention never is):\n{table}\n"
             ));
             said.push_str(
-                "ECE: expected calibration error, the mean difference between probability and share right over 15 bins of \
-                 equally many mentions. Brier: mean squared difference. Area: mean share of wrong links over all coverages. \
-                 At 95: mentions that can be linked with 95 % of the links right.\n",
+                "ECE: expected calibration error, the mean difference between probability and \
+                 share right over 15 bins of equally many mentions. Brier: mean squared \
+                 difference. Area: mean share of wrong links over all coverages. At 95: mentions \
+                 that can be linked with 95 % of the links right.\n",
             );
             said.push_str(&format!("\nReliability:\n{}\n", self.reliability_table()));
         }
@@ -155,7 +168,8 @@ impl Evaluation {
                 ));
                 if self.split.held_out > 0 {
                     said.push_str(
-                        ". Held out: natural NIL is left out, in choosing the threshold too; natural: the reverse",
+                        ". Held out: natural NIL is left out, in choosing the threshold too; \
+                         natural: the reverse",
                     );
                 }
                 said.push_str(&format!(":\n{table}\n"));
@@ -181,7 +195,10 @@ impl Evaluation {
                         figures.system
                     ));
                 }
-                said.push_str("All classes: recall with NIL as a class; a rejected mention counts as NIL and has no candidates.\n");
+                said.push_str(
+                    "All classes: recall with NIL as a class; a rejected mention counts as NIL and \
+                     has no candidates.\n",
+                );
             }
             None => said.push_str("\nNo mention of the split is NIL, so NIL is not measured.\n"),
         }
@@ -195,7 +212,8 @@ impl Evaluation {
                 ..
             } = system;
             said.push_str(&format!(
-                "{system}: {protocol}. Built in {build_seconds:.1} s, searched in {search_seconds:.1} s.\n"
+                "{system}: {protocol}. Built in {build_seconds:.1} s, searched in \
+                 {search_seconds:.1} s.\n"
             ));
         }
         said.truncate(said.trim_end().len());
@@ -214,34 +232,42 @@ impl Evaluation {
         ];
         lines.push(match (split.seen_by, &self.training, &self.trained) {
             (SeenBy::Model, _, Some(TrainedCounts { concepts, in_kb })) => format!(
-                "Seen: the concept is one of the {concepts} whose mentions the bundle's model was trained on, {in_kb} of them in \
-                 this knowledge base"
+                "Seen: the concept is one of the {concepts} whose mentions the bundle's model was \
+                 trained on, {in_kb} of them in this knowledge base"
             ),
             (SeenBy::TrainingSplit, Some(training), _) => {
                 let skipped = skipped(&training.skipped.reasons());
                 let agrees = match (split.seen_said, split.seen_differs) {
                     (0, _) => String::new(),
                     (_, 0) => "; the corpus' own seen_in_train agrees".to_owned(),
-                    (_, count) => format!("; the corpus' own seen_in_train says otherwise of {count} mentions"),
+                    (_, count) => format!(
+                        "; the corpus' own seen_in_train says otherwise of {count} mentions"
+                    ),
                 };
                 format!(
-                    "Seen: the concept is one of {} in the {} mentions of the split {} ({skipped}){agrees}",
+                    "Seen: the concept is one of {} in the {} mentions of the split {} \
+                     ({skipped}){agrees}",
                     training.concepts, training.mentions, training.split
                 )
             }
-            (SeenBy::Nobody, ..) => "Seen and zero-shot concepts are unknown without a training split".to_owned(),
+            (SeenBy::Nobody, ..) => {
+                "Seen and zero-shot concepts are unknown without a training split".to_owned()
+            }
             _ => "Seen: as the corpus says (seen_in_train), without a training split".to_owned(),
         });
         lines.push(match &self.calibration {
-            Some(calibration) => format!("NIL threshold: best F1 of NIL on {}", counted(calibration)),
+            Some(calibration) => {
+                format!("NIL threshold: best F1 of NIL on {}", counted(calibration))
+            }
             None => format!(
-                "NIL threshold: best F1 of NIL on the split {} itself. It is an ORACLE: elsewhere precision, recall and F1 \
-                 will be lower",
+                "NIL threshold: best F1 of NIL on the split {} itself. It is an ORACLE: elsewhere \
+                 precision, recall and F1 will be lower",
                 split.split
             ),
         });
         lines.push(format!(
-            "Mention texts: the short forms that a text defines are read {}, by every system that does not say otherwise below",
+            "Mention texts: the short forms that a text defines are read {}, by every system that \
+             does not say otherwise below",
             short_forms(self.abbreviations)
         ));
         lines.push(format!(
@@ -595,7 +621,8 @@ fn counted(split: &SplitCounts) -> String {
     };
     let skipped = skipped(&split.skipped.reasons());
     format!(
-        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge base{apart}, {nil} NIL{of_nil}{several}{composite}{redirected}; {skipped}",
+        "split {}: {documents} documents, {mentions} mentions, {in_kb} in the knowledge \
+         base{apart}, {nil} NIL{of_nil}{several}{composite}{redirected}; {skipped}",
         split.split
     )
 }

@@ -162,8 +162,8 @@ impl Trial {
         self.search(k, true)
     }
 
-    /// Whether the vectors of names and of templates are apart, so that [`Trial::set_mix`] can leave
-    /// out one of the two.
+    /// Whether the vectors of names and of templates are apart, so that [`Trial::set_mix`] can
+    /// leave out one of the two.
     pub fn has_views_apart(&self) -> bool {
         let bundle = self.linker.bundle();
         bundle.manifest.view.concepts == View::Both && bundle.index.info().mixed == 0.0

@@ -31,8 +31,8 @@ const TRAININGS: [(&str, TrainedEncoder); 3] = [
 ];
 
 /// A note on the rows that are left out.
-const WITH_PRETRAINED: &str = "`--pretrained` and `--pretrained-ranker` give models of another corpus, to be measured as \
-    they are and fine-tuned.";
+const WITH_PRETRAINED: &str = "`--pretrained` and `--pretrained-ranker` give models of another \
+                               corpus, to be measured as they are and fine-tuned.";
 
 /// Table 4. With models of another corpus, "ours" are these fine-tuned, as in the paper.
 ///
@@ -83,8 +83,9 @@ pub fn by_kb(blink: &Blink<'_>) -> Result<Table> {
         (Some(kb), Some(stages)) => {
             let [all, lacking] = stages.lacking(&options.split)?;
             text.note(&format!(
-                "The other knowledge base has {} concepts and is searched for the same mentions; those whose concept it lacks, by \
-                 its identifier, count as missed: {lacking} of {all}.",
+                "The other knowledge base has {} concepts and is searched for the same mentions; \
+                 those whose concept it lacks, by its identifier, count as missed: {lacking} of \
+                 {all}.",
                 kb.len()
             ));
         }

@@ -352,7 +352,8 @@ fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Table> {
         .chain(spoilt.iter().take(half))
         .for_each(|cells| text.line(cells));
     text.note(&format!(
-        "With seed {seed}, of {} mentions the cross-encoder mended {up} and spoilt {down}; the right concept is bold.",
+        "With seed {seed}, of {} mentions the cross-encoder mended {up} and spoilt {down}; the \
+         right concept is bold.",
         reranked.len()
     ));
     Ok(text)

@@ -7,8 +7,9 @@ use crate::train::Kept;
 use std::collections::BTreeSet;
 
 /// The description of a table's cells.
-pub const VALUES: &str = "Values in percent: the mean of all seeds with ± their standard deviation; in brackets the 95 % interval over documents, \
-    of the first seed.";
+pub const VALUES: &str = "Values in percent: the mean of all seeds with ± their standard \
+                          deviation; in brackets the 95 % interval over documents, of the first \
+                          seed.";
 
 /// The seeds of a table's rows.
 pub fn seeds(all: &[u64]) -> String {
@@ -87,9 +88,12 @@ fn weights<'a>(trained: impl Iterator<Item = &'a Measured>) -> String {
     }
     let ends = chosen.iter().min().zip(chosen.iter().max());
     let chosen = ends.map(|(first, last)| match chosen.len() {
-        1 => format!("one training has the weights of its best validation by recall@1, after {first} steps"),
+        1 => format!(
+            "one training has the weights of its best validation by recall@1, after {first} steps"
+        ),
         count => format!(
-            "{count} trainings have the weights of their best validation by recall@1, after {first} to {last} steps"
+            "{count} trainings have the weights of their best validation by recall@1, after \
+             {first} to {last} steps"
         ),
     });
     let last = (last > 0).then(|| match last {
@@ -121,7 +125,8 @@ pub fn took<'a>(trained: impl Iterator<Item = &'a Measured> + Clone) -> Option<S
     let all: BTreeSet<u64> = trained.filter_map(|one| one.seed).collect();
     let seeds = seeds(&all.into_iter().collect::<Vec<_>>());
     Some(format!(
-        "{steps} steps a row; {count} training{} took {in_steps} in steps and {in_mining} in mining. {seeds}",
+        "{steps} steps a row; {count} training{} took {in_steps} in steps and {in_mining} in \
+         mining. {seeds}",
         if count == 1 { "" } else { "s" }
     ))
 }
@@ -244,8 +249,8 @@ mod tests {
         assert_eq!(
             differences(&rows, "recall@1").as_deref(),
             Some(
-                "Difference from PEL-CE in recall@1, in points: PEL-Pb +0.0 [+0.0, +0.0], p = 1.000; \
-                 old -, measured by an earlier version."
+                "Difference from PEL-CE in recall@1, in points: PEL-Pb +0.0 [+0.0, +0.0], p = \
+                 1.000; old -, measured by an earlier version."
             )
         );
         assert_eq!(differences(&rows[..1], "recall@1"), None);
@@ -266,8 +271,8 @@ mod tests {
         ];
         assert_eq!(
             weights(chosen.iter()),
-            "2 trainings have the weights of their best validation by recall@1, after 100 to 300 steps; \
-             2 trainings have their last weights, without a choice."
+            "2 trainings have the weights of their best validation by recall@1, after 100 to 300 \
+             steps; 2 trainings have their last weights, without a choice."
         );
         assert_eq!(
             weights(chosen[2..3].iter()),

@@ -69,8 +69,9 @@ pub fn shared(
     };
     Ok((count > 0).then(|| {
         format!(
-            "{count} of the {} mentions of {} are of domains (by {by}) that training has too, so these are not figures of unseen \
-             domains; `pel split domains` makes splits that share none.",
+            "{count} of the {} mentions of {} are of domains (by {by}) that training has too, so \
+             these are not figures of unseen domains; `pel split domains` makes splits that share \
+             none.",
             measured.len(),
             splits[1]
         )

@@ -229,11 +229,12 @@ impl Estimate {
             self.encoder
         ));
         table.note(
-            "Every window counts as full, and every negative as encoded by itself, so time and memory are upper bounds. Searching \
-             the vectors and reading the data are not counted. State: weights, gradients and moments. Step: the activations of a \
-             micro-batch or chunk (`--set optimiser.micro_batch`, `--set optimiser.chunk`, `--set \
-             model.gradient_checkpointing=true` make it smaller). Vectors: those of Sum-of-Max lie in a temporary file, not in \
-             memory.",
+            "Every window counts as full, and every negative as encoded by itself, so time and \
+             memory are upper bounds. Searching the vectors and reading the data are not counted. \
+             State: weights, gradients and moments. Step: the activations of a micro-batch or \
+             chunk (`--set optimiser.micro_batch`, `--set optimiser.chunk`, `--set \
+             model.gradient_checkpointing=true` make it smaller). Vectors: those of Sum-of-Max lie \
+             in a temporary file, not in memory.",
         );
         table.markdown()
     }

@@ -243,7 +243,10 @@ fn written(table: TableId, options: &Options, points: &[Point<'_>]) -> Table {
         "Best at {by}: {words}. Values in percent: mean and standard deviation over the folds."
     ));
     if !ranks {
-        text.note("Each is one training with mined negatives; in the other tables it is the second, after one with the batch's.");
+        text.note(
+            "Each is one training with mined negatives; in the other tables it is the second, \
+             after one with the batch's.",
+        );
     }
     if let Some(words) = took(points.iter().flat_map(|point| &point.measured)).filter(|_| !ranks) {
         text.note(&words);

@@ -33,7 +33,8 @@ impl Table {
             format!("{{}}{} \\\\\n", cells.join(" & "))
         };
         let mut text = format!(
-            "% \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{}\\midrule\n",
+            "% \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\
+             \\begin{{tabular}}{{{columns}}}\n\\toprule\n{}\\midrule\n",
             latex(&self.title),
             line(&self.head)
         );
@@ -167,16 +168,20 @@ mod tests {
     #[test]
     fn markdown_has_title_cells_and_notes() {
         let expected = "# Recall@1, K = 2\n\n| Method | Neg. | Recall_1 |\n| --- | --- | --- |\n\
-            | PEL-Pb + FGSM | 4 | 51.0 ± 1.4 [49.0, 53.0] |\n| a, \"b\" | - | - |\n\nOf `x_1` **all** 95 %.\n";
+                        | PEL-Pb + FGSM | 4 | 51.0 ± 1.4 [49.0, 53.0] |\n| a, \"b\" | - | - |\n\n\
+                        Of `x_1` **all** 95 %.\n";
         assert_eq!(table().markdown(), expected);
     }
 
     #[test]
     fn latex_has_booktabs_rules_and_escaped_text() {
-        let expected = "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{Recall@1, K = 2}\n\
-            \\begin{tabular}{lrr}\n\\toprule\n{}Method & Neg. & Recall\\_1 \\\\\n\\midrule\n\
-            {}PEL-Pb + FGSM & 4 & 51.0 $\\pm$ 1.4 [49.0, 53.0] \\\\\n{}a, \"b\" & - & - \\\\\n\\bottomrule\n\\end{tabular}\n\n\
-            \\par\\smallskip{\\footnotesize Of \\texttt{x\\_1} \\textbf{all} 95 \\%.\\par}\n\\end{table}\n";
+        let expected = "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\
+                        \\caption{Recall@1, K = 2}\n\\begin{tabular}{lrr}\n\\toprule\n\
+                        {}Method & Neg. & Recall\\_1 \\\\\n\\midrule\n\
+                        {}PEL-Pb + FGSM & 4 & 51.0 $\\pm$ 1.4 [49.0, 53.0] \\\\\n\
+                        {}a, \"b\" & - & - \\\\\n\\bottomrule\n\\end{tabular}\n\n\
+                        \\par\\smallskip{\\footnotesize Of \\texttt{x\\_1} \\textbf{all} 95 \
+                        \\%.\\par}\n\\end{table}\n";
         assert_eq!(table().latex(), expected);
         assert_eq!(
             latex("a*b **c `d ε<2"),

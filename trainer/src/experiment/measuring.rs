@@ -38,14 +38,16 @@ impl Bench<'_> {
         });
         let same = match *test == validation {
             true => {
-                " They are one split: what was chosen on it, such as the weights, K or a threshold, was chosen with an ORACLE."
+                " They are one split: what was chosen on it, such as the weights, K or a \
+                 threshold, was chosen with an ORACLE."
             }
             false => "",
         };
         let read = short_forms(self.config(&[], 0)?.view.abbreviations);
         Ok(format!(
-            "Test split: {test}; validation split: {validation}{every}{within}.{same} Every system reads short forms that a text defines \
-             {read}; the untrained encoder is compared by cosine."
+            "Test split: {test}; validation split: {validation}{every}{within}.{same} Every system \
+             reads short forms that a text defines {read}; the untrained encoder is compared by \
+             cosine."
         ))
     }
 

@@ -53,14 +53,31 @@ pub struct Options {
     pub split: String,
     /// Search each mention among the concepts of its own domain alone (ZESHEL's protocol): that of
     /// its document, or, as an oracle, of its right concept [without OF: document]
-    #[arg(long, value_enum, value_name = "OF", num_args = 0..=1, require_equals = true, default_missing_value = "document")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "OF",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "document",
+    )]
     pub within_domain: Option<OwnDomain>,
     /// Measure only every N-th mention
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     pub every: u32,
     /// Tables with a cross-encoder: list candidates for every N-th mention of the training split
     /// only
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     pub train_every: u32,
     /// Tables with a cross-encoder: the configuration of the cross-encoder
     #[arg(long, value_name = "FILE")]
@@ -73,7 +90,12 @@ pub struct Options {
     pub ranker_base: Vec<String>,
     /// Tables with a cross-encoder: how many candidates the cross-encoder sees; of several the best
     /// on the validation split counts [default: 1,2,4,8,16, and 32,64 in BLINK's tables]
-    #[arg(long, value_name = "K", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=200))]
+    #[arg(
+        long,
+        value_name = "K",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=200),
+    )]
     pub rerank: Vec<u32>,
     /// PEL's table 5: retrievers of which the best at recall@16 on the validation split gives the
     /// candidates, by the names of their runs, such as pb-32-mixed [default: the rows of table 3
@@ -82,16 +104,31 @@ pub struct Options {
     pub retrievers: Vec<String>,
     /// Cross-validation of the bi-encoder: an option with the values to try; several options are
     /// combined [default: BLINK's table 10]
-    #[arg(long, value_name = "KEY=VALUE,VALUE",
-        default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=128,256", "view.mention_tokens=32,64,128"],
-        hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "KEY=VALUE,VALUE",
+        default_values = [
+            "optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=128,256",
+            "view.mention_tokens=32,64,128",
+        ],
+        hide_default_value = true,
+    )]
     pub grid: Vec<String>,
     /// Cross-validation of the cross-encoder: as --grid
-    #[arg(long, value_name = "KEY=VALUE,VALUE",
-        default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=1,5"], hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "KEY=VALUE,VALUE",
+        default_values = ["optimiser.learning_rate=2e-6,5e-6,1e-5,2e-5", "optimiser.batch=1,5"],
+        hide_default_value = true,
+    )]
     pub ranker_grid: Vec<String>,
     /// Cross-validation: the number of folds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(2..),
+    )]
     pub folds: u32,
     /// BLINK's tables 4 and 6: a bi-encoder of another corpus (a model of `pel train`), to compare
     /// with and to fine-tune

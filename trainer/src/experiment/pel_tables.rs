@@ -322,7 +322,8 @@ mod tests {
             "{text}"
         );
         // The baseline misses one of two documents, so a quarter of the samples does not differ.
-        let said = "Difference from PEL-CE in random negatives, recall@1, in points: tfidf -50.0 [-100.0, +0.0], p = 0.";
+        let said = "Difference from PEL-CE in random negatives, recall@1, in points: tfidf -50.0 \
+                    [-100.0, +0.0], p = 0.";
         assert!(text.contains(said), "{text}");
         assert!(
             text.contains("; PEL-Pb +0.0 [+0.0, +0.0], p = 1.000; "),

@@ -37,7 +37,8 @@ impl Sources {
     /// The hashes in words.
     pub fn words(&self) -> String {
         format!(
-            "BLAKE3 of the data: concepts `{}`, corpus `{}`; of the encoder to begin with `{}`. Written by pel {}, whose file is `{}`.",
+            "BLAKE3 of the data: concepts `{}`, corpus `{}`; of the encoder to begin with `{}`. \
+             Written by pel {}, whose file is `{}`.",
             self.kb,
             self.corpus,
             self.encoder,
@@ -148,8 +149,8 @@ mod tests {
         assert_eq!(
             words(&all).as_deref(),
             Some(
-                "BLAKE3 of the trained weights, the first 16 digits: a-seed0 `0123456789abcdef`, b-seed1 `not recorded`. \
-                 Measured with pel 0.5.0, of an earlier version."
+                "BLAKE3 of the trained weights, the first 16 digits: a-seed0 `0123456789abcdef`, \
+                 b-seed1 `not recorded`. Measured with pel 0.5.0, of an earlier version."
             )
         );
         assert_eq!(words(&[]), None);

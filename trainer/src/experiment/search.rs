@@ -92,10 +92,16 @@ pub fn table(table: TableId, bench: &Bench<'_>, stages: &Stages<'_>) -> Result<T
         ""
     };
     text.note(&format!(
-        "{} vectors: {} of the knowledge base's texts{mixed}. {} mentions, whatever `--every`, all in one call; median of {ROUNDS}; seed {seed}. Vectors are floats \
-         in the exact search and int8 in the graph. HNSW with {} neighbours a node (the paper has 128), a depth of {EF_CONSTRUCTION} while building and of \
-         {} (HNSW1) and {} (HNSW2) while searching.",
-        found.rows, found.own, found.queries, HnswOptions::NEIGHBOURS, EF[0], EF[1]
+        "{} vectors: {} of the knowledge base's texts{mixed}. {} mentions, whatever `--every`, all \
+         in one call; median of {ROUNDS}; seed {seed}. Vectors are floats in the exact search and \
+         int8 in the graph. HNSW with {} neighbours a node (the paper has 128), a depth of \
+         {EF_CONSTRUCTION} while building and of {} (HNSW1) and {} (HNSW2) while searching.",
+        found.rows,
+        found.own,
+        found.queries,
+        HnswOptions::NEIGHBOURS,
+        EF[0],
+        EF[1]
     ));
     Ok(text)
 }

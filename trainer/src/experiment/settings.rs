@@ -329,8 +329,8 @@ fn forget_paths(kept: &mut Config, new: &Config, known: [bool; 2]) {
 }
 
 /// Gives a run that began in another place the paths of this call, if it differs in nothing else.
-/// [`check`] has compared the hashes of the inputs; candidate lists and models of earlier stages lie
-/// in the folder itself.
+/// [`check`] has compared the hashes of the inputs; candidate lists and models of earlier stages
+/// lie in the folder itself.
 ///
 /// # Errors
 /// If its configuration cannot be read or written.
@@ -484,7 +484,8 @@ fn same<T: Serialize + for<'de> Deserialize<'de> + PartialEq>(
         _ => "",
     };
     Err(Error::input(format!(
-        "{}: expected the settings of its rows, {was}, found {is}{what}; use another --out, or the same settings",
+        "{}: expected the settings of its rows, {was}, found {is}{what}; use another --out, or the \
+         same settings",
         path.display()
     )))
 }

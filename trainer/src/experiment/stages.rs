@@ -394,9 +394,10 @@ impl<'a> Stages<'a> {
             settings::follow_move(config, &run)?;
             let trained = train(config, &run, self.bench.device).context(|| name.clone())?;
             let said = serde_json::json!({
-                "steps": trained.steps, "examples": trained.examples, "step_seconds": trained.step_seconds,
-                "mining_seconds": trained.mining_seconds, "kept": trained.kept,
-                "weights": settings::hash_of(&trained.model)?, "program": env!("CARGO_PKG_VERSION")
+                "steps": trained.steps, "examples": trained.examples,
+                "step_seconds": trained.step_seconds, "mining_seconds": trained.mining_seconds,
+                "kept": trained.kept, "weights": settings::hash_of(&trained.model)?,
+                "program": env!("CARGO_PKG_VERSION")
             });
             super::keep(&done, &said)?;
         }
@@ -462,7 +463,8 @@ fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result
     match found.missing {
         0 => Ok(found),
         missing => Err(Error::input(format!(
-            "{}: expected candidates of {all} mentions, {missing} are missing; remove the file to search again",
+            "{}: expected candidates of {all} mentions, {missing} are missing; remove the file to \
+             search again",
             path.display()
         ))),
     }

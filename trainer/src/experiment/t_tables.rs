@@ -148,8 +148,8 @@ fn described(table: TableId, row: &TRow) -> String {
     }
 }
 
-/// For each scorer and kind of negatives, the row that is best on the validation split; the first of
-/// equals.
+/// For each scorer and kind of negatives, the row that is best on the validation split; the first
+/// of equals.
 fn chosen<'a>(rows: &'a Rows, validation: &str) -> Vec<&'a (TRow, Vec<Measured>)> {
     let value = |measured: &[Measured]| {
         mean(
@@ -182,8 +182,8 @@ fn norms(rows: &Rows) -> Option<String> {
         shares.iter().copied().reduce(f64::max)?,
     );
     Some(format!(
-        "At the end of their training the norms of A_m and A_e were {low:.2} to {high:.2} of ε: they begin at zero and climb at most \
-         `transformation.rate` of it a step."
+        "At the end of their training the norms of A_m and A_e were {low:.2} to {high:.2} of ε: \
+         they begin at zero and climb at most `transformation.rate` of it a step."
     ))
 }
 

@@ -109,7 +109,8 @@ pub struct Built {
 /// are.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Against the exact search over the stored vectors; with cells, over those before quantisation.
+    /// Against the exact search over the stored vectors; with cells, over those before
+    /// quantisation.
     pub recall: f64,
     /// Against the exact search over the vectors before quantisation, with these as queries; `None`
     /// for f32 vectors.

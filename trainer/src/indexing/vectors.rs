@@ -107,7 +107,8 @@ pub fn encode_rows(
     Ok((pooled_all, file.map(TokenFile::finish).transpose()?))
 }
 
-/// As [`encode`]; `take_one` gets the vector of each sequence, and for Sum-of-Max those of its tokens.
+/// As [`encode`]; `take_one` gets the vector of each sequence, and for Sum-of-Max those of its
+/// tokens.
 fn encode_each(
     encoding: &Encoding<'_>,
     sequences: &[Encoded],

@@ -104,7 +104,8 @@ impl Member {
         let label = self.label();
         if self.encrypted {
             return Err(Error::input(format!(
-                "{label}: expected a file without a password, found an encrypted one; unpack it first"
+                "{label}: expected a file without a password, found an encrypted one; unpack it \
+                 first"
             )));
         }
         let path = &*self.archive;
@@ -125,8 +126,8 @@ impl Member {
             other => {
                 let name = other.name().unwrap_or("an unknown method");
                 return Err(Error::input(format!(
-                    "{label}: expected a file stored or compressed by Deflate, found {name}; unpack the archive and \
-                     import the folder"
+                    "{label}: expected a file stored or compressed by Deflate, found {name}; \
+                     unpack the archive and import the folder"
                 )));
             }
         };
@@ -158,8 +159,8 @@ impl Read for CheckedReader {
         let ended = length == 0 && !into.is_empty();
         if self.read > size || (ended && (self.read, self.crc.sum()) != (size, crc)) {
             return Err(io::Error::other(Error::input(format!(
-                "expected {size} bytes with the checksum {crc:08x} as the archive records, found others: the archive \
-                 is damaged"
+                "expected {size} bytes with the checksum {crc:08x} as the archive records, found \
+                 others: the archive is damaged"
             ))));
         }
         Ok(length)

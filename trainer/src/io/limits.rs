@@ -113,7 +113,8 @@ fn check_count(most: u64, place: impl FnOnce() -> String, count: usize) -> Resul
     }
     let place = place();
     Err(Error::input(format!(
-        "{place}: expected at most {most} mentions in one document, found more; --max-input SIZE allows one per {EACH} bytes"
+        "{place}: expected at most {most} mentions in one document, found more; --max-input SIZE \
+         allows one per {EACH} bytes"
     )))
 }
 
@@ -136,7 +137,8 @@ impl fmt::Display for LimitExceeded {
         let (most, words) = (Size(self.most).display().iec(), self.bound.words());
         write!(
             f,
-            "expected at most {most} of {words}, unpacked, found more; --max-input SIZE raises the limit"
+            "expected at most {most} of {words}, unpacked, found more; --max-input SIZE raises the \
+             limit"
         )
     }
 }
@@ -212,9 +214,11 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// Help text of `--max-input`.
-pub const HELP: &str = "Size limit of each input, unpacked, such as 4GiB. It raises the defaults below it: a note, text or \
-    configuration 64MiB, given mentions of a note 256MiB, a concept table or corpus 4GiB, a file to import 64GiB, one line \
-    or document of these 64MiB, a model's manifest or config.json 16MiB, its tokenizer.json or vocab.txt 256MiB";
+pub const HELP: &str = "Size limit of each input, unpacked, such as 4GiB. It raises the defaults \
+                        below it: a note, text or configuration 64MiB, given mentions of a note \
+                        256MiB, a concept table or corpus 4GiB, a file to import 64GiB, one line \
+                        or document of these 64MiB, a model's manifest or config.json 16MiB, its \
+                        tokenizer.json or vocab.txt 256MiB";
 
 #[cfg(test)]
 mod tests {
@@ -237,7 +241,8 @@ mod tests {
             .to_string();
         assert_eq!(
             message,
-            "note.txt: expected at most 3 B of a text, unpacked, found more; --max-input SIZE raises the limit"
+            "note.txt: expected at most 3 B of a text, unpacked, found more; --max-input SIZE \
+             raises the limit"
         );
         let wrapped = Error::io("reading note.txt")
             .caused_by(read(b"abcd").expect_err("more"))

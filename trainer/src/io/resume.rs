@@ -124,7 +124,8 @@ impl WorkFolder {
         {
             let path = begun.path.display();
             eprintln!(
-                "warning: {path}: parts from number {kept} on are damaged and will be computed again"
+                "warning: {path}: parts from number {kept} on are damaged and will be computed \
+                 again"
             );
         }
         begun.done = kept;

@@ -33,9 +33,8 @@ pub fn write(
         fields.insert("model_type".into(), json!("bert"));
         fields.insert("dtype".into(), json!("float32"));
     }
-    let mut modules = vec![
-        json!({"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}),
-    ];
+    let mut modules = vec![json!({"idx": 0, "name": "0", "path": "",
+        "type": "sentence_transformers.models.Transformer"})];
     let mut add = |name: &str| {
         let number = modules.len();
         let path = format!("{number}_{name}");
@@ -73,8 +72,9 @@ pub fn write(
         std::fs::create_dir_all(add("Normalize"))
             .map_err(|cause| Error::io("making a folder").caused_by(cause))?;
     }
-    let special = json!({"tokenizer_class": "BertTokenizerFast", "cls_token": "[CLS]", "sep_token": "[SEP]",
-        "pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]", "model_max_length": shape.max_position_embeddings});
+    let special = json!({"tokenizer_class": "BertTokenizerFast", "cls_token": "[CLS]",
+        "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]",
+        "model_max_length": shape.max_position_embeddings});
     write_json(&folder.join("tokenizer_config.json"), &special)?;
     write_json(&folder.join("config.json"), &config)?;
     write_json(&folder.join("modules.json"), &Value::Array(modules))?;

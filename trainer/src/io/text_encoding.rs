@@ -30,7 +30,10 @@ impl FromStr for TextEncoding {
     fn from_str(names: &str) -> std::result::Result<Self, String> {
         let one = |name: &str| {
             Encoding::for_label(name.trim().as_bytes()).ok_or_else(|| {
-                format!("expected an encoding such as utf-8, utf-16le, windows-1252, iso-8859-2 or shift_jis, found {name:?}")
+                format!(
+                    "expected an encoding such as utf-8, utf-16le, windows-1252, iso-8859-2 or \
+                     shift_jis, found {name:?}"
+                )
             })
         };
         names
@@ -157,7 +160,8 @@ pub fn decode(
     if let (None, true, Some(looks)) = (marked, refuses, unmarked_utf16(&head)) {
         let (path, option) = (path.display(), looks.name().to_lowercase());
         return Err(Error::input(format!(
-            "{path}: expected {}, found text that looks like {} without a byte order mark; if so, use --encoding {option}",
+            "{path}: expected {}, found text that looks like {} without a byte order mark; if so, \
+             use --encoding {option}",
             named.unwrap_or(UTF_8).name(),
             looks.name()
         )));
@@ -326,7 +330,8 @@ impl DecodingReader {
                 if last && self.check.as_ref().is_some_and(Utf8Check::is_utf8) {
                     let name = self.encoding.name().to_lowercase();
                     return Err(io::Error::other(Error::input(format!(
-                        "expected {name} (--encoding), found valid UTF-8, which {name} would garble; omit --encoding, or use --encoding utf-8,{name} if files differ"
+                        "expected {name} (--encoding), found valid UTF-8, which {name} would \
+                         garble; omit --encoding, or use --encoding utf-8,{name} if files differ"
                     ))));
                 }
                 Ok(())
@@ -582,7 +587,10 @@ mod tests {
     proptest! {
         #[test]
         fn utf16_round_trips(text in "\\PC{0,40}", big: bool) {
-            prop_assert_eq!(read(&utf16(&text, big, true), &TextEncoding::default()).expect("marked"), text);
+            prop_assert_eq!(
+                read(&utf16(&text, big, true), &TextEncoding::default()).expect("marked"),
+                text
+            );
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 /// The variable with seconds since 1970 that stands for the clock (reproducible-builds.org).
 const VARIABLE: &str = "SOURCE_DATE_EPOCH";
 
-/// The instant of a given date (`2026-11-26`, midnight UTC) or instant (`2026-11-26T10:45:00Z`), else
-/// that of the variable `SOURCE_DATE_EPOCH`, else now.
+/// The instant of a given date (`2026-11-26`, midnight UTC) or instant (`2026-11-26T10:45:00Z`),
+/// else that of the variable `SOURCE_DATE_EPOCH`, else now.
 ///
 /// # Errors
 /// If the date or the variable is invalid.

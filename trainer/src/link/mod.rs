@@ -30,7 +30,8 @@ use std::path::Path;
 
 /// How to get a build with Parquet.
 #[cfg(not(feature = "parquet"))]
-const PARQUET_HINT: &str = "programs of a release do, as do those of `cargo build --release -p pel-trainer --features parquet`";
+const PARQUET_HINT: &str = "programs of a release do, as do those of `cargo build \
+                            --release -p pel-trainer --features parquet`";
 
 /// Links the mentions of one text.
 ///

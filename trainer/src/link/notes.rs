@@ -85,8 +85,8 @@ pub(crate) struct Found {
     pub unread: Vec<Error>,
 }
 
-/// Collects the notes of the inputs, each folder in path order: files that are notes, and tables and
-/// collections of notes. A folder with .txt files gives these; another one gives its tables.
+/// Collects the notes of the inputs, each folder in path order: files that are notes, and tables
+/// and collections of notes. A folder with .txt files gives these; another one gives its tables.
 /// Unreadable subfolders are skipped and returned.
 ///
 /// # Errors
@@ -120,7 +120,8 @@ pub(crate) fn notes(inputs: &[PathBuf], format: Option<InputFormat>) -> Result<F
     }
     if let (Some(note), Some(shard)) = (found.notes.first(), found.shards.first()) {
         return Err(Error::input(format!(
-            "expected texts or tables of notes, found both: {} and {}; link them separately, or name the --input-format",
+            "expected texts or tables of notes, found both: {} and {}; link them separately, or \
+             name the --input-format",
             note.place(),
             shard.path.display()
         )));
@@ -302,7 +303,8 @@ pub(crate) fn place(
         if let Some(other) = taken.insert(out, note) {
             let both = [other, note].map(Note::place).join(" and ");
             return Err(Error::input(format!(
-                "expected one output per note, found {} for {both}; give a folder around both, or link them separately",
+                "expected one output per note, found {} for {both}; give a folder around both, or \
+                 link them separately",
                 out.display()
             )));
         }
@@ -347,14 +349,16 @@ pub(crate) fn shard_outputs(
         let place = out.join(&file);
         if is_manifest(&file.to_string_lossy()) {
             return Err(Error::input(format!(
-                "{}: expected a table of another name, since {} is the manifest of the folder, found this one; rename it",
+                "{}: expected a table of another name, since {} is the manifest of the folder, \
+                 found this one; rename it",
                 shard.path.display(),
                 place.display()
             )));
         }
         if let Some(other) = taken.insert(place.clone(), shard) {
             return Err(Error::input(format!(
-                "expected one output per table, found {} for {} and {}; give a folder around both, or link them separately",
+                "expected one output per table, found {} for {} and {}; give a folder around both, \
+                 or link them separately",
                 place.display(),
                 other.path.display(),
                 shard.path.display()

@@ -16,7 +16,12 @@ const PAIRS: usize = 1024;
 #[derive(Debug, Args)]
 pub struct RankerArgs {
     /// Rerank the first K candidates by a cross-encoder; NIL decisions stay
-    #[arg(long, value_name = "K", requires = "ranker", value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(
+        long,
+        value_name = "K",
+        requires = "ranker",
+        value_parser = clap::value_parser!(u32).range(2..),
+    )]
     rerank: Option<u32>,
     /// Cross-encoder: the model of `pel train --stage rank`
     #[arg(long, value_name = "MODEL", requires = "rerank")]

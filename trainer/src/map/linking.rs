@@ -91,7 +91,8 @@ impl Filter {
             if found.is_empty() {
                 let some: Vec<&str> = known.iter().take(12).map(String::as_str).collect();
                 return Err(Error::input(format!(
-                    "--type {wanted}: expected a type of the bundle, such as {}, found none of this name",
+                    "--type {wanted}: expected a type of the bundle, such as {}, found none of \
+                     this name",
                     some.join(", ")
                 )));
             }

@@ -277,7 +277,8 @@ fn resolve(bundle: &Bundle, id: &str) -> Result<(ConceptId, bool)> {
             "expected a concept of the bundle, found {id}, which is retired without a successor"
         ))),
         Resolved::Unknown => Err(Error::input(format!(
-            "expected accept, NIL, # and the number of a candidate, or an identifier of the bundle, found {id:?}"
+            "expected accept, NIL, # and the number of a candidate, or an identifier of the \
+             bundle, found {id:?}"
         ))),
     }
 }
@@ -303,7 +304,8 @@ fn new_concept(
     });
     if local.is_empty() {
         return Err(Error::input(format!(
-            "expected --id-column for a new concept, found none for a term without letters ({term:?})"
+            "expected --id-column for a new concept, found none for a term without letters \
+             ({term:?})"
         )));
     }
     let id = format!("{prefix}:{local}");
@@ -321,7 +323,8 @@ fn new_concept(
 fn add_new(new: &mut BTreeMap<String, Concept>, concept: Concept, bundle: &Bundle) -> Result<()> {
     if !matches!(bundle.resolve(&concept.id)?, Resolved::Unknown) {
         return Err(Error::input(format!(
-            "expected a new identifier, found {}, which the bundle has; accept it, or set another --new-concepts",
+            "expected a new identifier, found {}, which the bundle has; accept it, or set another \
+             --new-concepts",
             concept.id
         )));
     }

@@ -388,18 +388,42 @@ mod tests {
     proptest! {
         #[test]
         fn ticks_are_in_range_in_order_and_few(
-            values in proptest::collection::vec(proptest::num::f64::ANY, 0..5), log: bool, round: bool, most in 3usize..12,
+            values in proptest::collection::vec(proptest::num::f64::ANY, 0..5),
+            log: bool,
+            round: bool,
+            most in 3usize..12,
         ) {
             let scale = Scale::of(values.iter().copied(), log);
-            let scale = if round { scale.rounded(most, 1.0) } else { scale };
+            let scale = if round {
+                scale.rounded(most, 1.0)
+            } else {
+                scale
+            };
             prop_assert!(scale.low < scale.high && scale.low.is_finite() && scale.high.is_finite());
             let ticks = scale.ticks(most);
-            prop_assert!((1..=most + 1).contains(&ticks.len()), "{} for {scale:?}", ticks.len());
-            prop_assert!(ticks.iter().all(|tick| (-1e-6..1.000_001).contains(&tick.at)), "{ticks:?}");
-            prop_assert!(ticks.windows(2).all(|pair| pair[0].at < pair[1].at && pair[0].label != pair[1].label), "{ticks:?}");
+            prop_assert!(
+                (1..=most + 1).contains(&ticks.len()),
+                "{} for {scale:?}",
+                ticks.len()
+            );
+            prop_assert!(
+                ticks
+                    .iter()
+                    .all(|tick| (-1e-6..1.000_001).contains(&tick.at)),
+                "{ticks:?}"
+            );
+            prop_assert!(
+                ticks
+                    .windows(2)
+                    .all(|pair| pair[0].at < pair[1].at && pair[0].label != pair[1].label),
+                "{ticks:?}"
+            );
             for value in values {
                 let place = scale.place(value);
-                prop_assert!(place.is_none_or(|place| (-1e-6..1.000_001).contains(&place)), "{place:?}");
+                prop_assert!(
+                    place.is_none_or(|place| (-1e-6..1.000_001).contains(&place)),
+                    "{place:?}"
+                );
             }
         }
     }

@@ -9,8 +9,9 @@ const FONTS: &str = "Arial, 'Liberation Sans', Helvetica, 'DejaVu Sans', sans-se
 pub(super) fn render(scene: &Scene) -> String {
     let (width, height) = SIZE;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         role=\"img\" font-family=\"{FONTS}\">\n<title>{}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FONTS}\">\n\
+         <title>{}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
         escaped(&scene.title)
     );
     for shape in &scene.shapes {
@@ -67,7 +68,8 @@ pub(super) fn render(scene: &Scene) -> String {
                 };
                 let (size, colour, text) = (short(*size), hex(*colour), escaped(text));
                 format!(
-                    "<text {place} font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>\n"
+                    "<text {place} font-size=\"{size}\" text-anchor=\"{anchor}\" \
+                     fill=\"{colour}\">{text}</text>\n"
                 )
             }
         };

@@ -205,7 +205,9 @@ proptest! {
     #[test]
     fn every_chart_is_rendered(chart in any_chart()) {
         let svg = chart.svg();
-        let numbers = svg.split(['"', ' ', 'M', 'L']).filter(|word| matches!(*word, "NaN" | "inf" | "-inf"));
+        let numbers = svg
+            .split(['"', ' ', 'M', 'L'])
+            .filter(|word| matches!(*word, "NaN" | "inf" | "-inf"));
         prop_assert_eq!(numbers.count(), 0, "{}", svg);
     }
 }

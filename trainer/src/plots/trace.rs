@@ -142,7 +142,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn clipped_curves_stay_in_the_frame(curve in proptest::collection::vec(proptest::option::of((-1e9..1e9, -2.0..2.0)), 0..30)) {
+        fn clipped_curves_stay_in_the_frame(
+            curve in proptest::collection::vec(proptest::option::of((-1e9..1e9, -2.0..2.0)), 0..30),
+        ) {
             for part in inside(curve) {
                 prop_assert!(!part.is_empty() && part.into_iter().all(is_inside));
             }

@@ -142,7 +142,8 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
         Scorer::SumOfMax => format!("Sum-of-Max over the best {FIRST_PASS} of {search}"),
     };
     format!(
-        "{}: {:?} mention of at most {} tokens{} against {:?}, {} vectors, best per concept{}, {:?} over {:?} pooling, {:?}, {search}, on {}",
+        "{}: {:?} mention of at most {} tokens{} against {:?}, {} vectors, best per concept{}, \
+         {:?} over {:?} pooling, {:?}, {search}, on {}",
         encoder.name,
         view.mention_template,
         view.mention_tokens,
@@ -169,7 +170,8 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
 pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, policy: &NilPolicy) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
-        "as in `pel link`: with names of the dictionary{} and candidates shared in a document; NIL by {}: {}",
+        "as in `pel link`: with names of the dictionary{} and candidates shared in a document; NIL \
+         by {}: {}",
         if spelling > 0.0 {
             format!(", {spelling} of spelling in a score")
         } else {

@@ -37,7 +37,8 @@ impl Found {
                 String::new()
             };
             return Err(Error::input(format!(
-                "{}: the split {split} has no mention whose concept is in the knowledge base{among}",
+                "{}: the split {split} has no mention whose concept is in the knowledge \
+                 base{among}",
                 corpus.display()
             )));
         }

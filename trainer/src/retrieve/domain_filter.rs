@@ -71,7 +71,8 @@ impl Retriever for Within<'_> {
             SearchKind::FirstPass(count) => k.max(count),
             SearchKind::Graph => {
                 return Err(Error::input(
-                    "--within-domain: the index is a graph, which finds the nearest of all domains; expected one without --hnsw",
+                    "--within-domain: the index is a graph, which finds the nearest of all \
+                     domains; expected one without --hnsw",
                 ));
             }
         };
@@ -239,7 +240,10 @@ mod tests {
         let write = |name: &str, lines: Vec<serde_json::Value>| {
             crate::io::files::write_jsonl(&folder.path().join(name), lines).expect("written");
         };
-        let mention = |id: &str| serde_json::json!({"doc_id": "d", "start": 0, "end": 1, "text": "a", "id": id});
+        let mention = |id: &str| {
+            serde_json::json!({"doc_id": "d", "start": 0, "end": 1,
+                "text": "a", "id": id})
+        };
         write(
             "documents.jsonl",
             vec![serde_json::json!({"doc_id": "d", "text": "a b"})],

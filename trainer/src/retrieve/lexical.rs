@@ -166,7 +166,8 @@ pub fn lexical(
     let exact = |name, normal, how: &str| {
         let names = ExactNames::new(kb, normal);
         let protocol = format!(
-            "mention text equal to a name or synonym, {how}; every bearer of the name is a candidate"
+            "mention text equal to a name or synonym, {how}; every bearer of the name is a \
+             candidate"
         );
         let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
         BySurface {
@@ -185,8 +186,8 @@ pub fn lexical(
         let and = if definitions { " and definition" } else { "" };
         let (k1, b) = (config.k1, config.b);
         let protocol = format!(
-            "words of the mention text, lower-cased, against one document per concept of all names{and}; BM25 as Lucene \
-             has it, k1 {k1}, b {b}"
+            "words of the mention text, lower-cased, against one document per concept of all \
+             names{and}; BM25 as Lucene has it, k1 {k1}, b {b}"
         );
         let search: Box<Search> =
             Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
@@ -206,9 +207,11 @@ pub fn lexical(
         )),
         System::Tfidf => {
             let index = CharTfidf::new(kb);
-            let protocol = "mention text against every name and synonym, lower-cased; character 3-grams within words, \
-                TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name of a concept"
-                .to_owned();
+            let protocol =
+                "mention text against every name and synonym, lower-cased; character 3-grams \
+                 within words, TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name of a \
+                 concept"
+                    .to_owned();
             let search: Box<Search> =
                 Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
             Ok(BySurface {
@@ -236,8 +239,8 @@ pub fn lexical(
             }
             let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
             let protocol = format!(
-                "the concepts that the mention text, lower-cased, stood for in the split {split}, most frequent first, \
-                 then those of that name"
+                "the concepts that the mention text, lower-cased, stood for in the split {split}, \
+                 most frequent first, then those of that name"
             );
             let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
             Ok(BySurface {

@@ -85,8 +85,8 @@ pub trait Retriever {
         self.threshold().is_some()
     }
 
-    /// If the scores that decide NIL are probabilities that the first candidate is right: the limits
-    /// of its sets of answers.
+    /// If the scores that decide NIL are probabilities that the first candidate is right: the
+    /// limits of its sets of answers.
     fn sets(&self) -> Option<&[SetLimits]> {
         None
     }

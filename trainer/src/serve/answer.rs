@@ -22,10 +22,12 @@ type Answer = Response<Full<Bytes>>;
 macro_rules! policy {
     ($connect:literal) => {
         concat!(
-            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; ",
+            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src \
+             'self' data: blob:; ",
             "connect-src ",
             $connect,
-            "; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            "; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
+             frame-ancestors 'none'"
         )
     };
 }

@@ -31,7 +31,8 @@ const PACKERS: usize = 4;
 
 /// Response to a client that is not admitted.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
-    Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\nToo many clients are connected; try again soon";
+                      Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\n\
+                      Too many clients are connected; try again soon";
 
 /// Time for aborted connections to close.
 const BRIEF: Duration = Duration::from_millis(2);

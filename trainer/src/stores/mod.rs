@@ -20,7 +20,8 @@ use std::time::Duration;
 
 /// How to get a build with stores.
 #[cfg(not(feature = "stores"))]
-const BUILD_HINT: &str = "programs of a release do, as do those of `cargo build --release -p pel-trainer --features stores`";
+const BUILD_HINT: &str = "programs of a release do, as do those of `cargo build \
+                          --release -p pel-trainer --features stores`";
 
 /// How to reach a database.
 #[derive(Clone, Debug, Args)]
@@ -32,7 +33,12 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// Seconds that the server may take for an answer
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u32).range(1..=86_400),
+    )]
     pub timeout: u32,
 }
 
@@ -95,7 +101,13 @@ pub struct SearchArgs {
     #[arg(long, requires = "vectors")]
     pub exact: bool,
     /// Depth of the search in the store's index: hnsw.ef_search or ivfflat.probes
-    #[arg(long, value_name = "N", requires = "vectors", conflicts_with = "exact", value_parser = clap::value_parser!(u16).range(1..=32_768))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "vectors",
+        conflicts_with = "exact",
+        value_parser = clap::value_parser!(u16).range(1..=32_768),
+    )]
     pub depth: Option<u16>,
 }
 

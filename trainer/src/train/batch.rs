@@ -305,7 +305,10 @@ pub fn few_negatives(
         String::new()
     };
     (examples > 0).then(|| {
-        format!("{examples} examples have fewer than {count} negatives; texts of their domains: {shown}{more}")
+        format!(
+            "{examples} examples have fewer than {count} negatives; texts of their domains: \
+             {shown}{more}"
+        )
     })
 }
 

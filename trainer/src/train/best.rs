@@ -111,7 +111,8 @@ impl BestWeights {
     fn damaged(&self, step: usize) -> String {
         let folder = self.folder_of(step).display().to_string();
         format!(
-            "{folder}: these weights cannot be read; remove the folder to fall back to the best weights before them"
+            "{folder}: these weights cannot be read; remove the folder to fall back to the best \
+             weights before them"
         )
     }
 
@@ -190,7 +191,8 @@ impl BestWeights {
             .find(|name| found.get(*name) != record.blake3.get(*name))
         {
             let what = format!(
-                "{MODEL}/{name}: expected the file with the recorded checksum, found another file or none"
+                "{MODEL}/{name}: expected the file with the recorded checksum, found another file \
+                 or none"
             );
             return Err(Error::artifact(what)).context(|| self.damaged(record.step));
         }

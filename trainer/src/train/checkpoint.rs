@@ -101,7 +101,8 @@ impl State {
             (FORMAT_WITHOUT_CHECKSUMS, None, None) => {
                 let folder = folder.display();
                 eprintln!(
-                    "warning: {folder}: an earlier version wrote this checkpoint without checksums; damage is not noticed"
+                    "warning: {folder}: an earlier version wrote this checkpoint without \
+                     checksums; damage is not noticed"
                 );
             }
             (FORMAT, Some(files), Some(own)) => {
@@ -134,7 +135,8 @@ impl State {
             }
             (found, ..) => {
                 return Err(Error::artifact(format!(
-                    "{STATE}: expected checkpoint format {FORMAT_WITHOUT_CHECKSUMS} or {FORMAT}, found {found}"
+                    "{STATE}: expected checkpoint format {FORMAT_WITHOUT_CHECKSUMS} or {FORMAT}, \
+                     found {found}"
                 )));
             }
         }
@@ -257,8 +259,8 @@ impl Checkpoints {
         if before.is_some_and(|before| before != data) {
             let run = self.folder.parent().unwrap_or(&self.folder).display();
             return Err(Error::input(format!(
-                "{run}: expected the knowledge base, corpus and candidates that the run began with, found others; choose another --out, \
-                 or restore them"
+                "{run}: expected the knowledge base, corpus and candidates that the run began \
+                 with, found others; choose another --out, or restore them"
             )));
         }
         Ok(Self {
@@ -411,7 +413,8 @@ impl Checkpoints {
 fn unreadable(folder: &Path) -> String {
     let folder = folder.display();
     format!(
-        "{folder}: this checkpoint cannot be read; remove the folder to resume from the checkpoint before it"
+        "{folder}: this checkpoint cannot be read; remove the folder to resume from the checkpoint \
+         before it"
     )
 }
 
@@ -509,7 +512,8 @@ fn unpack(file: &[u8]) -> Result<HardNegatives> {
         [rows, width] if rows == count => width,
         _ => {
             return Err(Error::artifact(format!(
-                "the tensor `sequences`: expected one row for each of {count} examples, found shape {shape:?}"
+                "the tensor `sequences`: expected one row for each of {count} examples, found \
+                 shape {shape:?}"
             )));
         }
     };
@@ -532,8 +536,8 @@ fn unpack(file: &[u8]) -> Result<HardNegatives> {
 pub fn check_hard(hard: &HardNegatives, examples: usize, sequences: usize) -> Result<()> {
     let refuse = |what: &str, count: usize, found: usize| {
         Err(Error::artifact(format!(
-            "{HARD}: expected numbers of the {count} {what}, which are below {count}, found {found}; without the folder of this \
-             checkpoint the run goes on from the one before it"
+            "{HARD}: expected numbers of the {count} {what}, which are below {count}, found \
+             {found}; without the folder of this checkpoint the run goes on from the one before it"
         )))
     };
     if let Some(found) = hard.keys().max().filter(|number| **number >= examples) {

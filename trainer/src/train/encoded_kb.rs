@@ -65,8 +65,8 @@ pub(super) fn encode(
 }
 
 impl EncodedKb {
-    /// Encodes every entity sequence. The token vectors of Sum-of-Max are written to a temporary file
-    /// in `folder` ([`TokenFile`]).
+    /// Encodes every entity sequence. The token vectors of Sum-of-Max are written to a temporary
+    /// file in `folder` ([`TokenFile`]).
     ///
     /// # Errors
     /// If the device fails, the file cannot be written, or the user interrupts.

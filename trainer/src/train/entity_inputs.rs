@@ -233,7 +233,8 @@ impl EntityInputs {
             .join(", ");
         let more = if names.len() > most { ", ..." } else { "" };
         Err(Error::input(format!(
-            "the configuration: `data.only_domains`: expected domains that a concept has ({shown}{more}), found {unknown:?}"
+            "the configuration: `data.only_domains`: expected domains that a concept has \
+             ({shown}{more}), found {unknown:?}"
         )))
     }
 

@@ -129,8 +129,8 @@ pub fn mentions(
                 if distils && list.teacher.is_empty() && !list.candidates.is_empty() {
                     let path = config.data.candidates.display();
                     return Err(Error::input(format!(
-                        "{path}: line {}: expected teacher scores of the candidates, found none; `pel candidates --ranker` \
-                         adds them",
+                        "{path}: line {}: expected teacher scores of the candidates, found none; \
+                         `pel candidates --ranker` adds them",
                         list.line
                     )));
                 }

@@ -245,8 +245,8 @@ pub struct Log {
 const QUIET: Duration = Duration::from_secs(30);
 
 impl Log {
-    /// Opens the log in the folder of a run that has done `step` of `steps` steps. Events after that
-    /// step, which a killed run left, are dropped.
+    /// Opens the log in the folder of a run that has done `step` of `steps` steps. Events after
+    /// that step, which a killed run left, are dropped.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -376,8 +376,9 @@ impl Log {
                     };
                     self.bar.suspend(|| {
                         eprintln!(
-                            "warning: step {step}: {without_negatives} examples have no negative, because {why}; cross-entropy gives them no \
-                             gradient (`metrics.jsonl` counts them); {more}"
+                            "warning: step {step}: {without_negatives} examples have no negative, \
+                             because {why}; cross-entropy gives them no gradient (`metrics.jsonl` \
+                             counts them); {more}"
                         );
                     });
                 }
@@ -434,7 +435,8 @@ fn words(event: &Event) -> String {
             format!("hard negatives for {examples} examples in {seconds:.0} s")
         }
         Event::Validation { seconds, found, .. } if found.recall_listed.is_some() => format!(
-            "accuracy {}, normalised {}, lists with the concept {}; zero-shot {}; NIL auPR {} ({} mentions, {seconds:.0} s)",
+            "accuracy {}, normalised {}, lists with the concept {}; zero-shot {}; NIL auPR {} ({} \
+             mentions, {seconds:.0} s)",
             percent(&found.recall_1),
             percent(&found.normalised()),
             percent(&found.recall_listed),
@@ -445,7 +447,8 @@ fn words(event: &Event) -> String {
         Event::Stopped {
             best, validations, ..
         } => format!(
-            "training stops early: the best validation was after step {best}, and the {validations} since are not better (optimiser.patience)"
+            "training stops early: the best validation was after step {best}, and the \
+             {validations} since are not better (optimiser.patience)"
         ),
         Event::Kept { kept, .. } => format!("the model has {}", kept.words()),
         Event::Detection { found, seconds, .. } => {

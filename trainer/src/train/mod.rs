@@ -180,8 +180,9 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             .filter_map(|example| entity_inputs.kb.get(example.concept));
         if !model.train_on(concepts.map(|concept| concept.id.clone())) {
             eprintln!(
-                "warning: {}: expected a record of the concepts that this model was trained on ({}), found none, so the trained \
-                 model gets none either: `pel evaluate` cannot tell which concepts it has seen",
+                "warning: {}: expected a record of the concepts that this model was trained on \
+                 ({}), found none, so the trained model gets none either: `pel evaluate` cannot \
+                 tell which concepts it has seen",
                 config.model.encoder.display(),
                 names::TRAINED
             );
@@ -307,8 +308,8 @@ fn with_epsilon(
     let epsilon = config.fgsm.resolved(deviation);
     if !(epsilon > 0.0 && epsilon.is_finite()) {
         return Err(Error::input(format!(
-            "`fgsm.epsilon`: expected an encoder whose input embeddings differ, found a deviation of {deviation}; set \
-             `fgsm.absolute_epsilon`"
+            "`fgsm.epsilon`: expected an encoder whose input embeddings differ, found a deviation \
+             of {deviation}; set `fgsm.absolute_epsilon`"
         )));
     }
     // Three digits.

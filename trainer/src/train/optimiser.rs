@@ -139,8 +139,8 @@ impl Optimiser {
 
     /// Updates the parameters by the mean of the accumulated gradients over `examples`, without the
     /// loss scale, and clears them. If their norm is known not to be finite, no parameter changes.
-    /// It is known on the processor, and with a loss scale, where a step with another one repeats an
-    /// overflow.
+    /// It is known on the processor, and with a loss scale, where a step with another one repeats
+    /// an overflow.
     ///
     /// # Errors
     /// If the device fails.

@@ -66,7 +66,8 @@ impl Replicas {
         for number in 1..config.optimiser.replicas {
             let next = next_device(&device.clone().inner(), number).ok_or_else(|| {
                 Error::input(format!(
-                    "the configuration: `optimiser.replicas`: expected 1, or --device cpu or cuda (without --gpu), found {}",
+                    "the configuration: `optimiser.replicas`: expected 1, or --device cpu or cuda \
+                     (without --gpu), found {}",
                     config.optimiser.replicas
                 ))
             })?;

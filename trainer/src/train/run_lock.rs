@@ -34,8 +34,8 @@ impl Config {
             })?;
             return Ok(lock);
         }
-        // Keys that an earlier version did not have take the defaults of that version. Copies of the
-        // log may change.
+        // Keys that an earlier version did not have take the defaults of that version. Copies of
+        // the log may change.
         let before = read_text(&path)?;
         let before = match toml::from_str::<Self>(&before) {
             Ok(mut before) => {
@@ -50,7 +50,8 @@ impl Config {
         };
         match first_difference(&before, &text) {
             Some((was, is)) => Err(Error::input(format!(
-                "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; choose another --out, or the same configuration",
+                "{}: expected the configuration of the run in this folder, `{was}`, found `{is}`; \
+                 choose another --out, or the same configuration",
                 out.display()
             ))),
             None => Ok(lock),

@@ -139,7 +139,8 @@ impl Retriever for Snapshot {
         let score = self.model.reduction.score;
         let scorer = self.model.scorer;
         format!(
-            "{mention_template:?} mention of at most {mention_tokens} tokens, short forms {}, against {concepts:?}, {scorer:?}, {score:?}, int8",
+            "{mention_template:?} mention of at most {mention_tokens} tokens, short forms {}, \
+             against {concepts:?}, {scorer:?}, {score:?}, int8",
             short_forms(abbreviations)
         )
     }

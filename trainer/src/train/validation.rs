@@ -109,7 +109,8 @@ impl Validation {
             let (folder, listed) = (folder.display(), listed.display());
             return Err(Error::input(match ranks {
                 true => format!(
-                    "{listed}: expected the candidates of the split {split}, found none of its mentions"
+                    "{listed}: expected the candidates of the split {split}, found none of its \
+                     mentions"
                 ),
                 false => format!("{folder}: the split {split} has no mention"),
             }));

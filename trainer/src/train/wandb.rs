@@ -32,8 +32,8 @@ pub struct History {
 }
 
 impl History {
-    /// The history of a run that has done `step` steps. Rows of later steps, which a killed run left,
-    /// are dropped. `time` is in seconds since 1970.
+    /// The history of a run that has done `step` steps. Rows of later steps, which a killed run
+    /// left, are dropped. `time` is in seconds since 1970.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -72,8 +72,8 @@ impl History {
         self.folder.join("wandb-history.jsonl")
     }
 
-    /// Sets the last row, which follows the one before or replaces that of the same step. Returns its
-    /// line.
+    /// Sets the last row, which follows the one before or replaces that of the same step. Returns
+    /// its line.
     fn take(&mut self, row: Row) -> Result<String> {
         let line = json::compact(&row)? + "\n";
         if step_of(&row) != step_of(&self.row) {
@@ -186,7 +186,8 @@ mod tests {
             rows(),
             [
                 serde_json::json!({"_step": 1, "_timestamp": 101.5, "_runtime": 1.5, "loss": 4.0}),
-                serde_json::json!({"_step": 2, "_timestamp": 103.0, "_runtime": 3.0, "loss": 3.25, "recall": 0.5}),
+                serde_json::json!({"_step": 2, "_timestamp": 103.0, "_runtime": 3.0, "loss": 3.25,
+                    "recall": 0.5}),
                 serde_json::json!({"_step": 3, "_timestamp": 104.0, "_runtime": 4.0, "loss": 2.0}),
             ]
         );

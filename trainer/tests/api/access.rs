@@ -242,7 +242,8 @@ fn refused_bodies_are_read_to_their_end() {
     let mut stream = server.connect();
     write!(
         stream,
-        "POST /v1/link HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        "POST /v1/link HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n",
         body.len()
     )
     .expect("sent");

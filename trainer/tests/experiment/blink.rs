@@ -6,7 +6,8 @@ use super::{RANKER, bench, line, rows};
 #[test]
 fn the_tables_of_blink_share_their_stages() {
     let bench = bench();
-    let all = "pel-5,blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-7,blink-8,blink-9,blink-figure-2,blink-figure-3";
+    let all = "pel-5,blink-1,blink-2,blink-3,blink-4,blink-5,blink-6,blink-7,blink-8,blink-9,\
+               blink-figure-2,blink-figure-3";
     bench.done(&line(&format!(
         "--table {all} --counts 1,2 --retrievers pb-1-mixed --search-rows 40 {RANKER}"
     )));
@@ -231,8 +232,9 @@ fn the_retriever_of_pels_rankers_is_the_best_at_recall_16() {
 /// those of the tables.
 fn pretrain(bench: &Bench) {
     let train = format!(
-        "--encoder {} --corpus @ --kb @kb.jsonl --device cpu --steps 2 --set data.split=dev --set optimiser.batch=2 \
-         --set validation.mentions=0 --set view.mention_tokens=24 --set view.entity_tokens=24",
+        "--encoder {} --corpus @ --kb @kb.jsonl --device cpu --steps 2 --set data.split=dev \
+         --set optimiser.batch=2 --set validation.mentions=0 --set view.mention_tokens=24 \
+         --set view.entity_tokens=24",
         tiny().display()
     );
     for line in [
@@ -434,7 +436,8 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
         let other = text.replace("\"doc_id\":\"1\"", "\"doc_id\":\"2\"");
         std::fs::write(bench.path(file), format!("{text}\n{other}")).expect("written");
     }
-    let folds = "--table blink-folds --folds 2 --grid optimiser.learning_rate=1e-4,1e-3 --set negatives.count=1";
+    let folds = "--table blink-folds --folds 2 --grid optimiser.learning_rate=1e-4,1e-3 \
+                 --set negatives.count=1";
     let heads = |more: &str| -> Vec<[String; 2]> {
         bench.done(&line(&format!("{folds} {more}")));
         rows(&bench, "blink-folds")[2..]
@@ -466,7 +469,8 @@ fn settings_are_chosen_over_folds_of_the_training_split() {
 
     // Cross-encoders over the same folds: those of a fold share its bi-encoder.
     let ranker = format!(
-        "--table blink-folds-ranker --folds 2 --ranker-grid optimiser.learning_rate=1e-4,1e-3 {RANKER} --set negatives.count=1"
+        "--table blink-folds-ranker --folds 2 --ranker-grid optimiser.learning_rate=1e-4,1e-3 \
+         {RANKER} --set negatives.count=1"
     );
     bench.done(&line(&format!("{ranker} --only fold0")));
     bench.done(&line(&ranker));

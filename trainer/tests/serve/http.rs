@@ -236,9 +236,9 @@ fn every_response_has_security_headers() {
         assert_eq!(
             answer.header("content-security-policy"),
             format!(
-                "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; \
-                 connect-src {connect}; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
-                 frame-ancestors 'none'"
+                "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+                 img-src 'self' data: blob:; connect-src {connect}; worker-src 'self'; \
+                 manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
             ),
             "{first}"
         );

@@ -50,12 +50,14 @@ impl Links {
         if nodes > MOST_NODES || Some(lowest.get().len()) != nodes.checked_mul(WIDTH) {
             let (links, most) = (lowest.get().len(), MOST_NODES);
             return Err(wrong(&format!(
-                "expected {WIDTH} links for each of {nodes} nodes (at most {most}), found {links} in all"
+                "expected {WIDTH} links for each of {nodes} nodes (at most {most}), found {links} \
+                 in all"
             )));
         }
         if entries.get().is_empty() != (nodes == 0) {
             return Err(wrong(&format!(
-                "expected entries of upper layers if and only if there are nodes, found {} for {nodes} nodes",
+                "expected entries of upper layers if and only if there are nodes, found {} for \
+                 {nodes} nodes",
                 entries.get().len()
             )));
         }
@@ -261,7 +263,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn links_to_missing_nodes_are_refused(section in 0usize..3, at in any::<prop::sample::Index>(), wrong in 3u32..) {
+        fn links_to_missing_nodes_are_refused(
+            section in 0usize..3,
+            at in any::<prop::sample::Index>(),
+            wrong in 3u32..,
+        ) {
             let mut graph = line();
             let at = at.index(graph[section].len());
             graph[section][at] = wrong;

@@ -55,7 +55,8 @@ impl Nodes {
             let own = &all[node[0] as usize..node[1] as usize];
             if !own.is_sorted_by(|a, b| a < b) || before >= own.first() {
                 return Err(wrong(
-                    "expected the rows of a node in ascending order, and nodes in the order of their first rows",
+                    "expected the rows of a node in ascending order, and nodes in the order of \
+                     their first rows",
                 ));
             }
             before = own.first();
@@ -64,7 +65,8 @@ impl Nodes {
                     Some(seen) if !*seen => *seen = true,
                     _ => {
                         return Err(wrong(&format!(
-                            "expected each of the {rows} rows in one node, found row {row} in none or in two"
+                            "expected each of the {rows} rows in one node, found row {row} in none \
+                             or in two"
                         )));
                     }
                 }

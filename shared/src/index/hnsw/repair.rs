@@ -105,8 +105,8 @@ pub fn repaired_among(
     }
 }
 
-/// The nodes of some that a search for them does not find, in their order. `similarity` is that of a
-/// node with itself.
+/// The nodes of some that a search for them does not find, in their order. `similarity` is that of
+/// a node with itself.
 fn lost(
     some: &[u32],
     graph: SearchGraph,

@@ -210,8 +210,8 @@ impl Places {
         // The id of a description is unique, so each name would become a concept.
         if columns.get(Role::Id).is_none() && has("conceptid") && has("effectivetime") {
             return Err(Error::input(
-                "expected concepts, found descriptions of SNOMED CT (RF2), whose `id` is that of the description: \
-                 set --columns id=conceptId,name=term",
+                "expected concepts, found descriptions of SNOMED CT (RF2), whose `id` is that of \
+                 the description: set --columns id=conceptId,name=term",
             ));
         }
         let mut places = Self {
@@ -266,8 +266,8 @@ impl Places {
                 [] if !needed => {}
                 [] => {
                     return Err(Error::input(format!(
-                        "expected a column {name:?}, found the columns {}: check --delimiter, --columns and the \
-                         --*-column options",
+                        "expected a column {name:?}, found the columns {}: check --delimiter, \
+                         --columns and the --*-column options",
                         found()
                     )));
                 }
@@ -297,14 +297,15 @@ impl Places {
                 Some(Column::Numbered(number)) if (1..=width).contains(number) => Some(*number - 1),
                 Some(Column::Numbered(number)) => {
                     return Err(Error::input(format!(
-                        "expected a column {number} for {}, found {width} columns: check --delimiter",
+                        "expected a column {number} for {}, found {width} columns: check \
+                         --delimiter",
                         role.word()
                     )));
                 }
                 Some(Column::Named(name)) => {
                     return Err(Error::input(format!(
-                        "expected column numbers, since other columns have some; found the name {name:?}: set \
-                         --header if the table has a header"
+                        "expected column numbers, since other columns have some; found the name \
+                         {name:?}: set --header if the table has a header"
                     )));
                 }
                 None if matches!(role, Role::Id | Role::Name) => {

@@ -255,7 +255,8 @@ pub fn read(
             let found = found.map_err(|why| why.context(format!("{name}: line {line}")))?;
             if found.is_header(&cells) {
                 return Err(Error::input(format!(
-                    "{name}: line {line}: expected a row, since columns have numbers, found a header: set --header"
+                    "{name}: line {line}: expected a row, since columns have numbers, found a \
+                     header: set --header"
                 )));
             }
             width = cells.len();
@@ -415,8 +416,9 @@ mod tests {
 
     #[test]
     fn rows_of_a_concept_are_merged_under_its_preferred_name() {
-        let text = "cui,name,name_status\nC1,renal failure,A\nC2,tick fever,A\nC1,kidney failure,P\n\
-            C1,failure of kidneys|RF,A\nC2,Colorado tick fever,P\nC3,cough,A\nC3,tussis,A\n";
+        let text = "cui,name,name_status\nC1,renal failure,A\nC2,tick fever,A\n\
+                    C1,kidney failure,P\nC1,failure of kidneys|RF,A\nC2,Colorado tick fever,P\n\
+                    C3,cough,A\nC3,tussis,A\n";
         let (concepts, report) = read_with("a.csv", text, &Layout::default()).expect("readable");
         let expected = [
             "C1=kidney failure/renal failure/failure of kidneys/RF",
@@ -484,8 +486,8 @@ mod tests {
 
     #[test]
     fn quotes_in_tab_separated_tables_are_ordinary_characters() {
-        let text = "concept_id\tconcept_name\n1\t\"edoxaban\n2\twarfarin\r\n3\tcasters 5\" or greater\n\
-            4\t30GX1/2\"\n5\tstatus \"Deceased\"\n6\tapixaban\n";
+        let text = "concept_id\tconcept_name\n1\t\"edoxaban\n2\twarfarin\r\n\
+                    3\tcasters 5\" or greater\n4\t30GX1/2\"\n5\tstatus \"Deceased\"\n6\tapixaban\n";
         let (concepts, _) = read_with("CONCEPT.tsv", text, &Layout::default()).expect("readable");
         assert_eq!(concepts.len(), 6);
         assert_eq!(

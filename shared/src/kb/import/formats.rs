@@ -107,7 +107,8 @@ impl Format {
             Self::JsonLines => "concepts as JSON lines, which `pel import jsonl` reads",
             Self::OwlXml => "an ontology in OWL, which `pel import owl` reads as RDF/XML",
             Self::OwlText => {
-                "an ontology in a syntax of OWL that PEL does not read: convert it (`robot convert --input a.ofn --output a.owl`), and use `pel import owl`"
+                "an ontology in a syntax of OWL that PEL does not read: convert it (`robot convert \
+                 --input a.ofn --output a.owl`), and use `pel import owl`"
             }
             Self::Turtle => "RDF as Turtle or N-Triples, which `pel import owl` reads",
             Self::OboGraphs => "an ontology as OBO Graphs JSON, which `pel import obograph` reads",

@@ -443,20 +443,34 @@ mod tests {
 
     proptest! {
         #[test]
-        fn roots_equal_a_depth_first_search(edges in prop::collection::vec((0_usize..12, 0_usize..12), 0..20)) {
+        fn roots_equal_a_depth_first_search(
+            edges in prop::collection::vec((0_usize..12, 0_usize..12), 0..20),
+        ) {
             let mut above = vec![Vec::new(); 12];
-            edges.iter().for_each(|(child, parent)| above[*child].push(*parent));
+            edges
+                .iter()
+                .for_each(|(child, parent)| above[*child].push(*parent));
             let roots = roots_of(&above);
             let sorted = |mut roots: Vec<usize>| {
                 roots.sort_unstable();
                 roots
             };
             for (at, found) in roots.iter().enumerate() {
-                prop_assert_eq!(sorted(found.clone()), sorted(searched(at, &above)), "{} of {:?}", at, &above);
+                prop_assert_eq!(
+                    sorted(found.clone()),
+                    sorted(searched(at, &above)),
+                    "{} of {:?}",
+                    at,
+                    &above
+                );
             }
             // Without cycles the order is the same, too.
             let mut above = vec![Vec::new(); 12];
-            edges.iter().for_each(|(one, other)| if one != other { above[*one.max(other)].push(*one.min(other)); });
+            edges.iter().for_each(|(one, other)| {
+                if one != other {
+                    above[*one.max(other)].push(*one.min(other));
+                }
+            });
             let roots = roots_of(&above);
             for (at, found) in roots.iter().enumerate() {
                 prop_assert_eq!(found, &searched(at, &above));

@@ -85,7 +85,8 @@ impl<'a> Lines<'a> {
             let name = self.name;
             let number = self.number;
             return Err(Error::input(format!(
-                "{name}: line {number}: expected at most {bytes} bytes in one line, found more{remedy}"
+                "{name}: line {number}: expected at most {bytes} bytes in one line, found \
+                 more{remedy}"
             )));
         }
         if self.number == 1 && line.starts_with("\u{feff}".as_bytes()) {

@@ -197,14 +197,16 @@ impl<'a> Rows<'a> {
                 let last = row.line + row.lines - 1;
                 if row.lines == 1 {
                     row.fault = Some(format!(
-                        "line {line}: expected the end of the cell after its closing quote in column {column}, found more \
-                         text: double a quote inside a cell, or set --no-quotes if quotes are ordinary characters"
+                        "line {line}: expected the end of the cell after its closing quote in \
+                         column {column}, found more text: double a quote inside a cell, or set \
+                         --no-quotes if quotes are ordinary characters"
                     ));
                     return Ok(true);
                 }
                 return Err(Error::input(format!(
-                    "{name}: line {line}: expected a closing quote at the end of a cell, found it inside a cell in line \
-                     {last}: set --no-quotes if quotes are ordinary characters"
+                    "{name}: line {line}: expected a closing quote at the end of a cell, found it \
+                     inside a cell in line {last}: set --no-quotes if quotes are ordinary \
+                     characters"
                 )));
             }
             if state != State::Quoted {
@@ -220,14 +222,14 @@ impl<'a> Rows<'a> {
                 let name = self.name;
                 let limit = self.longest >> 20;
                 return Err(Error::input(format!(
-                    "{name}: line {start}: expected a row of at most {limit} MiB, found more: is a quote in it never \
-                     closed? See --no-quotes and --max-row"
+                    "{name}: line {start}: expected a row of at most {limit} MiB, found more: is a \
+                     quote in it never closed? See --no-quotes and --max-row"
                 )));
             }
             if !self.lines.next(&mut self.line)? {
                 return Err(Error::input(format!(
-                    "{}: line {start}: expected a closing quote for this row, found the end of the file: set --no-quotes if \
-                     quotes are ordinary characters",
+                    "{}: line {start}: expected a closing quote for this row, found the end of the \
+                     file: set --no-quotes if quotes are ordinary characters",
                     self.name
                 )));
             }
@@ -237,8 +239,8 @@ impl<'a> Rows<'a> {
 }
 
 /// Calls `each` with the line number and the cells of every row, and the input's `tick` before it.
-/// Empty lines are ignored. Instead of the cells, `each` is given the reason why a row is invalid if
-/// the following rows can still be read. A line end within a cell becomes LF.
+/// Empty lines are ignored. Instead of the cells, `each` is given the reason why a row is invalid
+/// if the following rows can still be read. A line end within a cell becomes LF.
 ///
 /// # Errors
 /// If the text cannot be read, a row exceeds `longest` bytes, or a quote is not closed or is closed
@@ -489,8 +491,8 @@ mod tests {
 
     #[test]
     fn quotes_in_tab_separated_tables_are_ordinary_characters() {
-        let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n5\t\"5\"\" long\"\n6\t\"\n\
-            7\t\"a\"b\"\n";
+        let text = "1\t\"edoxaban\n2\t30GX1/2\"\n3\tstatus \"Deceased\"\n4\t\"fever\"\n\
+                    5\t\"5\"\" long\"\n6\t\"\n7\t\"a\"b\"\n";
         let names: Vec<_> = read(text, b'\t', Quoting::Cells)
             .into_iter()
             .map(|(_, row)| row[1].clone())
@@ -520,7 +522,10 @@ mod tests {
     proptest! {
         #[test]
         fn quoted_rows_round_trip(cells in prop::collection::vec("[a\", \n\té]{0,6}", 1..5)) {
-            let line: Vec<String> = cells.iter().map(|cell| format!("\"{}\"", cell.replace('"', "\"\""))).collect();
+            let line: Vec<String> = cells
+                .iter()
+                .map(|cell| format!("\"{}\"", cell.replace('"', "\"\"")))
+                .collect();
             let found = read(&format!("{}\nlast", line.join(",")), b',', Quoting::Csv);
             prop_assert_eq!(&found[0].1, &cells);
             prop_assert_eq!(&found[1].1, &vec!["last".to_owned()]);

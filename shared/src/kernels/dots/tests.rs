@@ -231,19 +231,44 @@ fn codes(count: usize, seed: u64) -> Vec<i8> {
 
 proptest! {
     #[test]
-    fn sets_agree(dim in 1usize..300, rows in 1usize..60, queries in 1usize..90, seed in any::<u64>()) {
+    fn sets_agree(
+        dim in 1usize..300,
+        rows in 1usize..60,
+        queries in 1usize..90,
+        seed in any::<u64>(),
+    ) {
         let (q, r) = (codes(dim * queries, seed), codes(dim * rows, !seed));
         let plain = Isa::Scalar;
         let halves: Vec<i8> = r.iter().map(|code| code >> 4).collect();
         let exact = all_i8(plain, &q, &r, dim, RowCodes::Int8);
         let exact_halves = all_i8(plain, &q, &halves, dim, RowCodes::Int8);
         for isa in sets() {
-            prop_assert_eq!(&all_i8(isa, &q, &r, dim, RowCodes::Int8), &exact, "{:?}", isa);
-            prop_assert_eq!(&all_i8(isa, &q, &halves, dim, RowCodes::Int4), &exact_halves, "{:?}", isa);
-            prop_assert_eq!(i8_on(isa, &q[..dim], &r), i8_on(plain, &q[..dim], &r), "{:?}", isa);
+            prop_assert_eq!(
+                &all_i8(isa, &q, &r, dim, RowCodes::Int8),
+                &exact,
+                "{:?}",
+                isa
+            );
+            prop_assert_eq!(
+                &all_i8(isa, &q, &halves, dim, RowCodes::Int4),
+                &exact_halves,
+                "{:?}",
+                isa
+            );
+            prop_assert_eq!(
+                i8_on(isa, &q[..dim], &r),
+                i8_on(plain, &q[..dim], &r),
+                "{:?}",
+                isa
+            );
         }
 
-        let floats = |codes: &[i8]| codes.iter().map(|c| f32::from(*c) / 97.0).collect::<Vec<f32>>();
+        let floats = |codes: &[i8]| {
+            codes
+                .iter()
+                .map(|c| f32::from(*c) / 97.0)
+                .collect::<Vec<f32>>()
+        };
         let (q, r) = (floats(&q), floats(&r));
         let slow = all_f32(plain, &q, &r, dim);
         for isa in sets() {
@@ -254,7 +279,8 @@ proptest! {
             // The order of a sum does not depend on the batch, nor on the number of rows.
             for (query, values) in q.chunks_exact(dim).enumerate() {
                 let alone = f32_on(isa, values, &r);
-                let of_batch: Vec<f32> = fast.iter().skip(query).step_by(queries).copied().collect();
+                let of_batch: Vec<f32> =
+                    fast.iter().skip(query).step_by(queries).copied().collect();
                 prop_assert_eq!(&alone, &of_batch, "{:?}", isa);
                 prop_assert_eq!(f32_on(isa, values, &r[..dim])[0], alone[0], "{:?}", isa);
             }
@@ -262,14 +288,30 @@ proptest! {
     }
 
     #[test]
-    fn numbered_rows_equal_consecutive_rows(dim in 1usize..200, numbers in prop::collection::vec(0u32..40, 0..40), seed in any::<u64>()) {
-        let codes: Vec<i8> = (0..41 * dim as u64).map(|at| (seed.wrapping_mul(at * 2 + 1) >> 32) as i8).collect();
+    fn numbered_rows_equal_consecutive_rows(
+        dim in 1usize..200,
+        numbers in prop::collection::vec(0u32..40, 0..40),
+        seed in any::<u64>(),
+    ) {
+        let codes: Vec<i8> = (0..41 * dim as u64)
+            .map(|at| (seed.wrapping_mul(at * 2 + 1) >> 32) as i8)
+            .collect();
         let floats: Vec<f32> = codes.iter().map(|code| f32::from(*code) / 100.0).collect();
         for isa in sets() {
             let (mut ints, mut sums) = (vec![0; numbers.len()], vec![0.0; numbers.len()]);
-            bytes_at(isa.supported(), &codes[..dim], sum(&codes[..dim]), &codes[dim..], &numbers, &mut ints);
+            bytes_at(
+                isa.supported(),
+                &codes[..dim],
+                sum(&codes[..dim]),
+                &codes[dim..],
+                &numbers,
+                &mut ints,
+            );
             floats_at(isa, &floats[..dim], &floats[dim..], &numbers, &mut sums);
-            let (all_ints, all_sums) = (i8_on(isa, &codes[..dim], &codes[dim..]), f32_on(isa, &floats[..dim], &floats[dim..]));
+            let (all_ints, all_sums) = (
+                i8_on(isa, &codes[..dim], &codes[dim..]),
+                f32_on(isa, &floats[..dim], &floats[dim..]),
+            );
             for (at, number) in numbers.iter().enumerate() {
                 prop_assert_eq!(ints[at], all_ints[*number as usize]);
                 prop_assert_eq!(sums[at], all_sums[*number as usize]);

@@ -279,19 +279,34 @@ mod tests {
     proptest! {
         #[test]
         fn every_set_equals_the_sum_of_products(
-            m in 1usize..20, k in 1usize..40, n in 1usize..70, across in any::<bool>(), packed_across in any::<bool>(),
-            kind in 0usize..3, seed in any::<u32>(),
+            m in 1usize..20,
+            k in 1usize..40,
+            n in 1usize..70,
+            across in any::<bool>(),
+            packed_across in any::<bool>(),
+            kind in 0usize..3,
+            seed in any::<u32>(),
         ) {
             let mut state = seed;
             let mut values = |count: usize| -> Vec<f32> {
-                (0..count).map(|_| {
-                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    (state >> 8) as f32 / 8_388_608.0 - 1.0
-                }).collect()
+                (0..count)
+                    .map(|_| {
+                        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        (state >> 8) as f32 / 8_388_608.0 - 1.0
+                    })
+                    .collect()
             };
             let (a, b, bias, before) = (values(m * k), values(k * n), values(n), values(m * n));
-            let a_view = if across { Matrix::new(&a, k, m).transposed() } else { Matrix::new(&a, m, k) };
-            let b_view = if packed_across { Matrix::new(&b, n, k).transposed() } else { Matrix::new(&b, k, n) };
+            let a_view = if across {
+                Matrix::new(&a, k, m).transposed()
+            } else {
+                Matrix::new(&a, m, k)
+            };
+            let b_view = if packed_across {
+                Matrix::new(&b, n, k).transposed()
+            } else {
+                Matrix::new(&b, k, n)
+            };
             let start = [Start::Zero, Start::Bias(&bias), Start::Sum][kind];
             for isa in sets() {
                 let mut out = before.clone();
@@ -300,11 +315,17 @@ mod tests {
                     for c in 0..n {
                         let first = [0.0, f64::from(bias[c]), f64::from(before[r * n + c])][kind];
                         let products = (0..k).map(|i| {
-                            let (x, y) = (a_view.part(r, 1, i, 1).data[0], b_view.part(i, 1, c, 1).data[0]);
+                            let (x, y) = (
+                                a_view.part(r, 1, i, 1).data[0],
+                                b_view.part(i, 1, c, 1).data[0],
+                            );
                             f64::from(x) * f64::from(y)
                         });
                         let expected = products.sum::<f64>() + first;
-                        prop_assert!((f64::from(out[r * n + c]) - expected).abs() < 1e-5, "{isa:?} row {r} column {c}");
+                        prop_assert!(
+                            (f64::from(out[r * n + c]) - expected).abs() < 1e-5,
+                            "{isa:?} row {r} column {c}"
+                        );
                     }
                 }
             }

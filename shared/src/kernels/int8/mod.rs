@@ -277,7 +277,10 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
     );
     dispatch!(
         isa,
-        [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        [
+            Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base;
+            tile::Plain
+        ],
         multiply(a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>)
     );
 }
@@ -292,7 +295,10 @@ pub fn gemm(isa: Isa, a: &Codes, weights: Weights<'_>, out: MatrixMut<'_>) {
 pub fn sums(isa: Isa, a: &Codes, panels: &[i8], out: &mut [i32]) {
     dispatch!(
         isa,
-        [Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base; tile::Plain],
+        [
+            Avx512Vnni: x86::Avx512Vnni, AvxVnni: x86::AvxVnni, Avx2: x86::Avx2, Base: Base;
+            tile::Plain
+        ],
         sum_up(a: &Codes, panels: &[i8], out: &mut [i32])
     );
 }
@@ -378,27 +384,40 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_set_has_the_same_sums(m in 1usize..20, k in 1usize..70, n in 1usize..70, seed in any::<u32>()) {
+        fn every_set_has_the_same_sums(
+            m in 1usize..20,
+            k in 1usize..70,
+            n in 1usize..70,
+            seed in any::<u32>(),
+        ) {
             let mut state = seed;
             let mut values = |count: usize| -> Vec<f32> {
-                (0..count).map(|_| {
-                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    (state >> 8) as f32 / 8_388_608.0 - 1.0
-                }).collect()
+                (0..count)
+                    .map(|_| {
+                        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        (state >> 8) as f32 / 8_388_608.0 - 1.0
+                    })
+                    .collect()
             };
             let (a, b, bias) = (values(m * k), values(k * n), values(n));
             let plain = product(Isa::Scalar, &a, &b, &bias, k);
             for isa in supported_sets("products of bytes", SETS) {
                 let out = product(isa, &a, &b, &bias, k);
                 for (one, other) in out.iter().zip(&plain) {
-                    prop_assert!((one - other).abs() <= 1e-5 * k as f32, "{isa:?}: {one} {other}");
+                    prop_assert!(
+                        (one - other).abs() <= 1e-5 * k as f32,
+                        "{isa:?}: {one} {other}"
+                    );
                 }
             }
             // Half a step of each factor, times the other's largest value.
             for r in 0..m {
                 for c in 0..n {
-                    let exact: f32 = (0..k).map(|i| a[r * k + i] * b[c * k + i]).sum::<f32>() + bias[c];
-                    prop_assert!((plain[r * n + c] - exact).abs() <= k as f32 * (1.01 / 127.0 + 0.6 / 127.0));
+                    let exact: f32 =
+                        (0..k).map(|i| a[r * k + i] * b[c * k + i]).sum::<f32>() + bias[c];
+                    prop_assert!(
+                        (plain[r * n + c] - exact).abs() <= k as f32 * (1.01 / 127.0 + 0.6 / 127.0)
+                    );
                 }
             }
         }

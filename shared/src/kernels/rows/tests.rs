@@ -185,29 +185,48 @@ proptest! {
     fn layer_norm_matches_f64(width in 1usize..70, seed in any::<u32>(), shift in -3f32..3.0) {
         let mut state = seed;
         let mut numbers = |count: usize| -> Vec<f32> {
-            (0..count).map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (state >> 8) as f32 / 8_388_608.0 - 1.0
-            }).collect()
+            (0..count)
+                .map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (state >> 8) as f32 / 8_388_608.0 - 1.0
+                })
+                .collect()
         };
         let (rows, gamma, beta) = (numbers(3 * width), numbers(width), numbers(width));
         let rows: Vec<f32> = rows.iter().map(|value| value + shift).collect();
         let epsilon = 1e-3;
         for isa in supported_sets("rows", Isa::LANES) {
             let mut found = rows.clone();
-            layer_norm(isa, Norm { gamma: &gamma, beta: &beta, epsilon }, width, &mut found);
+            layer_norm(
+                isa,
+                Norm {
+                    gamma: &gamma,
+                    beta: &beta,
+                    epsilon,
+                },
+                width,
+                &mut found,
+            );
             let mut shares = rows.clone();
             softmax(isa, 0.7, width, &mut shares);
             for (at, row) in rows.chunks_exact(width).enumerate() {
                 let doubles: Vec<f64> = row.iter().map(|value| f64::from(*value)).collect();
                 let mean = doubles.iter().sum::<f64>() / width as f64;
-                let variance = doubles.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / width as f64;
+                let variance = doubles
+                    .iter()
+                    .map(|value| (value - mean).powi(2))
+                    .sum::<f64>()
+                    / width as f64;
                 let total: f64 = doubles.iter().map(|value| (0.7 * value).exp()).sum();
                 for (column, value) in doubles.iter().enumerate() {
                     let normal = (value - mean) / (variance + f64::from(epsilon)).sqrt();
                     let expected = normal * f64::from(gamma[column]) + f64::from(beta[column]);
                     prop_assert!((f64::from(found[at * width + column]) - expected).abs() < 2e-5);
-                    prop_assert!((f64::from(shares[at * width + column]) - (0.7 * value).exp() / total).abs() < 2e-6);
+                    prop_assert!(
+                        (f64::from(shares[at * width + column]) - (0.7 * value).exp() / total)
+                            .abs()
+                            < 2e-6
+                    );
                 }
             }
         }

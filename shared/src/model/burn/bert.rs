@@ -183,8 +183,9 @@ impl Bert {
             "expected at most {} tokens in a sequence, found {seq}",
             self.max_positions
         );
+        // [1, seq]
         let positions =
-            Tensor::<1, Int>::arange(0..seq as i64, &input.ids.device()).unsqueeze::<2>(); // [1, seq]
+            Tensor::<1, Int>::arange(0..seq as i64, &input.ids.device()).unsqueeze::<2>();
         let words =
             self.words.forward(input.ids.clone()) + self.segments.forward(input.segments.clone());
         words + self.positions.forward(positions)

@@ -164,15 +164,25 @@ mod tests {
             let mut found = found.into_iter();
             for mention in &mentions {
                 for entity in &entities {
-                    let (found, expected) = (found.next().expect("one each"), by_loops(mention, entity));
-                    prop_assert!((found - expected).abs() < 1e-5, "{found}, by loops {expected}");
+                    let (found, expected) =
+                        (found.next().expect("one each"), by_loops(mention, entity));
+                    prop_assert!(
+                        (found - expected).abs() < 1e-5,
+                        "{found}, by loops {expected}"
+                    );
                 }
             }
             let both = mentions.len().min(entities.len());
-            let rows = floats(sum_of_max_by_row(&padded(&mentions[..both]), &padded(&entities[..both])));
+            let rows = floats(sum_of_max_by_row(
+                &padded(&mentions[..both]),
+                &padded(&entities[..both]),
+            ));
             for ((found, mention), entity) in rows.iter().zip(&mentions).zip(&entities) {
                 let expected = by_loops(mention, entity);
-                prop_assert!((found - expected).abs() < 1e-5, "{found}, by loops {expected}");
+                prop_assert!(
+                    (found - expected).abs() < 1e-5,
+                    "{found}, by loops {expected}"
+                );
             }
         }
     }

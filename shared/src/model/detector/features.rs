@@ -109,8 +109,8 @@ impl Features {
         Ok(features)
     }
 
-    /// Adds a name that the knowledge base does not have, by its first and last word. Names inside it
-    /// are no longer marked.
+    /// Adds a name that the knowledge base does not have, by its first and last word. Names inside
+    /// it are no longer marked.
     pub fn add_name(&mut self, (first, last): (usize, usize), group: Option<Group>) {
         let group = number(group);
         self.matches.insert((first, last), group);

@@ -65,7 +65,8 @@ impl Detector {
         let config = BertConfig::from_bytes(config)?;
         if info.window > config.max_position_embeddings {
             return Err(Error::artifact(format!(
-                "`detector.window`: expected at most the {} tokens that the encoder reads, found {}",
+                "`detector.window`: expected at most the {} tokens that the encoder reads, found \
+                 {}",
                 config.max_position_embeddings, info.window
             )));
         }
@@ -102,7 +103,8 @@ impl Detector {
         match all.find(|id| **id as usize >= self.vocabulary) {
             None => Ok(()),
             Some(id) => Err(Error::artifact(format!(
-                "the tokenizer gives token {id}, the detector has {}: they belong to different models",
+                "the tokenizer gives token {id}, the detector has {}: they belong to different \
+                 models",
                 self.vocabulary
             ))),
         }

@@ -129,13 +129,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_word_is_owned_once_and_windows_fit(pieces in prop::collection::vec(1usize..40, 0..80)) {
+        fn every_word_is_owned_once_and_windows_fit(
+            pieces in prop::collection::vec(1usize..40, 0..80),
+        ) {
             let (info, words) = (info(), words(&pieces));
             let mut next = 0;
             for window in windows(&info, &words) {
                 prop_assert_eq!(window.own.start, next);
                 next = window.own.end;
-                prop_assert!(window.words.start <= window.own.start && window.own.end <= window.words.end);
+                prop_assert!(
+                    window.words.start <= window.own.start && window.own.end <= window.words.end
+                );
                 let count: usize = pieces[window.words.clone()].iter().sum();
                 prop_assert!(count <= info.window - 2 || window.words.len() == 1);
                 for [first, last] in window.ends(&info, &words) {

@@ -219,13 +219,14 @@ impl Encoder {
             if row.ids.len() > positions {
                 let found = row.ids.len();
                 return Err(Error::artifact(format!(
-                    "expected a sequence of at most the {positions} tokens that the encoder reads, found one of {found}: the windows are \
-                     those of another encoder"
+                    "expected a sequence of at most the {positions} tokens that the encoder reads, \
+                     found one of {found}: the windows are those of another encoder"
                 )));
             }
             if let Some(id) = row.ids.iter().find(|id| **id as usize >= vocabulary) {
                 return Err(Error::artifact(format!(
-                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to different models"
+                    "the tokenizer gives token {id}, the encoder has {vocabulary}: they belong to \
+                     different models"
                 )));
             }
         }
@@ -270,7 +271,8 @@ impl Encoder {
                         let pooled = tower.reduce(hidden.clone(), &input, self.reduction);
                         let tokens = tower.token_vectors(hidden, &input, self.reduction).values;
                         let [batch, seq, dim] = tokens.dims();
-                        Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1) // [batch, (1 + seq) dim]
+                        // [batch, (1 + seq) dim]
+                        Tensor::cat(vec![pooled, tokens.reshape([batch, seq * dim])], 1)
                     }
                 }))
             }

@@ -127,12 +127,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_invert_packing(inputs in 1usize..40, outputs in 1usize..40, seed in any::<u64>()) {
+        fn values_invert_packing(
+            inputs in 1usize..40,
+            outputs in 1usize..40,
+            seed in any::<u64>(),
+        ) {
             let code = |at: usize| (seed.rotate_left(at as u32) as i8).max(-127);
             let columns: Vec<i8> = (0..inputs * outputs).map(code).collect();
             let (codes, sums) = int8::pack(&columns, inputs);
-            prop_assert_eq!(codes.len(), Weights::packed_shape(outputs, inputs).iter().product::<usize>());
-            let panels = QuantisedLinear { codes: Numbers::Copied(codes), scales: vec![2.0; outputs], sums };
+            prop_assert_eq!(
+                codes.len(),
+                Weights::packed_shape(outputs, inputs)
+                    .iter()
+                    .product::<usize>()
+            );
+            let panels = QuantisedLinear {
+                codes: Numbers::Copied(codes),
+                scales: vec![2.0; outputs],
+                sums,
+            };
             let expected: Vec<f32> = columns.iter().map(|code| 2.0 * f32::from(*code)).collect();
             prop_assert_eq!(panels.values(inputs), expected);
         }

@@ -65,7 +65,8 @@ impl Entries {
             None => String::new(),
         };
         Ok(format!(
-            "{{\"resourceType\":\"Bundle\",\"id\":{},\"type\":\"collection\",{timestamp}\"entry\":[{},{}",
+            "{{\"resourceType\":\"Bundle\",\"id\":{},\"type\":\"collection\",\
+             {timestamp}\"entry\":[{},{}",
             compact(&ids::id(&[&self.seed, b"bundle"]))?,
             entry(&self.document, self.document_reference(note))?,
             entry(&self.program, program)?
@@ -90,7 +91,8 @@ impl Entries {
             "id": self.document,
             "status": "current",
             "description": format!(
-                "Offsets and lengths of derivation-reference extensions count Unicode code points of {PATH}, decoded as UTF-8."
+                "Offsets and lengths of derivation-reference extensions count Unicode code points \
+                 of {PATH}, decoded as UTF-8."
             ),
             "subject": subject(note),
             "content": [{ "attachment": attachment }],

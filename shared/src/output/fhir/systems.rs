@@ -13,8 +13,8 @@ enum Code {
     Prefixed(&'static str),
 }
 
-/// Prefixes in capitals, the URI of the system, and how its codes are written. The URIs are those of
-/// FHIR R4 and of HL7 Terminology.
+/// Prefixes in capitals, the URI of the system, and how its codes are written. The URIs are those
+/// of FHIR R4 and of HL7 Terminology.
 const SYSTEMS: [(&[&str], &str, Code); 26] = [
     (
         &["SNOMED", "SNOMEDCT", "SNOMEDCT_US", "SCTID", "SCT"],

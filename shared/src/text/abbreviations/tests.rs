@@ -237,7 +237,8 @@ fn definitions_are_in_text_order() {
 
 #[test]
 fn reader_expands_abbreviations_in_mentions() {
-    let text = "Nanoparticles (NPs) in small for gestational age (SGA) infants: SGA infants, non-SGA ones, liposome-based NPs.";
+    let text = "Nanoparticles (NPs) in small for gestational age (SGA) infants: SGA infants, \
+                non-SGA ones, liposome-based NPs.";
     let mut reader = Reader::new(true);
     let mut expand = |piece: &str| {
         let at = text.rfind(piece).expect("the text has it");
@@ -352,9 +353,17 @@ fn english_words_match_the_spelling_of_a_short_form() {
 
 proptest! {
     #[test]
-    fn spans_of_any_text_are_valid(pieces in proptest::collection::vec(
-        proptest::sample::select(&["a", "ab", "Abc", "(", ")", "[", "]", " ", "-", "\n", "é", "ß", "İ", "😷", "1", "s", ", ", "acid base c"][..]), 0..60
-    )) {
+    fn spans_of_any_text_are_valid(
+        pieces in proptest::collection::vec(
+            proptest::sample::select(
+                &[
+                    "a", "ab", "Abc", "(", ")", "[", "]", " ", "-", "\n", "é", "ß", "İ", "😷", "1",
+                    "s", ", ", "acid base c",
+                ][..],
+            ),
+            0..60,
+        ),
+    ) {
         let text = pieces.concat();
         let found = Abbreviations::of(&text);
         for (span, long) in found.all() {

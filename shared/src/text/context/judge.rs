@@ -306,9 +306,9 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Sets the property of a cue that reaches a mention, if it applies to the mention and is nearer
-    /// than others. A cue in the mention is nearest. Of those that describe the mention one before
-    /// it is nearer than one after it: "right moderate hydronephrosis, bilateral stones".
+    /// Sets the property of a cue that reaches a mention, if it applies to the mention and is
+    /// nearer than others. A cue in the mention is nearest. Of those that describe the mention one
+    /// before it is nearer than one after it: "right moderate hydronephrosis, bilateral stones".
     fn update(&self, cue: &ScopedCue, mention: &Located, reached: Reached, best: &mut Bests) {
         let Some(Action::Cue { condition, .. }) =
             self.set.actions.get(self.set.rules[cue.rule].action)

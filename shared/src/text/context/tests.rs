@@ -147,7 +147,8 @@ fn negation_after_the_mention() {
     check("[Blood culture||measurement]: negative");
     check("[Fever|negated] | no | [Cough] | yes");
     check(
-        "[Blood transfusion|negated|procedure]: No\nFamily history: mother had [breast cancer|family].",
+        "[Blood transfusion|negated|procedure]: No\n\
+         Family history: mother had [breast cancer|family].",
     );
 }
 
@@ -188,7 +189,8 @@ fn temporality() {
     check("[MRI|future|procedure] was ordered.");
     check("Follow up in 2 weeks with [chest x-ray|future|procedure].");
     check(
-        "PAST SURGICAL HISTORY:\n[Cholecystectomy|historical|procedure]\n\nMEDICATIONS:\n[Aspirin||drug]",
+        "PAST SURGICAL HISTORY:\n[Cholecystectomy|historical|procedure]\n\n\
+         MEDICATIONS:\n[Aspirin||drug]",
     );
 }
 

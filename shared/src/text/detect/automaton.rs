@@ -319,7 +319,9 @@ mod tests {
         ) {
             let mut bytes = automaton(&keys);
             let length = bytes.len();
-            damage.iter().for_each(|(at, byte)| bytes[at.index(length)] = *byte);
+            damage
+                .iter()
+                .for_each(|(at, byte)| bytes[at.index(length)] = *byte);
             if check(&bytes, 70_000).is_ok() {
                 look_up(&bytes, &text);
             }

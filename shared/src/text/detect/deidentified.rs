@@ -14,16 +14,19 @@ const MIN_CROSSES: usize = 2;
 /// Words that name what a placeholder replaces.
 #[rustfmt::skip]
 const PLACEHOLDERS: &[&str] = &[
-    "account", "address", "age", "ages", "anonymised", "anonymized", "attending", "author", "bed", "birth", "birthdate",
-    "birthday", "building", "city", "clinic", "clinician", "company", "confidential", "contact", "country", "county",
-    "date", "dates", "datetime", "day", "deidentified", "deleted", "dob", "doctor", "doctors", "dod", "email", "employer",
-    "facility", "fax", "firstname", "fname", "fullname", "gpe", "holiday", "hospital", "id", "identifier", "ids",
-    "initials", "institution", "ip", "lastname", "licence", "license", "lname", "loc", "location", "mail", "masked",
-    "mobile", "month", "mrn", "name", "names", "nhs", "nurse", "occupation", "org", "organisation", "organization",
-    "pager", "patient", "patients", "people", "per", "person", "persons", "phi", "phone", "physician", "pii", "place",
-    "postcode", "profession", "provider", "redacted", "relative", "removed", "room", "salutation", "school", "signature",
-    "ssn", "state", "stitle", "street", "surname", "surnames", "telephone", "time", "title", "town", "url", "user",
-    "username", "ward", "website", "year", "years", "zip", "zipcode",
+    "account", "address", "age", "ages", "anonymised", "anonymized", "attending", "author", "bed",
+    "birth", "birthdate", "birthday", "building", "city", "clinic", "clinician", "company",
+    "confidential", "contact", "country", "county", "date", "dates", "datetime", "day",
+    "deidentified", "deleted", "dob", "doctor", "doctors", "dod", "email", "employer", "facility",
+    "fax", "firstname", "fname", "fullname", "gpe", "holiday", "hospital", "id", "identifier",
+    "ids", "initials", "institution", "ip", "lastname", "licence", "license", "lname", "loc",
+    "location", "mail", "masked", "mobile", "month", "mrn", "name", "names", "nhs", "nurse",
+    "occupation", "org", "organisation", "organization", "pager", "patient", "patients", "people",
+    "per", "person", "persons", "phi", "phone", "physician", "pii", "place", "postcode",
+    "profession", "provider", "redacted", "relative", "removed", "room", "salutation", "school",
+    "signature", "ssn", "state", "stitle", "street", "surname", "surnames", "telephone", "time",
+    "title", "town", "url", "user", "username", "ward", "website", "year", "years", "zip",
+    "zipcode",
 ];
 
 /// Words that may accompany those.
@@ -360,12 +363,15 @@ mod tests {
                     &["[", "]", "**", "<", ">", "/", "{", "}", "@", "%", "NAME", "é", " ", "\n", "=", "$", "_"][..]
                 ),
                 0..12,
-            )
+            ),
         ) {
             let text = pieces.concat();
             for (at, _) in text.char_indices() {
                 if let Some(end) = placeholder_at(&text, at) {
-                    prop_assert!(end > at + 1 && text.get(at..end).is_some(), "{text:?} {at} {end}");
+                    prop_assert!(
+                        end > at + 1 && text.get(at..end).is_some(),
+                        "{text:?} {at} {end}"
+                    );
                 }
             }
         }

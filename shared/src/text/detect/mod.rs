@@ -631,8 +631,8 @@ mod tests {
     #[test]
     fn names_match_with_or_without_a_blank_between_digits_and_letters() {
         let dictionary = dictionary(&[("5-FU", &["COVID19"]), ("type 2 diabetes", &[])], "");
-        let text = "given 5-FU, given 5FU, given 5 FU, virus COVID-19, virus COVID19, type2 diabetes, type-2 diabetes, \
-                    given 15FU, given 5F U";
+        let text = "given 5-FU, given 5FU, given 5 FU, virus COVID-19, virus COVID19, type2 \
+                    diabetes, type-2 diabetes, given 15FU, given 5F U";
         let found = found(&dictionary, text, Origin::Name);
         assert_eq!(
             found,
@@ -793,13 +793,22 @@ mod tests {
         ) {
             let dictionary = dictionary(&CONCEPTS, "");
             let text = pieces.concat();
-            let detected = dictionary.detect(&text, &DetectOptions { overlapping, ..DetectOptions::default() });
+            let detected = dictionary.detect(
+                &text,
+                &DetectOptions {
+                    overlapping,
+                    ..DetectOptions::default()
+                },
+            );
             for mention in &detected {
                 let name = text::text_of(&text, mention.pieces()).expect("on character boundaries");
                 prop_assert!(!dictionary.lookup_mention(&name).is_empty(), "{:?}", name);
             }
             prop_assert!(detected.is_sorted_by(|a, b| a < b));
-            let whole = detected.iter().filter(|mention| mention.fragments.is_empty()).collect::<Vec<_>>();
+            let whole = detected
+                .iter()
+                .filter(|mention| mention.fragments.is_empty())
+                .collect::<Vec<_>>();
             prop_assert!(overlapping || whole.is_sorted_by(|a, b| a.span.end <= b.span.start));
         }
 
@@ -813,8 +822,16 @@ mod tests {
             plural in proptest::sample::select(&["", "s"][..]),
         ) {
             let name = CONCEPTS[concept].0;
-            let name = if upper { name.to_uppercase() } else { name.to_owned() };
-            let ending = if name.ends_with(['s', 'S', 'e', 'E']) || upper || name.contains(',') { "" } else { plural };
+            let name = if upper {
+                name.to_uppercase()
+            } else {
+                name.to_owned()
+            };
+            let ending = if name.ends_with(['s', 'S', 'e', 'E']) || upper || name.contains(',') {
+                ""
+            } else {
+                plural
+            };
             let varied = name.replace([' ', '-'], dash) + ending;
             let text = format!("{before}{varied}{after}");
             let detected = dictionary(&CONCEPTS, "").detect(&text, &DetectOptions::default());

@@ -89,7 +89,8 @@ pub(super) fn check(bytes: &[u8], concepts: usize) -> Result<()> {
         if let Some(last) = last.filter(|last| last.index() >= concepts) {
             let last = last.index();
             return Err(Error::artifact(format!(
-                "the dictionary's postings: expected concepts below {concepts}, found {last} at byte {at}"
+                "the dictionary's postings: expected concepts below {concepts}, found {last} at \
+                 byte {at}"
             )));
         }
         if found != expected {
@@ -217,7 +218,10 @@ mod tests {
         ) {
             let mut bytes = before.clone();
             write(&postings, &mut bytes);
-            prop_assert_eq!(Postings::at(&bytes, before.len() as u64).collect::<Vec<_>>(), postings);
+            prop_assert_eq!(
+                Postings::at(&bytes, before.len() as u64).collect::<Vec<_>>(),
+                postings
+            );
         }
 
         #[test]
@@ -225,7 +229,10 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..40),
             at in any::<u64>(),
         ) {
-            prop_assert!(Postings::at(&bytes, at % 50).count() <= 40 && Postings::at(&bytes, at).count() <= 40);
+            prop_assert!(
+                Postings::at(&bytes, at % 50).count() <= 40
+                    && Postings::at(&bytes, at).count() <= 40
+            );
         }
     }
 }

@@ -56,9 +56,9 @@ fn word_limit(bytes: usize) -> usize {
     }
 }
 
-/// Whether a mention and a name may be one misspelt word: they have the same first letter, the first
-/// two are swapped, or a silent one is missing. People seldom miss a first letter, and "eserine" is
-/// no misspelt "serine".
+/// Whether a mention and a name may be one misspelt word: they have the same first letter, the
+/// first two are swapped, or a silent one is missing. People seldom miss a first letter, and
+/// "eserine" is no misspelt "serine".
 fn begin_alike(mention: &[u8], name: &[u8]) -> bool {
     let (Some(own), Some(first)) = (mention.first(), name.first()) else {
         return false;
@@ -117,8 +117,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether no word has more edits than a word of its length may have. Words are compared only if
-    /// mention and name have the same number of them.
+    /// Whether no word has more edits than a word of its length may have. Words are compared only
+    /// if mention and name have the same number of them.
     fn words_alike(&self) -> bool {
         let words = |text: &[u8]| text.split(|byte| *byte == b' ').count();
         let count = words(&self.mention);
@@ -177,9 +177,9 @@ impl Walk<'_> {
 impl Dictionary {
     /// The concepts that a misspelt mention may name; `None` if every word of it is known.
     ///
-    /// Their names differ from the mention by one edit, or by two if it has 9 bytes or more. An edit
-    /// is an inserted, missing or other byte, or two swapped ones. Only concepts with the fewest
-    /// edits are returned, at most `most` in their order.
+    /// Their names differ from the mention by one edit, or by two if it has 9 bytes or more. An
+    /// edit is an inserted, missing or other byte, or two swapped ones. Only concepts with the
+    /// fewest edits are returned, at most `most` in their order.
     pub fn lookup_misspelt(&self, mention: &str, most: usize) -> Option<Vec<SimilarName>> {
         let mention = normalise_name(mention);
         if !self.has_unknown_word(&mention) {
@@ -346,8 +346,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_name_within_the_limit_is_found(names in proptest::collection::vec("[ab]{3,12}", 1..12), mention in "[ab]{3,12}") {
-            let concepts: Vec<(&str, &[&str])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
+        fn every_name_within_the_limit_is_found(
+            names in proptest::collection::vec("[ab]{3,12}", 1..12),
+            mention in "[ab]{3,12}",
+        ) {
+            let concepts: Vec<(&str, &[&str])> =
+                names.iter().map(|name| (name.as_str(), &[][..])).collect();
             let similar = dictionary(&concepts, "").similar(mention.clone());
             let mut expected: Vec<(u8, u32)> = Vec::new();
             for (concept, name) in names.iter().enumerate() {
@@ -359,7 +363,10 @@ mod tests {
                 }
             }
             expected.sort_unstable();
-            let found: Vec<(u8, u32)> = similar.iter().map(|one| (one.edits, one.concept.0)).collect();
+            let found: Vec<(u8, u32)> = similar
+                .iter()
+                .map(|one| (one.edits, one.concept.0))
+                .collect();
             proptest::prop_assert_eq!(found, expected);
         }
     }

@@ -26,8 +26,8 @@ const PARTS: [(&str, &str); 5] = [
 const SHORTEST: usize = 5;
 
 /// The American spelling of a normalised British word; `None` if it has no other one, or is short
-/// or not of the letters a to z. It may be no word ("shoes" becomes "shes"): what is looked up among
-/// names must only be found if it is one.
+/// or not of the letters a to z. It may be no word ("shoes" becomes "shes"): what is looked up
+/// among names must only be found if it is one.
 pub(super) fn american(word: &str) -> Option<String> {
     if word.len() < SHORTEST || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return None;

@@ -336,8 +336,9 @@ mod tests {
 
     #[test]
     fn misspellings_and_new_names_are_terms() {
-        let note = "Yesterday the patient presents with unremarkable breathing. Overnight she was repeatedly offered \
-                    zilebesiran for pnuemonia but refused; discussed with Mr. Kowalski and Dr Abernathy.";
+        let note = "Yesterday the patient presents with unremarkable breathing. Overnight she was \
+                    repeatedly offered zilebesiran for pnuemonia but refused; discussed with Mr. \
+                    Kowalski and Dr Abernathy.";
         assert_eq!(terms(note), ["zilebesiran", "pnuemonia"]);
     }
 
@@ -393,16 +394,16 @@ mod tests {
 
     #[test]
     fn general_english_is_no_term() {
-        let note = "She agrees, answered all questions and was encouraged. Caucasian female who enjoys \
-                    basketball; boyfriend in college. Moreover, an illness complicating pregnancy. Her housekeeper \
-                    doesn't ambulate; XXXXXX REDACTED.";
+        let note = "She agrees, answered all questions and was encouraged. Caucasian female who \
+                    enjoys basketball; boyfriend in college. Moreover, an illness complicating \
+                    pregnancy. Her housekeeper doesn't ambulate; XXXXXX REDACTED.";
         assert_eq!(terms(note), [""; 0]);
     }
 
     #[test]
     fn people_and_places_are_no_terms() {
-        let note = "Martha and Andrew met Kowalski, J. Zorblatt and Andrew Flumptious near Zorblatt Hospital on \
-                    Flumptious Street.";
+        let note = "Martha and Andrew met Kowalski, J. Zorblatt and Andrew Flumptious near \
+                    Zorblatt Hospital on Flumptious Street.";
         assert_eq!(terms(note), [""; 0]);
         assert_eq!(
             terms("a positive McMurray test, no kowalski"),

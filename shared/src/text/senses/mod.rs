@@ -2,8 +2,8 @@
 //! stenosis, morphine or mental status.
 //!
 //! A table lists the senses of a short form with cues, words that stand near it in that sense. The
-//! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it was
-//! written from clinical usage.
+//! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it
+//! was written from clinical usage.
 
 mod words;
 
@@ -100,7 +100,8 @@ impl Senses {
             }
             let wrong = |found: &str| {
                 Error::input(format!(
-                    "{file}:{}: expected short form, sense and cues with tabs between them, found {found}",
+                    "{file}:{}: expected short form, sense and cues with tabs between them, found \
+                     {found}",
                     at + 1
                 ))
             };
@@ -166,8 +167,8 @@ pub struct SenseReader<'t> {
 }
 
 impl<'t> SenseReader<'t> {
-    /// The sense of the short form at a span. `None` if it has none in the table, or the text does not
-    /// tell them apart.
+    /// The sense of the short form at a span. `None` if it has none in the table, or the text does
+    /// not tell them apart.
     pub fn choose(&self, span: Span) -> Option<&'t Sense> {
         let senses = self.senses.of(self.text_of(span)?);
         if senses.is_empty() {

@@ -109,7 +109,8 @@ impl Wordings {
             }
             let wrong = |found: &str| {
                 Error::input(format!(
-                    "{file}:{at}: expected a name and wordings with a tab between them, found {found}"
+                    "{file}:{at}: expected a name and wordings with a tab between them, found \
+                     {found}"
                 ))
             };
             let fields: Vec<&str> = line.split('\t').map(str::trim).collect();
@@ -330,11 +331,13 @@ mod tests {
             ),
             (
                 "a\t(b",
-                "t:1: expected a name and wordings with a tab between them, found a bracket that is not closed",
+                "t:1: expected a name and wordings with a tab between them, found a bracket that \
+                 is not closed",
             ),
             (
                 "a\tb)",
-                "t:1: expected a name and wordings with a tab between them, found a bracket that is not opened",
+                "t:1: expected a name and wordings with a tab between them, found a bracket that \
+                 is not opened",
             ),
             (
                 "a\tmy @b c",

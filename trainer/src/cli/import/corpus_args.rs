@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Options of `pel import pubtator`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
-    pel import pubtator corpus_pubtator.txt.gz \\\n      --train pmids_trng.txt --dev pmids_dev.txt --test pmids_test.txt --out corpus\n  \
+    pel import pubtator corpus_pubtator.txt.gz \\\n      \
+    --train pmids_trng.txt --dev pmids_dev.txt --test pmids_test.txt --out corpus\n  \
     pel import pubtator mine.txt --out mine")]
 pub struct PubtatorArgs {
     /// Inputs and output.
@@ -82,7 +83,8 @@ impl MentionFiles {
 /// Options of `pel import blink`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  \
-    pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl --test test.jsonl --out corpus")]
+    pel import blink --entities entity.jsonl --train train.jsonl --dev valid.jsonl \
+    --test test.jsonl --out corpus")]
 pub struct BlinkArgs {
     /// Entity tables named after their world, or folders of them
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -98,7 +100,8 @@ pub struct BlinkArgs {
 /// Options of `pel import wikilinks`.
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "Example:\n  pel import wikilinks --train train.jsonl --dev dev.jsonl --test test.jsonl --out corpus"
+    after_help = "Example:\n  pel import wikilinks --train train.jsonl --dev dev.jsonl \
+         --test test.jsonl --out corpus"
 )]
 pub struct WikilinksArgs {
     /// The mentions of each split.
@@ -112,7 +115,8 @@ pub struct WikilinksArgs {
 /// Options of `pel import tac`.
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "Example:\n  pel import tac --kb TAC_KB/data --documents TAC_sources/data \\\n      \
+    after_help = "Example:\n  pel import tac --kb TAC_KB/data --documents TAC_sources/data \
+    \\\n      \
     --train training_queries.xml --train-answers training_KB_links.tab \\\n      \
     --test evaluation_queries.xml --test-answers evaluation_KB_links.tab --out corpus"
 )]

@@ -43,7 +43,8 @@ impl ShareArgs {
 /// Options of `pel import brat`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
-    pel link --bundle bundle notes/ --format brat --out linked    # then correct linked/*.ann in BRAT\n  \
+    pel link --bundle bundle notes/ --format brat --out linked    # then correct linked/*.ann in \
+    BRAT\n  \
     pel import brat linked --texts notes --bundle bundle --dev 0.2 --test 0.2 --out corpus\n  \
     pel calibrate bundle --corpus corpus\n  \
     pel evaluate --raw --notes corpus/notes.test.jsonl --bundle bundle")]

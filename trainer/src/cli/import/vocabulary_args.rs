@@ -98,7 +98,8 @@ impl MeshArgs {
 #[derive(Args, Clone, Debug)]
 #[command(
     name = "icd10cm",
-    after_help = "Examples:\n  pel import icd10cm icd10cm_order_2026.txt icd10cm_tabular_2026.xml --out icd\n  \
+    after_help = "Examples:\n  pel import icd10cm icd10cm_order_2026.txt icd10cm_tabular_2026.xml \
+    --out icd\n  \
     pel import icd10cm icd10cm_order_2026.txt --billable --out icd"
 )]
 pub struct Icd10cmArgs {
@@ -157,7 +158,8 @@ impl From<LoincNames> for loinc::Names {
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Examples:\n  pel import loinc Loinc_2.82.zip --out loinc\n  \
-    pel import loinc LoincTable/Loinc.csv LoincTable/MapTo.csv --names display,short,related --out loinc"
+    pel import loinc LoincTable/Loinc.csv LoincTable/MapTo.csv --names display,short,related \
+    --out loinc"
 )]
 pub struct LoincArgs {
     /// Inputs and output.

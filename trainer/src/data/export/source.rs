@@ -137,7 +137,8 @@ impl Source {
             let file = file_stem(if name == "dev" { dev } else { name });
             if names.contains(&file) {
                 return Err(Error::input(format!(
-                    "expected different names of splits, found two that become {file}; rename {name}"
+                    "expected different names of splits, found two that become {file}; rename \
+                     {name}"
                 )));
             }
             names.push(file);

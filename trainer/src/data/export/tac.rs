@@ -89,11 +89,34 @@ pub fn write(source: &Source, output: &mut OutputFolder, report: &mut Report) ->
         }
         report.keep(&format!("mentions ({})", split.name), tasks.len());
         output.write(&format!("{name}_queries.xml"), |out| {
-            put(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<kbpentlinking>\n")?;
-            for (id, CorpusMention { doc_id, start, end, text, .. }, _) in &tasks {
+            put(
+                out,
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<kbpentlinking>\n",
+            )?;
+            for (
+                id,
+                CorpusMention {
+                    doc_id,
+                    start,
+                    end,
+                    text,
+                    ..
+                },
+                _,
+            ) in &tasks
+            {
                 let (name, doc_id, last) = (escaped(text), escaped(doc_id), end.saturating_sub(1));
-                put(out, &format!("  <query id=\"{id}\">\n    <name>{name}</name>\n    <docid>{doc_id}</docid>\n"))?;
-                put(out, &format!("    <beg>{start}</beg>\n    <end>{last}</end>\n  </query>\n"))?;
+                put(
+                    out,
+                    &format!(
+                        "  <query id=\"{id}\">\n    <name>{name}</name>\n    \
+                         <docid>{doc_id}</docid>\n"
+                    ),
+                )?;
+                put(
+                    out,
+                    &format!("    <beg>{start}</beg>\n    <end>{last}</end>\n  </query>\n"),
+                )?;
             }
             put(out, "</kbpentlinking>\n")
         })?;

@@ -278,10 +278,13 @@ mod tests {
     use super::*;
 
     const NOTE: &str = "😷 no fever.\nLung and heart injuries, RLL pna\n";
-    const ANN: &str = "T1\tSign_or_Symptom 5 10\tfever\nN1\tReference T1 KB:D1\tfever\nN9\tReference T1 MESH:D005334\tFever\n\
-        A1\tNegated T1\nT2\tNIL 12 16;27 35\tLung injuries\n#2\tAnnotatorNotes T2\tNIL: no candidate\n\
-        T3\tProblem 41 44\tpna\nA2\tCertainty T3 uncertain\nA3\tColour T3 red\n#3\tAnnotatorNotes T3\tcheck this\n\
-        R1\tHas Arg1:T1 Arg2:T3\nN5\tReference T7 KB:D1\tx\n";
+    const ANN: &str = "T1\tSign_or_Symptom 5 10\tfever\nN1\tReference T1 KB:D1\tfever\n\
+                       N9\tReference T1 MESH:D005334\tFever\nA1\tNegated T1\n\
+                       T2\tNIL 12 16;27 35\tLung injuries\n\
+                       #2\tAnnotatorNotes T2\tNIL: no candidate\nT3\tProblem 41 44\tpna\n\
+                       A2\tCertainty T3 uncertain\nA3\tColour T3 red\n\
+                       #3\tAnnotatorNotes T3\tcheck this\nR1\tHas Arg1:T1 Arg2:T3\n\
+                       N5\tReference T7 KB:D1\tx\n";
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");

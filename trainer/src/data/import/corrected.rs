@@ -194,13 +194,15 @@ pub fn write(
         let (id, place) =
             twice.map_or(("", ""), |note| (note.doc_id.as_str(), note.place.as_str()));
         return Err(Error::input(format!(
-            "{place}: expected notes of different names, found {id} twice; import a folder around both"
+            "{place}: expected notes of different names, found {id} twice; import a folder around \
+             both"
         )));
     }
     let splits = match shares.any() {
         true if ids.iter().all(|id| folder_split(id).is_some()) => {
             return Err(Error::usage(
-                "--dev, --test: expected no share for notes in folders train, dev and test, found one",
+                "--dev, --test: expected no share for notes in folders train, dev and test, found \
+                 one",
             ));
         }
         _ => shares.splits(&ids),
@@ -359,7 +361,8 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "expected concepts of the bundle, found others in 2 mentions: X, Y at code point 2 of a.ann; Z at code point 2 of a.ann"
+            "expected concepts of the bundle, found others in 2 mentions: X, Y at code point 2 of \
+             a.ann; Z at code point 2 of a.ann"
         );
         let mut many = vec![note(&[&["Z"]]); 7];
         let error = replace_retired(&mut many, &mut current, &mut Report::default())

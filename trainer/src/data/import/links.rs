@@ -141,7 +141,8 @@ fn object(file: &Path, encoding: &TextEncoding) -> Result<CorrectedNote> {
 fn lines(file: &Path, texts: Option<&Path>, encoding: &TextEncoding) -> Result<Vec<CorrectedNote>> {
     let Some(texts) = texts else {
         return Err(Error::usage(format!(
-            "{}: expected --texts with the folder of the notes, since lines have no text, found none; --format json has it",
+            "{}: expected --texts with the folder of the notes, since lines have no text, found \
+             none; --format json has it",
             file.display()
         )));
     };

@@ -164,7 +164,8 @@ pub fn answers(path: &Path, counter: &mut Counter) -> Result<Vec<Answer>> {
             }
             columns => {
                 return Err(Error::input(format!(
-                    "expected 2 to 5 tab-separated columns (query, entity, type), found {}: {line:?}",
+                    "expected 2 to 5 tab-separated columns (query, entity, type), found {}: \
+                     {line:?}",
                     columns.len()
                 )));
             }

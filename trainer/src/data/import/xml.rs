@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn elements_have_attributes_and_text() {
         let file = file(
-            "<?xml version=\"1.0\"?>\n<a>\n <b n=\"1 &amp; 2\">x<i>é</i><![CDATA[<y>]]></b><c/>\n</a>\n",
+            "<?xml version=\"1.0\"?>\n<a>\n <b n=\"1 &amp; 2\">x<i>é</i><![CDATA[<y>]]></b><c/>\n\
+             </a>\n",
         );
         let mut elements = Elements::open(file.path(), "a").expect("readable");
         let b = elements.child().expect("read").expect("there");

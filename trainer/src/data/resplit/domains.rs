@@ -121,8 +121,8 @@ pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
     let writes = !worlds.dev.is_empty() || !worlds.test.is_empty();
     if let Some(empty) = SPLITS.iter().find(|split| writes && counts[*split] == 0) {
         return Err(Error::input(format!(
-            "expected mentions in every split, found none for {empty}: give --dev and --test domains with mentions in these \
-             splits, and leave some for training"
+            "expected mentions in every split, found none for {empty}: give --dev and --test \
+             domains with mentions in these splits, and leave some for training"
         )));
     }
     let mut domains: Vec<WorldCounts> = domains
@@ -195,7 +195,8 @@ fn assign(
         };
         let unknown = |requested: &str| {
             Error::input(format!(
-                "--{split}: expected the first {} of a concept, found {requested:?}; run without --dev, --test and --out to list the domains",
+                "--{split}: expected the first {} of a concept, found {requested:?}; run without \
+                 --dev, --test and --out to list the domains",
                 if worlds.by == DomainOf::Type {
                     "semantic type"
                 } else {
@@ -209,7 +210,8 @@ fn assign(
             };
             if counts.split != "train" {
                 return Err(Error::input(format!(
-                    "--{split}: expected each domain once, but {domain:?} is already assigned to {}",
+                    "--{split}: expected each domain once, but {domain:?} is already assigned to \
+                     {}",
                     counts.split
                 )));
             }
@@ -290,8 +292,8 @@ impl WorldsReport {
             .collect::<Vec<_>>()
             .join(", ");
         format!(
-            "{table}\nmentions: {made}; {} whose domain and document belong to different splits, {} without a concept of the \
-             knowledge base",
+            "{table}\nmentions: {made}; {} whose domain and document belong to different splits, \
+             {} without a concept of the knowledge base",
             self.left_out, self.without
         )
     }
@@ -319,7 +321,8 @@ mod tests {
             let places = [(0, 5), (6, 13), (14, 19), (20, 25)].iter().zip(all);
             let lines = places.map(|((start, end), id)| {
                 format!(
-                    "{{\"doc_id\":\"{doc_id}\",\"start\":{start},\"end\":{end},\"text\":\"{}\",\"id\":\"{id}\"}}\n",
+                    "{{\"doc_id\":\"{doc_id}\",\"start\":{start},\"end\":{end},\"text\":\"{}\",\
+                     \"id\":\"{id}\"}}\n",
                     &text[*start..*end]
                 )
             });

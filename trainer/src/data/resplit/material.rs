@@ -115,7 +115,8 @@ fn names(folder: &Path, train_split: &str) -> Result<Vec<String>> {
             others.join(", ")
         };
         return Err(Error::io(format!(
-            "{}: expected mentions.{train_split}.jsonl (or .xz, .gz, .zst), found the splits {there}",
+            "{}: expected mentions.{train_split}.jsonl (or .xz, .gz, .zst), found the splits \
+             {there}",
             folder.display()
         )));
     }

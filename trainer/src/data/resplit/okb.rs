@@ -119,7 +119,8 @@ fn refuse_useless(material: &Material, held: &[bool], statistics: &Statistics) -
             && statistics.held_out.mentions == statistics.whole.mentions
         {
             return Err(Error::input(format!(
-                "expected linkable mentions in the split {}, found that all {} with a concept would become NIL",
+                "expected linkable mentions in the split {}, found that all {} with a concept \
+                 would become NIL",
                 split.name, statistics.whole.mentions
             )));
         }

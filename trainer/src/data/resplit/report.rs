@@ -42,7 +42,8 @@ impl OkbReport {
         let share = statistics.held_out;
         let left = concepts_before - concepts_held_out;
         let mut text = format!(
-            "Held out: {}\n{concepts_held_out} of {concepts_before} concepts; {} of {} mentions that could be linked ({} %)\n\
+            "Held out: {}\n{concepts_held_out} of {concepts_before} concepts; {} of {} mentions \
+             that could be linked ({} %)\n\
              Knowledge base left: {left} concepts, blake3 {kb_without_blake3}\n",
             describe(types),
             share.hits,
@@ -61,7 +62,8 @@ impl OkbReport {
         }
         for (title, table) in [
             (
-                "Mentions and entities, held out beside the whole (the mentions that could be linked):",
+                "Mentions and entities, held out beside the whole (the mentions that could be \
+                 linked):",
                 statistics.subsets(),
             ),
             (
@@ -266,8 +268,9 @@ impl Suggestion {
             .collect();
         let whole: Share = self.shares.iter().copied().sum();
         format!(
-            "{}\n\nProposed (nearest to {:.0} % of the mentions, then most similar to the whole in zero-shot share and \
-             description length):\n  --types {}\n{}: {} % of the mentions that can be linked, {} concepts; {}",
+            "{}\n\nProposed (nearest to {:.0} % of the mentions, then most similar to the whole in \
+             zero-shot share and description length):\n  --types {}\n\
+             {}: {} % of the mentions that can be linked, {} concepts; {}",
             aligned(table, 1),
             100.0 * self.target,
             quoted(&self.proposed),

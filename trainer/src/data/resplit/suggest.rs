@@ -143,7 +143,8 @@ pub fn suggest(material: &Material, target: f64) -> Result<Suggestion> {
         .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let Some((_, off, mask, sums)) = best else {
         return Err(Error::input(format!(
-            "expected a type with at most {:.1} % of the linkable mentions, found none; use --types or a larger --target",
+            "expected a type with at most {:.1} % of the linkable mentions, found none; use \
+             --types or a larger --target",
             100.0 * target
         )));
     };

@@ -124,7 +124,8 @@ impl Types {
             .find(|(name, _)| name.to_lowercase() == lower)
         {
             return Error::input(format!(
-                "expected a type with concepts in the knowledge base, found {requested} in {mentions} mentions only"
+                "expected a type with concepts in the knowledge base, found {requested} in \
+                 {mentions} mentions only"
             ));
         }
         let near = self.all.iter().filter_map(|one| {
@@ -303,7 +304,8 @@ mod tests {
             ("T034", "did you mean T033 Finding?"),
             (
                 "t092",
-                "expected a type with concepts in the knowledge base, found t092 in 7 mentions only",
+                "expected a type with concepts in the knowledge base, found t092 in 7 mentions \
+                 only",
             ),
             (
                 "Virus",

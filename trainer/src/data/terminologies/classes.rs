@@ -1,7 +1,8 @@
 //! The classes of ontologies in OWL and OBO Graphs, whose statements come in any order.
 //!
 //! The types of a class depend on its ancestors, so all classes are held until the end. What is
-//! stated of a class is one text: a class takes some 150 bytes besides its identifier and its texts.
+//! stated of a class is one text: a class takes some 150 bytes besides its identifier and its
+//! texts.
 
 use super::Sink;
 use super::redirects::Reason;

@@ -1,8 +1,8 @@
 //! ICD-10-CM: the order file (fixed width) and the tabular list (XML).
 //!
-//! The order file has every code with its short and long description. The tabular list has chapters,
-//! sections and inclusion terms, but not the codes with a seventh character. Both together give
-//! concepts with types and synonyms.
+//! The order file has every code with its short and long description. The tabular list has
+//! chapters, sections and inclusion terms, but not the codes with a seventh character. Both
+//! together give concepts with types and synonyms.
 
 use super::Sink;
 use super::release::{self, ReleaseFile};
@@ -46,7 +46,8 @@ const CHAPTERS: [(&str, &str, &str); 22] = [
     (
         "D50",
         "D89",
-        "Diseases of the blood and blood-forming organs and certain disorders involving the immune mechanism",
+        "Diseases of the blood and blood-forming organs and certain disorders involving the immune \
+         mechanism",
     ),
     (
         "E00",
@@ -472,8 +473,8 @@ fn without_range(title: &str) -> String {
 
 /// Reads an order line: code, whether it is billable, short and long description.
 fn order_line(line: &str) -> std::result::Result<(String, bool, String, String), String> {
-    // Columns are characters. In releases whose columns are bytes, a letter such as "ö" in the short
-    // description moves the long one.
+    // Columns are characters. In releases whose columns are bytes, a letter such as "ö" in the
+    // short description moves the long one.
     let chars: Vec<(usize, char)> = line.char_indices().collect();
     let column = |from: usize, to: usize| {
         let byte = |at: usize| chars.get(at).map_or(line.len(), |(byte, _)| *byte);

@@ -1,5 +1,5 @@
-//! LOINC: `Loinc.csv`, with successors of deprecated codes in `MapTo.csv` and names for consumers in
-//! `ConsumerName.csv`.
+//! LOINC: `Loinc.csv`, with successors of deprecated codes in `MapTo.csv` and names for consumers
+//! in `ConsumerName.csv`.
 
 use super::Sink;
 use super::redirects::Reason;
@@ -27,7 +27,8 @@ pub const DEPRECATED: &str = "deprecated code left out";
 pub const COPYRIGHT: &str = "code with a copyright notice of others (kept)";
 /// The note on a deprecated code with several successors.
 pub const SEVERAL: &str = "deprecated code with several successors (none used)";
-/// The reason for skipping a row with a misplaced quote, or another number of cells than the header.
+/// The reason for skipping a row with a misplaced quote, or another number of cells than the
+/// header.
 pub const BAD_ROW: &str = "row is not valid";
 /// The reason for skipping a row with an unknown status.
 pub const STATUS: &str = "unknown status";
@@ -173,7 +174,8 @@ fn table_of<'a>(files: &'a [ReleaseFile], paths: &[PathBuf]) -> Result<&'a Relea
                 .map(|path| path.display().to_string())
                 .collect();
             Err(Error::input(format!(
-                "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive of a release",
+                "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive \
+                 of a release",
                 names.join(", ")
             )))
         }
@@ -294,8 +296,8 @@ fn pairs(
 /// Reads `Loinc.csv`. Each row is passed on as soon as it is read.
 ///
 /// # Errors
-/// If the file cannot be read or lacks a column, or a row is invalid and the options do not skip it.
-/// The errors of [`Sink::concept`].
+/// If the file cannot be read or lacks a column, or a row is invalid and the options do not skip
+/// it. The errors of [`Sink::concept`].
 pub fn read_table(
     name: &str,
     reader: &mut dyn BufRead,
@@ -428,7 +430,8 @@ mod tests {
             let mut sink = Sink::new(&mut concepts, &mut redirects, &mut counter, Path::new(""));
             let options = Options::default();
             let mut bytes = &text[..];
-            read_table("a.csv", &mut bytes, &Others::default(), &options, &mut sink).expect("a table");
+            read_table("a.csv", &mut bytes, &Others::default(), &options, &mut sink)
+                .expect("a table");
             let found: Vec<String> = read.into_iter().map(|concept| concept.name).collect();
             let expected: Vec<String> = names.iter().map(|name| single_spaced(name)).collect();
             prop_assert_eq!(found, expected);

@@ -388,8 +388,9 @@ impl Merger {
 mod tests {
     use super::*;
 
-    const MAP: &str = "#mapping_set_id: https://example.org/m\n#curie_map:\n#  MESH: \"http://id.nlm.nih.gov/mesh/\"\n\
-        #  HP: http://purl.obolibrary.org/obo/HP_\n#license: CC0\n\
+    const MAP: &str = "#mapping_set_id: https://example.org/m\n#curie_map:\n\
+        #  MESH: \"http://id.nlm.nih.gov/mesh/\"\n#  HP: http://purl.obolibrary.org/obo/HP_\n\
+        #license: CC0\n\
         subject_id\tsubject_label\tpredicate_id\tpredicate_modifier\tobject_id\tmapping_justification\n\
         MONDO:1\tfever\tskos:exactMatch\t\tUMLS:C0000001\tsemapv:ManualMappingCuration\n\
         mondo:1\t\"quoted\tskos:exactMatch\t\thttp://id.nlm.nih.gov/mesh/D01\tx\n\

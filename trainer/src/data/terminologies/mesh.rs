@@ -225,15 +225,16 @@ fn wrong_root(xml: &Elements, root: &Element, found: &str) -> Error {
             ", the pharmacological actions (pa*.xml), which name no concepts of their own"
         }
         "QualifierRecordSet" => {
-            ", the qualifiers (qual*.xml), which are not concepts of notes but aspects of descriptors"
+            ", the qualifiers (qual*.xml), which are not concepts of notes but aspects of \
+             descriptors"
         }
         _ => "",
     };
     xml.error_at(
         root.line,
         &format!(
-            "expected MeSH with <DescriptorRecordSet> (desc*.xml) or <SupplementalRecordSet> (supp*.xml), found \
-             <{found}>{advice}"
+            "expected MeSH with <DescriptorRecordSet> (desc*.xml) or <SupplementalRecordSet> \
+             (supp*.xml), found <{found}>{advice}"
         ),
     )
 }

@@ -2,8 +2,8 @@
 //! and retired identifiers to its [`Redirects`].
 //!
 //! A reader is one file with its options and a function
-//! `read(paths, &Options, &mut Sink<'_, '_>) -> Result<()>`. It is added to [`Terminology`] and, for
-//! the command line, to `cli/import/terminology_args.rs`.
+//! `read(paths, &Options, &mut Sink<'_, '_>) -> Result<()>`. It is added to [`Terminology`] and,
+//! for the command line, to `cli/import/terminology_args.rs`.
 
 mod classes;
 pub mod external_sort;

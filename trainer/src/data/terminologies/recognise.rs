@@ -75,7 +75,8 @@ pub fn recognise(path: &Path) -> Result<Recognised> {
         }
     };
     Err(Error::input(format!(
-        "{}: expected a terminology, table or corpus that PEL knows, found {found}; see `pel import --help`",
+        "{}: expected a terminology, table or corpus that PEL knows, found {found}; see `pel \
+         import --help`",
         path.display()
     )))
 }
@@ -120,11 +121,12 @@ fn by_names(path: &Path, files: &[ReleaseFile]) -> Option<Recognised> {
             Recognised::import("SNOMED CT in RF2 (Snapshot)", "snomed", folder)
         }
         () if !concepts.is_empty() => Recognised::unread(
-            "SNOMED CT in RF2 without its Snapshot, which `pel import snomed` reads; take the folder Snapshot of the release",
+            "SNOMED CT in RF2 without its Snapshot, which `pel import snomed` reads; take the \
+             folder Snapshot of the release",
         ),
         () if any(&|name| name.ends_with(".nlm")) => Recognised::unread(
-            "the UMLS before installation; install it with MetamorphoSys, or take the Metathesaurus full subset, and use \
-             `pel import umls`",
+            "the UMLS before installation; install it with MetamorphoSys, or take the \
+             Metathesaurus full subset, and use `pel import umls`",
         ),
         () if has("Loinc.csv") => Recognised::import("LOINC", "loinc", path),
         () if any(&|name| is_mesh(name)) && any(&|name| name.ends_with(".xml")) => {
@@ -240,11 +242,12 @@ fn by_content(path: &Path, file: &ReleaseFile) -> Result<Option<Recognised>> {
         _ if columns.first() == Some(&"LOINC_NUM") => import("LOINC", "loinc"),
         _ if is_icd_order(first) => import("ICD-10-CM (order file)", "icd10cm"),
         _ if is_rf2_header(data) => Some(Recognised::unread(
-            "a table of SNOMED CT in RF2; name the folder Snapshot: pel import snomed SNAPSHOT --out DIR",
+            "a table of SNOMED CT in RF2; name the folder Snapshot: pel import snomed SNAPSHOT \
+             --out DIR",
         )),
         _ if first.ends_with('|') && first.split('|').count() == 19 => Some(Recognised::unread(
-            "a table in Rich Release Format with the columns of MRCONSO or RXNCONSO; name its folder: pel import umls META \
-             --out DIR, or pel import rxnorm RRF --out DIR",
+            "a table in Rich Release Format with the columns of MRCONSO or RXNCONSO; name its \
+             folder: pel import umls META --out DIR, or pel import rxnorm RRF --out DIR",
         )),
         Some(Format::Obo) => import("an ontology in OBO", "obo"),
         Some(Format::OwlXml) if text.contains("<Ontology") => {

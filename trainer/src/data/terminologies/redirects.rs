@@ -280,8 +280,8 @@ mod tests {
         ]);
         assert_eq!(
             text,
-            "id\treplaced_by\treason\na\tC1\treplaced\nb\tC1\tmerged\nc\tC1\tmerged\nd\t\tretired\ne\t\tmerged\n\
-             f\t\tmerged\n"
+            "id\treplaced_by\treason\na\tC1\treplaced\nb\tC1\tmerged\nc\tC1\tmerged\nd\t\tretired\n\
+             e\t\tmerged\nf\t\tmerged\n"
         );
         assert_eq!((report.kept(REDIRECTS), report.noted[NO_SUCCESSOR]), (6, 2));
     }

@@ -152,7 +152,8 @@ fn snapshot(files: &[ReleaseFile]) -> Result<Vec<(Content, &ReleaseFile)>> {
                 file.label()
             ),
             Some((_, _, file)) => format!(
-                "{}, which has the changes of one release only; name the folder Snapshot of the release",
+                "{}, which has the changes of one release only; name the folder Snapshot of the \
+                 release",
                 file.label()
             ),
             None => format!(
@@ -262,7 +263,8 @@ impl Reader<'_> {
                         (false, _) => Acceptability::None,
                         (true, other) => {
                             return Err(Error::input(format!(
-                                "expected {PREFERRED} (preferred) or {ACCEPTABLE} (acceptable) in acceptabilityId, found {other}"
+                                "expected {PREFERRED} (preferred) or {ACCEPTABLE} (acceptable) in \
+                                 acceptabilityId, found {other}"
                             )));
                         }
                     };
@@ -336,7 +338,8 @@ impl Reader<'_> {
                                 DEFINITION => Kind::Definition,
                                 other => {
                                     return Err(Error::input(format!(
-                                        "expected a fully specified name, synonym or definition in typeId, found {other}"
+                                        "expected a fully specified name, synonym or definition in \
+                                         typeId, found {other}"
                                     )));
                                 }
                             },

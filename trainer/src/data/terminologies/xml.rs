@@ -307,7 +307,8 @@ mod tests {
 
     #[test]
     fn elements_have_attributes_and_text() {
-        let text = "<?xml version=\"1.0\"?>\n<!DOCTYPE a SYSTEM \"a.dtd\">\n<a>\n <b n=\"1 &amp; 2\">x<i>é</i>\
+        let text = "<?xml version=\"1.0\"?>\n<!DOCTYPE a SYSTEM \"a.dtd\">\n<a>\n \
+                    <b n=\"1 &amp; 2\">x<i>é</i>\
                     <![CDATA[<y>]]></b><c/>\n<d><e>f</e><g/></d></a>\n";
         with(text, |mut elements, root| {
             assert_eq!((root.name.as_str(), root.line), ("a", 3));

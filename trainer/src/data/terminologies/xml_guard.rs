@@ -237,7 +237,8 @@ impl Scanner {
                 }
                 if self.doctype.len() == LONGEST_DOCTYPE {
                     return Err(Error::input(format!(
-                        "expected at most {LONGEST_DOCTYPE} bytes of document type declaration, found more"
+                        "expected at most {LONGEST_DOCTYPE} bytes of document type declaration, \
+                         found more"
                     )));
                 }
                 self.doctype.push(byte);
@@ -444,8 +445,10 @@ mod tests {
 
     #[test]
     fn ordinary_xml_passes_without_its_declaration() {
-        let body = "<!DOCTYPE a SYSTEM \"https://example.org/a.dtd\" [\n<!ENTITY obo \"http://a/\">\n]>\n\
-                    <!-- > -- <b> --><a x=\"1 > 2\" y='\"'><b/><c>&obo;x &amp; y</c><![CDATA[<d>]]></a>\n";
+        let body = "<!DOCTYPE a SYSTEM \"https://example.org/a.dtd\" [\n\
+                    <!ENTITY obo \"http://a/\">\n]>\n\
+                    <!-- > -- <b> --><a x=\"1 > 2\" y='\"'><b/><c>&obo;x &amp; \
+                    y</c><![CDATA[<d>]]></a>\n";
         let text = format!("\u{feff}<?xml version=\"1.0\"\n encoding=\"utf-8\"?>{body}");
         for piece in [1, 7, 4096] {
             let passed = read(text.as_bytes(), piece).expect("ordinary");
@@ -554,8 +557,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_pass_unchanged_in_pieces_of_any_size(text in "[<>/a&;!\\-\\[\\]?\"' \n]{0,60}", piece in 1_usize..9) {
-            prop_assert_eq!(read(text.as_bytes(), piece).expect("short"), text.as_bytes());
+        fn bytes_pass_unchanged_in_pieces_of_any_size(
+            text in "[<>/a&;!\\-\\[\\]?\"' \n]{0,60}",
+            piece in 1_usize..9,
+        ) {
+            prop_assert_eq!(
+                read(text.as_bytes(), piece).expect("short"),
+                text.as_bytes()
+            );
         }
     }
 }

@@ -115,8 +115,9 @@ impl Matching {
         }
     }
 
-    /// Whether a link to one of the concepts of an annotated mention is at its place. A coordination
-    /// may be reported in pieces, so a composite mention also has the links inside of it.
+    /// Whether a link to one of the concepts of an annotated mention is at its place. A
+    /// coordination may be reported in pieces, so a composite mention also has the links inside of
+    /// it.
     fn has_place(self, one: &Annotated, link: &Span) -> bool {
         let is_inside = one.span.start <= link.start && link.end <= one.span.end;
         self.fits(&one.span, link) || !one.parts.is_empty() && is_inside

@@ -267,8 +267,9 @@ impl RawEvaluation {
             self.score_table()
         ));
         text.push_str(
-            "[..]: 95 % interval, bootstrap over documents. Spans: all reported mentions. Concepts: precision over linked \
-             mentions, recall over mentions whose concept the knowledge base has. Document: each concept once per document.\n",
+            "[..]: 95 % interval, bootstrap over documents. Spans: all reported mentions. \
+             Concepts: precision over linked mentions, recall over mentions whose concept the \
+             knowledge base has. Document: each concept once per document.\n",
         );
         if !self.figures.by_type.is_empty() {
             text.push_str(&format!(
@@ -278,7 +279,8 @@ impl RawEvaluation {
         }
         if !self.figures.context.is_empty() {
             text.push_str(&format!(
-                "\nContext of annotated mentions in % (nothing is said of a mention that was not found):\n{}\n",
+                "\nContext of annotated mentions in % (nothing is said of a mention that was not \
+                 found):\n{}\n",
                 self.context_table()
             ));
         }
@@ -317,8 +319,8 @@ impl RawEvaluation {
         };
         let mut lines = vec![
             format!(
-                "{}{split}: {documents} documents, {annotated} annotated mentions, {with_concept} with a concept{composite}, {in_kb} \
-                 with one of the knowledge base; {skipped}",
+                "{}{split}: {documents} documents, {annotated} annotated mentions, {with_concept} \
+                 with a concept{composite}, {in_kb} with one of the knowledge base; {skipped}",
                 self.input
             ),
             format!(
@@ -346,7 +348,8 @@ impl RawEvaluation {
             .flatten()
             .collect();
             lines.push(format!(
-                "Counted: reported mentions whose concept (of NIL: the nearest candidate) is {}; {left_out} left out",
+                "Counted: reported mentions whose concept (of NIL: the nearest candidate) is {}; \
+                 {left_out} left out",
                 lists.join(" or ")
             ));
         }

@@ -28,7 +28,8 @@ pub(super) fn open_if_present(_args: &DeviceArgs) -> Result<Option<OpenDevice>> 
 
 pub(super) fn cuda(_number: usize) -> Result<OpenDevice> {
     Err(Error::device(
-        "this build of pel has no CUDA; build it with `cargo build --release --features cuda`, or use --device cpu",
+        "this build of pel has no CUDA; build it with `cargo build --release --features cuda`, or \
+         use --device cpu",
     ))
 }
 

@@ -110,7 +110,8 @@ impl OutputFolder {
         if to.exists() && !self.earlier.contains(name) {
             let (to, record) = (to.display(), self.record);
             return Err(Error::input(format!(
-                "{to}: expected a new folder, or one whose {record} lists this file; choose another --out"
+                "{to}: expected a new folder, or one whose {record} lists this file; choose \
+                 another --out"
             )));
         }
         let closed = || Error::io(format!("writing {name}: the output is closed"));

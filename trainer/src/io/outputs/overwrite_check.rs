@@ -118,7 +118,8 @@ impl Inputs {
             self.check_one(output)?;
             if !taken.insert(real(path)) && !is_device(path) {
                 return Err(Error::usage(format!(
-                    "{}: expected different outputs, found the same twice; choose another path for one",
+                    "{}: expected different outputs, found the same twice; choose another path for \
+                     one",
                     path.display()
                 )));
             }
@@ -165,7 +166,8 @@ impl Inputs {
         }
         if let (Output::File(_), Some(folder)) = (output, self.corpus_around(path)) {
             return Err(Error::usage(format!(
-                "{}: a file of this name would be read with the corpus {}, which is an input; choose another name",
+                "{}: a file of this name would be read with the corpus {}, which is an input; \
+                 choose another name",
                 path.display(),
                 folder.display()
             )));

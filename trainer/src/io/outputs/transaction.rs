@@ -326,8 +326,8 @@ pub fn check_complete(target: &Path) -> Result<()> {
     {
         false => Ok(()),
         true => Err(Error::input(format!(
-            "{}: expected the files of one run, found files of two: a command is writing or was interrupted; repeat that \
-             command, which completes its output",
+            "{}: expected the files of one run, found files of two: a command is writing or was \
+             interrupted; repeat that command, which completes its output",
             target.display()
         ))),
     }

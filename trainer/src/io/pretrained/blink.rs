@@ -82,7 +82,8 @@ pub fn convert(file: &Path, bert: &Path, settings: &Path, out: &Path) -> Result<
         Kind::CrossEncoder
     } else {
         return Err(Error::artifact(format!(
-            "{}: expected tensors `context_encoder.bert_model.*` or `encoder.bert_model.*` of BLINK, found none",
+            "{}: expected tensors `context_encoder.bert_model.*` or `encoder.bert_model.*` of \
+             BLINK, found none",
             named()
         )));
     };

@@ -210,7 +210,8 @@ mod tests {
         assert_eq!(config, json!({"vocab_size": 6}));
         assert_eq!(
             vocabulary(&grown),
-            json!({"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "[unused0]": 3, "[unused1]": 4, "[unused2]": 5})
+            json!({"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "[unused0]": 3, "[unused1]": 4,
+                "[unused2]": 5})
         );
         let all = SafeTensors::deserialize(&grown.weights).expect("safetensors");
         assert_eq!(all.names(), [WORDS]);

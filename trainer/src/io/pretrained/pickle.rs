@@ -598,8 +598,8 @@ fn global(module: &str, name: &str) -> Result<Global> {
         ("torch", "LongStorage") => Global::Storage(Dtype::I64),
         _ => {
             return Err(Error::artifact(format!(
-                "expected tensors of floats or 64-bit integers alone, found `{module}.{name}`; no code of a file is run. Save \
-                 model.state_dict() by itself, or as model.safetensors"
+                "expected tensors of floats or 64-bit integers alone, found `{module}.{name}`; no \
+                 code of a file is run. Save model.state_dict() by itself, or as model.safetensors"
             )));
         }
     })
@@ -611,9 +611,11 @@ pub(super) mod tests {
 
     /// `{"a": tensor of shape [2] at 1 of a storage of 3 floats}`, as Python writes it.
     pub(in crate::io::pretrained) const STATE: &[u8] =
-        b"\x80\x02}q\x00X\x01\x00\x00\x00aq\x01ctorch._utils\n_rebuild_tensor_v2\nq\x02((X\x07\x00\x00\x00storageq\x03\
-ctorch\nFloatStorage\nq\x04X\x01\x00\x00\x000q\x05X\x03\x00\x00\x00cpuq\x06K\x03tq\x07QK\x01K\x02\x85q\x08K\x01\x85q\x09\
-\x89ccollections\nOrderedDict\nq\x0a)Rq\x0btq\x0cRq\x0ds.";
+        b"\x80\x02}q\x00X\x01\x00\x00\x00aq\x01ctorch._utils\n_rebuild_tensor_v2\n\
+          q\x02((X\x07\x00\x00\x00storageq\x03\
+          ctorch\nFloatStorage\n\
+          q\x04X\x01\x00\x00\x000q\x05X\x03\x00\x00\x00cpuq\x06K\x03tq\x07QK\x01K\x02\x85q\x08K\x01\x85q\x09\
+          \x89ccollections\nOrderedDict\nq\x0a)Rq\x0btq\x0cRq\x0ds.";
 
     fn error(bytes: &[u8]) -> String {
         let error = Pickle::read(bytes)

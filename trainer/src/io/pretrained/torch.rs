@@ -20,7 +20,8 @@ const STREAM_VERSION: i64 = 1001;
 /// The largest number of members of an archive. BERT-large has 400.
 const MOST_MEMBERS: usize = 100_000;
 /// How a file of another form can be converted.
-const CONVERT: &str = "python -c 'import torch; torch.save(torch.load(\"OLD\", map_location=\"cpu\", weights_only=True), \"NEW\")'";
+const CONVERT: &str = "python -c 'import torch; torch.save(torch.load(\"OLD\", \
+                       map_location=\"cpu\", weights_only=True), \"NEW\")'";
 
 /// The tensors of a file, in place.
 pub(super) struct Checkpoint<'a> {
@@ -43,7 +44,8 @@ impl<'a> Checkpoint<'a> {
             Self::of_stream(rest, file.len())
         } else {
             Err(Error::artifact(format!(
-                "expected a ZIP archive or stream of torch.save, found another file; if PyTorch reads it, convert it: {CONVERT}"
+                "expected a ZIP archive or stream of torch.save, found another file; if PyTorch \
+                 reads it, convert it: {CONVERT}"
             )))
         }
     }
@@ -96,7 +98,8 @@ impl<'a> Checkpoint<'a> {
         let version = next("the version")?.int();
         if version != Some(STREAM_VERSION) {
             return Err(Error::artifact(format!(
-                "expected version {STREAM_VERSION} of torch.save, found another; convert the file: {CONVERT}"
+                "expected version {STREAM_VERSION} of torch.save, found another; convert the file: \
+                 {CONVERT}"
             )));
         }
         if next("the description of the machine")?.flag("little_endian") != Some(true) {
@@ -115,7 +118,8 @@ impl<'a> Checkpoint<'a> {
         for key in keys.texts().context(|| "the keys of storages".into())? {
             let damaged = || {
                 Error::artifact(format!(
-                    "expected the storage `{key}` with its size, found another or the end of the file"
+                    "expected the storage `{key}` with its size, found another or the end of the \
+                     file"
                 ))
             };
             // All storages of a state dict are those of tensors.
@@ -162,7 +166,8 @@ impl<'a> Checkpoint<'a> {
                 .filter(|total| *total <= self.length)
                 .ok_or_else(|| {
                     Error::artifact(format!(
-                        "`{name}`: expected tensors of at most the {} bytes of the file, found more, which share storages",
+                        "`{name}`: expected tensors of at most the {} bytes of the file, found \
+                         more, which share storages",
                         self.length
                     ))
                 })?;
@@ -252,7 +257,8 @@ fn members(file: &[u8]) -> Result<BTreeMap<String, &[u8]>> {
         }
         if entry.compression_method() != CompressionMethod::STORE || entry.flags().is_encrypted() {
             return Err(Error::artifact(format!(
-                "{name}: expected a stored member, as torch.save writes it, found a compressed or encrypted one"
+                "{name}: expected a stored member, as torch.save writes it, found a compressed or \
+                 encrypted one"
             )));
         }
         let found = archive.get_entry(entry.wayfinder()).map_err(damaged)?;

@@ -88,8 +88,8 @@ pub(super) fn tokenizer(
     let mut added: Vec<Value> = special
         .iter()
         .map(|(token, id)| {
-            json!({"id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false,
-                "normalized": false, "special": true})
+            json!({"id": id, "content": token, "single_word": false, "lstrip": false,
+                "rstrip": false, "normalized": false, "special": true})
         })
         .collect();
     added.sort_by_key(|token| token["id"].as_u64());

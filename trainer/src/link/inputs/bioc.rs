@@ -174,7 +174,8 @@ mod tests {
                 "found none",
             ),
             (
-                json!({"id": "a", "passages": [{"offset": 0, "text": "xyz"}, {"offset": 2, "text": "x"}]}),
+                json!({"id": "a", "passages": [{"offset": 0, "text": "xyz"},
+                    {"offset": 2, "text": "x"}]}),
                 "in.json: id a: expected a passage at offset 3 or later, found 2",
             ),
             (

@@ -159,14 +159,17 @@ mod tests {
     #[test]
     fn passages_and_sentences_stand_at_their_offsets() {
         let found = read(
-            "<?xml version='1.0' encoding='UTF-8'?><!DOCTYPE collection SYSTEM 'BioC.dtd'>\n<collection><source>s</source>\n\
-             <document><id>1</id><infon key='a'>b</infon>\n\
+            "<?xml version='1.0' encoding='UTF-8'?><!DOCTYPE collection SYSTEM 'BioC.dtd'>\n\
+             <collection><source>s</source>\n<document><id>1</id><infon key='a'>b</infon>\n\
              <passage><infon key='type'>title</infon><offset>0</offset><text>Fever &amp; 😷</text>\
-             <annotation id='T1'><location offset='0' length='5'/><text>Fever</text></annotation></passage>\n\
-             <passage><offset>11</offset><sentence><offset>11</offset><text>Cough.</text></sentence></passage></document>\n\
+             <annotation id='T1'><location offset='0' length='5'/><text>Fever</text></annotation>\
+             </passage>\n\
+             <passage><offset>11</offset><sentence><offset>11</offset><text>Cough.</text>\
+             </sentence></passage></document>\n\
              <document><id>2</id><passage><offset>x</offset><text>y</text></passage></document>\n\
              <document><id>3</id></document>\
-             <document><id>4</id><passage><offset>0</offset><text/><sentence><offset>0</offset><text>Pain</text></sentence></passage></document></collection>",
+             <document><id>4</id><passage><offset>0</offset><text/><sentence><offset>0</offset>\
+             <text>Pain</text></sentence></passage></document></collection>",
         );
         assert_eq!(
             found.notes,

@@ -15,8 +15,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The notes of a resource: one for each attachment in plain text, of a Bundle those of its entries.
-/// Resources of other types have none. A second attachment is named `ID#2`.
+/// The notes of a resource: one for each attachment in plain text, of a Bundle those of its
+/// entries. Resources of other types have none. A second attachment is named `ID#2`.
 pub(super) fn notes(resource: &Value, place: &str) -> Vec<Result<NoteRow>> {
     match resource.get("resourceType").and_then(Value::as_str) {
         Some("DocumentReference") => {}
@@ -24,7 +24,8 @@ pub(super) fn notes(resource: &Value, place: &str) -> Vec<Result<NoteRow>> {
         Some(_) => return Vec::new(),
         None => {
             let error = Error::input(
-                "expected a FHIR resource, found no resourceType; rows of a table are read from JSON Lines (.jsonl)",
+                "expected a FHIR resource, found no resourceType; rows of a table are read from \
+                 JSON Lines (.jsonl)",
             );
             return vec![Err(error.context(place))];
         }
@@ -154,7 +155,8 @@ fn text(attachment: &Value, charset: Option<&str>) -> Result<String> {
         };
         return String::from_utf8(bytes).map_err(|error| {
             Error::input(format!(
-                "expected the attachment in UTF-8, found another byte at {} (a charset in contentType names another encoding)",
+                "expected the attachment in UTF-8, found another byte at {} (a charset in \
+                 contentType names another encoding)",
                 error.utf8_error().valid_up_to()
             ))
         });
@@ -230,7 +232,10 @@ mod tests {
 
     #[test]
     fn each_attachment_in_plain_text_is_a_note() {
-        let plain = |text: &[u8]| json!({"attachment": {"contentType": "text/plain", "data": encoded(text)}});
+        let plain = |text: &[u8]| {
+            json!({"attachment": {"contentType": "text/plain",
+                "data": encoded(text)}})
+        };
         let html = json!({"attachment": {"contentType": "text/html", "data": encoded(b"<p>")}});
         let found = all(&document(json!([html, plain(b"one"), plain(b"two")])));
         let expected = [("d1", "one"), ("d1#2", "two")];

@@ -145,7 +145,8 @@ fn number_id(number: &Number) -> Result<String> {
     match is_kept {
         true => Ok(number.to_string()),
         false => Err(Error::input(
-            "expected an identifier in quotes or a number of at most 64 bits, found a larger number",
+            "expected an identifier in quotes or a number of at most 64 bits, found a larger \
+             number",
         )),
     }
 }

@@ -114,8 +114,8 @@ pub(crate) fn fits(kind: Kind, format: InputFormat) -> bool {
 /// without a known name is a text, but for Parquet, which its first bytes show.
 ///
 /// # Errors
-/// If the file is by its name a document that is no plain text. If Parquet is asked for from standard
-/// input, which cannot be read from its end.
+/// If the file is by its name a document that is no plain text. If Parquet is asked for from
+/// standard input, which cannot be read from its end.
 pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = match path.as_os_str() == "-" {
@@ -126,8 +126,8 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
         return match named {
             Some(kind) => Ok(kind),
             None if is_marked_up(&name) => Err(Error::input(format!(
-                "{}: expected plain text, a table or a collection of notes, found another document by its name; \
-                 convert it, or read it as it stands with --input-format text",
+                "{}: expected plain text, a table or a collection of notes, found another document \
+                 by its name; convert it, or read it as it stands with --input-format text",
                 path.display()
             ))),
             None if is_parquet(path) => Ok(Kind::Parquet),
@@ -141,7 +141,8 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
         InputFormat::Jsonl => Kind::Lines(Wanted::Table),
         InputFormat::Parquet if path.as_os_str() == "-" => {
             return Err(Error::input(
-                "standard input: expected a format that can be read from the beginning, found Parquet; name a file",
+                "standard input: expected a format that can be read from the beginning, found \
+                 Parquet; name a file",
             ));
         }
         InputFormat::Parquet => Kind::Parquet,

@@ -246,7 +246,8 @@ fn lock(folder: &Path, name: &str) -> Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(std::fs::TryLockError::WouldBlock) => Err(Error::usage(format!(
-            "{}: another `pel link` writes into this folder; give each process its --part, such as 1/2 and 2/2",
+            "{}: another `pel link` writes into this folder; give each process its --part, such as \
+             1/2 and 2/2",
             folder.display()
         ))),
         // Some network file systems have no locks.

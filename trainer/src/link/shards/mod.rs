@@ -1,5 +1,5 @@
-//! Links tables of notes, each to a file of its own. A run that was stopped is resumed: the manifest
-//! in the output folder says which tables are linked.
+//! Links tables of notes, each to a file of its own. A run that was stopped is resumed: the
+//! manifest in the output folder says which tables are linked.
 //!
 //! The links of a table appear completely or not at all, and its entry is written after them. So a
 //! process that is killed at any time loses at most the table in work.
@@ -268,7 +268,8 @@ struct Counts {
 
 fn changed(manifest: &Manifest, shard: &Shard, what: &str) -> Error {
     Error::usage(format!(
-        "{}: expected {} with the {what} with which it was linked, found another; --overwrite links it again, another --out keeps both",
+        "{}: expected {} with the {what} with which it was linked, found another; --overwrite \
+         links it again, another --out keeps both",
         manifest.path().display(),
         shard.path.display()
     ))

@@ -127,7 +127,8 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore> {
         return match roots.is_empty() {
             false => Ok(roots),
             true => Err(Error::io(
-                "expected certificates of this system to verify the server, found none; give a file with --ca",
+                "expected certificates of this system to verify the server, found none; give a \
+                 file with --ca",
             )),
         };
     };

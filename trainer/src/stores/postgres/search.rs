@@ -85,8 +85,8 @@ impl VectorStore {
     /// queries `[n, dim]` of the bundle's dimension -> n lists
     ///
     /// # Errors
-    /// If the server fails, also after a second attempt for a lost connection, or the store has been
-    /// replaced.
+    /// If the server fails, also after a second attempt for a lost connection, or the store has
+    /// been replaced.
     pub fn search(
         &mut self,
         queries: &[f32],
@@ -119,8 +119,8 @@ impl VectorStore {
         // Plans depend on settings that change between two searches.
         let timeout = self.connection.patience().as_millis();
         self.set(&format!(
-            "SET default_transaction_read_only = on; SET statement_timeout = {timeout}; SET plan_cache_mode = force_custom_plan; \
-             SET jit = off"
+            "SET default_transaction_read_only = on; SET statement_timeout = {timeout}; SET \
+             plan_cache_mode = force_custom_plan; SET jit = off"
         ))?;
         self.check_identity()?;
         if !self.exact {
@@ -161,7 +161,8 @@ impl VectorStore {
             let rows = self.query("looking for the store", asked, &[&table])?;
             if !rows.iter().all(|row| row.get(0)) {
                 return Err(Failure::Refused(Error::artifact(format!(
-                    "{address}: expected a store of pel export-vectors, found no table {table}; --table gives its name"
+                    "{address}: expected a store of pel export-vectors, found no table {table}; \
+                     --table gives its name"
                 ))));
             }
         }
@@ -390,11 +391,12 @@ pub(super) fn check_extension(connection: &Connection) -> Answer<()> {
     let why = match (created, installed) {
         (true, _) => return Ok(()),
         (false, true) => {
-            "expected pgvector in the database, found it only on the server; its owner runs: CREATE EXTENSION vector"
+            "expected pgvector in the database, found it only on the server; its owner runs: \
+             CREATE EXTENSION vector"
         }
         (false, false) => {
-            "expected pgvector in the database, found none on the server; install it there (Debian: postgresql-16-pgvector), then \
-             run: CREATE EXTENSION vector"
+            "expected pgvector in the database, found none on the server; install it there \
+             (Debian: postgresql-16-pgvector), then run: CREATE EXTENSION vector"
         }
     };
     Err(Failure::Refused(Error::artifact(format!(

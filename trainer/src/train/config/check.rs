@@ -354,9 +354,11 @@ impl Config {
             }
             None if !multiplies_in(model.precision, device) => {
                 let found = format!("{:?}", model.precision).to_lowercase();
-                let expected = "f32, or bf16 on a processor with AMX or AVX-512 BF16 or a GPU that has it, or f16 on a GPU that has it";
+                let expected = "f32, or bf16 on a processor with AMX or AVX-512 BF16 or a GPU that \
+                                has it, or f16 on a GPU that has it";
                 let message = format!(
-                    "`model.precision`: expected {expected} (this device: `pel devices`), found {found}"
+                    "`model.precision`: expected {expected} (this device: `pel devices`), found \
+                     {found}"
                 );
                 Err(Error::input(format!("the configuration: {message}")))
             }

@@ -256,8 +256,8 @@ pub struct Optimiser {
     pub batch: usize,
     /// Examples of a micro-batch; gradients are accumulated. 0 = the whole batch.
     pub micro_batch: usize,
-    /// Sequences of a micro-batch that are encoded at a time (GradCache): less memory, an additional
-    /// forward pass, the same gradients. 0 = all.
+    /// Sequences of a micro-batch that are encoded at a time (GradCache): less memory, an
+    /// additional forward pass, the same gradients. 0 = all.
     pub chunk: usize,
     /// Replicas of the model, each with its share of a micro-batch: threads of the CPU, or NVIDIA
     /// GPUs.
@@ -328,7 +328,8 @@ pub struct Checkpoints {
     pub keep: usize,
 }
 
-/// The log: its copies for other programs, beside `metrics.jsonl`. A run may be resumed with others.
+/// The log: its copies for other programs, beside `metrics.jsonl`. A run may be resumed with
+/// others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogCopies {

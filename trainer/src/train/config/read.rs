@@ -68,8 +68,8 @@ fn asks_for_fgsm(given: &toml::Table) -> bool {
     matches!(given.get("fgsm"), Some(toml::Value::Table(fgsm)) if fgsm.contains_key("lambda"))
 }
 
-/// Earlier versions had no `fgsm.absolute_epsilon`: their `fgsm.epsilon` was it. That of a run's own
-/// configuration, which has every key, is read so; of another file nobody can tell.
+/// Earlier versions had no `fgsm.absolute_epsilon`: their `fgsm.epsilon` was it. That of a run's
+/// own configuration, which has every key, is read so; of another file nobody can tell.
 ///
 /// # Errors
 /// If it is another file.
@@ -86,14 +86,16 @@ fn read_earlier_epsilon(given: &mut toml::Table, known: &toml::Table, path: &Pat
     let path = path.display();
     if !is_of_a_run {
         return Err(Error::input(format!(
-            "{path}: `fgsm.epsilon`: expected `fgsm.absolute_epsilon` beside it, found none. In earlier versions `epsilon` was \
-             absolute; now it is a multiple of the deviation of the input embeddings. Write `absolute_epsilon = {epsilon}` in its \
-             place for what it was, or `absolute_epsilon = 0` beside it for a multiple"
+            "{path}: `fgsm.epsilon`: expected `fgsm.absolute_epsilon` beside it, found none. In \
+             earlier versions `epsilon` was absolute; now it is a multiple of the deviation of the \
+             input embeddings. Write `absolute_epsilon = {epsilon}` in its place for what it was, \
+             or `absolute_epsilon = 0` beside it for a multiple"
         )));
     }
     if fgsm.get("lambda").and_then(toml::Value::as_float) != Some(0.0) {
         eprintln!(
-            "{path}: `fgsm.epsilon` of an earlier version is read as `fgsm.absolute_epsilon = {epsilon}`"
+            "{path}: `fgsm.epsilon` of an earlier version is read as `fgsm.absolute_epsilon = \
+             {epsilon}`"
         );
     }
     fgsm.remove("epsilon");

@@ -1,8 +1,8 @@
 //! The mean of several detectors' weights (model soup, Wortsman et al. 2022).
 //!
-//! Runs that begin with the same weights and the same seed but differ in length or in the mixture of
-//! texts reach nearby minima. The mean of their weights costs no more than one of them, and holds
-//! better on texts of other kinds.
+//! Runs that begin with the same weights and the same seed but differ in length or in the mixture
+//! of texts reach nearby minima. The mean of their weights costs no more than one of them, and
+//! holds better on texts of other kinds.
 
 use super::model::read_files;
 use bytes::Bytes;
@@ -30,7 +30,8 @@ pub fn read_mean(folders: &[PathBuf]) -> Result<(DetectorInfo, Bytes)> {
         let (other, weights) = read_files(folder)?;
         if !same_model(&info, &other) {
             return Err(Error::input(format!(
-                "{}: expected a detector with the labels, windows and sizes of {}, found other ones",
+                "{}: expected a detector with the labels, windows and sizes of {}, found other \
+                 ones",
                 folder.display(),
                 first.display()
             )));

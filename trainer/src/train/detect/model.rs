@@ -71,7 +71,8 @@ impl DetectorModel {
         let bert_config = BertConfig::from_bytes(&files.config)?;
         if info.window > bert_config.max_position_embeddings {
             return Err(Error::input(format!(
-                "the configuration: `detect.window`: expected at most the {} tokens that the encoder reads, found {}",
+                "the configuration: `detect.window`: expected at most the {} tokens that the \
+                 encoder reads, found {}",
                 bert_config.max_position_embeddings, info.window
             )));
         }
@@ -201,7 +202,8 @@ fn shallower(config: &[u8], layers: usize) -> Result<Bytes> {
     let all = BertConfig::from_bytes(config)?.num_hidden_layers;
     if layers > all {
         return Err(Error::input(format!(
-            "the configuration: `detect.layers`: expected at most the {all} layers of the encoder, found {layers}"
+            "the configuration: `detect.layers`: expected at most the {all} layers of the encoder, \
+             found {layers}"
         )));
     }
     let invalid = |cause| Error::artifact("config.json").caused_by(cause);

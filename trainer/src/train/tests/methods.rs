@@ -42,10 +42,13 @@ pub(super) fn lists(folder: &Path, split: &str, more: &str) -> std::path::PathBu
     let texts = if split == "train" { synonyms } else { names };
     let lines = texts.iter().enumerate().map(|(at, text)| {
         // The right one is second.
-        let candidates = [1, 0, 2, 3].map(|next| format!("\"D{}\"", (at + next) % 8 + 1)).join(", ");
+        let candidates = [1, 0, 2, 3]
+            .map(|next| format!("\"D{}\"", (at + next) % 8 + 1))
+            .join(", ");
         let end = 16 + text.len();
         format!(
-            "{{\"doc_id\": \"{split}{at}\", \"start\": 16, \"end\": {end}, \"candidates\": [{candidates}]{more}}}\n"
+            "{{\"doc_id\": \"{split}{at}\", \"start\": 16, \"end\": {end}, \"candidates\": \
+             [{candidates}]{more}}}\n"
         )
     });
     let path = folder.join(format!("candidates.{split}.jsonl"));

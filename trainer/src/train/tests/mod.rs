@@ -216,8 +216,8 @@ fn world(folder: &Path) -> Config {
     let kb: String = concepts
         .iter()
         .map(|(id, name, synonym, definition)| {
-            let line = serde_json::json!({"id": id, "name": name, "synonyms": [synonym], "definition": definition,
-                "types": ["Finding"]});
+            let line = serde_json::json!({"id": id, "name": name, "synonyms": [synonym],
+                "definition": definition, "types": ["Finding"]});
             format!("{line}\n")
         })
         .collect();
@@ -227,10 +227,12 @@ fn world(folder: &Path) -> Config {
         for (split, mentions, found) in [("train", &mut train, *synonym), ("dev", &mut dev, *name)]
         {
             let text = format!("the patient had {found} for {number} days");
-            let document = serde_json::json!({"doc_id": format!("{split}{number}"), "text": text, "split": split});
+            let document = serde_json::json!({"doc_id": format!("{split}{number}"), "text": text,
+                "split": split});
             documents += &format!("{document}\n");
-            let mention = serde_json::json!({"doc_id": format!("{split}{number}"), "start": 16, "end": 16 + found.len(),
-                "text": found, "id": if number == 7 && split == "dev" { None } else { Some(id) }});
+            let mention = serde_json::json!({"doc_id": format!("{split}{number}"), "start": 16,
+                "end": 16 + found.len(), "text": found,
+                "id": if number == 7 && split == "dev" { None } else { Some(id) }});
             *mentions += &format!("{mention}\n");
         }
     }

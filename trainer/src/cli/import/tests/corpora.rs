@@ -245,7 +245,8 @@ fn variant_and_composite_identifiers_are_read() {
 
 #[test]
 fn mention_is_seen_if_any_of_its_concepts_is() {
-    let text = "1|t|fever\n1\t0\t5\tfever\tDisease\tD2\n\n2|t|fever and cough\n2\t0\t15\tfever and cough\tDisease\tD1|D2\n";
+    let text = "1|t|fever\n1\t0\t5\tfever\tDisease\tD2\n\n\
+                2|t|fever and cough\n2\t0\t15\tfever and cough\tDisease\tD1|D2\n";
     let workspace = Workspace::new(&[
         ("a.txt", text.as_bytes()),
         ("train", b"1\n"),

@@ -14,7 +14,8 @@ at peak","TRIAL","","2","","BP sys","","Systolic blood pressure",""
 "44249-1","PHQ-9","Find","^Patient","SURVEY.MTLHLTH","","DISCOURAGED","","4","","","Copyright of others","PHQ-9 panel",""
 "#;
 
-const MAP: &str = "\"LOINC\",\"MAP_TO\",\"COMMENT\"\n\"1111-1\",\"2345-7\",\"\"\n\"1112-2\",\"2345-7\",\"if serum\"\n\"1112-2\",\"8480-6\",\"else\"\n";
+const MAP: &str = "\"LOINC\",\"MAP_TO\",\"COMMENT\"\n\"1111-1\",\"2345-7\",\"\"\n\
+                   \"1112-2\",\"2345-7\",\"if serum\"\n\"1112-2\",\"8480-6\",\"else\"\n";
 const CONSUMER: &str = "\"LoincNumber\",\"ConsumerName\"\n\"2345-7\",\"Glucose, Blood\"\n";
 
 fn workspace() -> Workspace {

@@ -255,9 +255,11 @@ fn other_files_of_mesh_are_refused_by_name() {
 #[test]
 fn truncated_file_and_entity_bomb_are_refused() {
     let half = &DESCRIPTORS[..DESCRIPTORS.find("</TreeNumberList>").expect("there")];
-    let bomb = "<!DOCTYPE x [<!ENTITY a \"1234567890\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">\n\
-        <!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;\">]>\n\
-        <DescriptorRecordSet>&d;</DescriptorRecordSet>";
+    let bomb = "<!DOCTYPE x [<!ENTITY a \"1234567890\"><!ENTITY b \
+                \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">\n\
+                <!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d \
+                \"&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;\">]>\n\
+                <DescriptorRecordSet>&d;</DescriptorRecordSet>";
     for (text, message) in [
         (
             half,
@@ -268,7 +270,9 @@ fn truncated_file_and_entity_bomb_are_refused() {
             "expected entities of at most 4096 bytes, found d of more",
         ),
         (
-            "<DescriptorRecordSet>\n<DescriptorRecord><DescriptorUI>&x;</DescriptorUI></DescriptorRecord></DescriptorRecordSet>",
+            "<DescriptorRecordSet>\n\
+             <DescriptorRecord><DescriptorUI>&x;</DescriptorUI></DescriptorRecord>\
+             </DescriptorRecordSet>",
             "line 2: expected well-formed XML",
         ),
     ] {

@@ -41,10 +41,15 @@ fn unescaped_quotes_do_not_truncate() {
 
 #[test]
 fn withdrawn_synonyms_are_skipped_by_default() {
-    let text = "format-version: 1.4\nsynonymtypedef: EXCLUDE \"Synonyms to be removed from public release\"\n\
-        synonymtypedef: X_9 \"a common misspelling\"\nsynonymtypedef: ABBREVIATION \"abbreviation\"\n\n\
-        [Term]\nid: D:1\nname: myopathy\nsynonym: \"MM\" EXACT ABBREVIATION []\nsynonym: \"gene entry\" EXACT EXCLUDE [X:1]\n\
-        synonym: \"myoapthy\" EXACT X_9 []\nsynonym: \"old name\" EXACT DEPRECATED []\nsynonym: \"wasting\" EXACT obsolete_synonym []\n";
+    let text = "format-version: 1.4\nsynonymtypedef: EXCLUDE \"Synonyms to be removed from public \
+                release\"\nsynonymtypedef: X_9 \"a common misspelling\"\n\
+                synonymtypedef: ABBREVIATION \"abbreviation\"\n\n\
+                [Term]\nid: D:1\nname: myopathy\n\
+                synonym: \"MM\" EXACT ABBREVIATION []\n\
+                synonym: \"gene entry\" EXACT EXCLUDE [X:1]\n\
+                synonym: \"myoapthy\" EXACT X_9 []\n\
+                synonym: \"old name\" EXACT DEPRECATED []\n\
+                synonym: \"wasting\" EXACT obsolete_synonym []\n";
     let (workspace, report) = read(text);
     assert_eq!(workspace.concepts()[0].synonyms, ["MM"]);
     for kind in ["EXCLUDE", "X_9", "DEPRECATED", "obsolete_synonym"] {
@@ -83,9 +88,9 @@ fn old_obsolete_flags_and_continuation_lines_are_read() {
         ));
     }
     text.push_str(
-        "\n[Term]\nid: D:20\nname: tick fever\ndef: \"A fever that \\\n  comes from ticks.\" [D:x]\n\
-        exact_synonym: \"tick-borne fever\" []\ncomment: ends with a letter \\\\\n\
-        xref: X:1 \\\n[Term]\nid: D:21\nname: mite fever\n",
+        "\n[Term]\nid: D:20\nname: tick fever\ndef: \"A fever that \\\n  \
+         comes from ticks.\" [D:x]\nexact_synonym: \"tick-borne fever\" []\n\
+         comment: ends with a letter \\\\\nxref: X:1 \\\n[Term]\nid: D:21\nname: mite fever\n",
     );
     let (workspace, report) = read(&text);
     let ids: Vec<String> = workspace
@@ -115,11 +120,14 @@ fn old_obsolete_flags_and_continuation_lines_are_read() {
 #[test]
 fn malformed_lines_do_not_stop_the_import() {
     let text = "format-version: 1.2\ndate: 05:20:2021 12:00\ndefault-namespace: demo ontology\n\n\
-        [Term]\nid: D:1\nname: bony process\nsynonym: \"anterior process\" EXACT [TAO:Bird and Mabee 2003]\n\
-        xref: http://example.org/wiki/Category\\:Bony\nxref: xref (ILX:0770149)\nxref: KEGG COMPOUND:70458-96-7 \"CAS\"\n\
-        def: \"Made of bone.\" [GOC:pz, Rhea: 36507\ncreation_date: 202z-09-29\n\n\
-        [Term]\nid: D:2\nname: odd\nnamespace: fission yeast phenotype\ndef: \"Text.\" [PMID:3<new dbxref>]\n\
-        is_a: D:1 {xref=\"url:https://example.org/\", xref=\"b}\"} ! bony process\n";
+                [Term]\nid: D:1\nname: bony process\n\
+                synonym: \"anterior process\" EXACT [TAO:Bird and Mabee 2003]\n\
+                xref: http://example.org/wiki/Category\\:Bony\nxref: xref (ILX:0770149)\n\
+                xref: KEGG COMPOUND:70458-96-7 \"CAS\"\n\
+                def: \"Made of bone.\" [GOC:pz, Rhea: 36507\ncreation_date: 202z-09-29\n\n\
+                [Term]\nid: D:2\nname: odd\nnamespace: fission yeast phenotype\n\
+                def: \"Text.\" [PMID:3<new dbxref>]\n\
+                is_a: D:1 {xref=\"url:https://example.org/\", xref=\"b}\"} ! bony process\n";
     let (workspace, report) = read(text);
     let concepts = workspace.concepts();
     assert_eq!(
@@ -149,8 +157,10 @@ fn malformed_lines_do_not_stop_the_import() {
 #[test]
 fn stub_in_an_earlier_file_is_merged() {
     let stub = "format-version: 1.2\n[Term]\nid: U:1\nname: heart\n\n[Term]\nid: U:2\n";
-    let whole = "format-version: 1.2\n[Term]\nid: U:0\nname: organ\n\n[Term]\nid: U:1\nname: heart\ndef: \"It pumps.\" []\n\
-        synonym: \"cardium\" EXACT []\nis_a: U:0\n\n[Term]\nid: U:2\nname: lung\nis_a: U:0\n";
+    let whole = "format-version: 1.2\n[Term]\nid: U:0\nname: organ\n\n\
+                 [Term]\nid: U:1\nname: heart\n\
+                 def: \"It pumps.\" []\nsynonym: \"cardium\" EXACT []\nis_a: U:0\n\n\
+                 [Term]\nid: U:2\nname: lung\nis_a: U:0\n";
     let workspace = Workspace::new(&[
         ("stub.obo", stub.as_bytes()),
         ("whole.obo", whole.as_bytes()),
@@ -275,16 +285,17 @@ fn long_cycle_is_read_in_linear_time() {
 #[test]
 fn obsolete_and_merged_terms_become_redirects() {
     let text = "format-version: 1.4\n\n[Term]\nid: D:1\nname: fever\nalt_id: D:9\n\n\
-        [Term]\nid: D:2\nname: old fever\nis_obsolete: true\nreplaced_by: D:3\n\n\
-        [Term]\nid: D:3\nname: older fever\nis_obsolete: true\nreplaced_by: D:1\n\n\
-        [Term]\nid: D:4\nname: two fevers\nis_obsolete: true\nreplaced_by: D:1\nreplaced_by: D:5\n\n\
-        [Term]\nid: D:5\nname: cough\n\n[Term]\nid: D:6\nname: gone\nis_obsolete: true\nconsider: D:1\n";
+                [Term]\nid: D:2\nname: old fever\nis_obsolete: true\nreplaced_by: D:3\n\n\
+                [Term]\nid: D:3\nname: older fever\nis_obsolete: true\nreplaced_by: D:1\n\n\
+                [Term]\nid: D:4\nname: two fevers\nis_obsolete: true\nreplaced_by: D:1\n\
+                replaced_by: D:5\n\n[Term]\nid: D:5\nname: cough\n\n\
+                [Term]\nid: D:6\nname: gone\nis_obsolete: true\nconsider: D:1\n";
     let (workspace, report) = read(text);
     let written = std::fs::read_to_string(workspace.path("out/redirects.tsv")).expect("written");
     assert_eq!(
         written,
-        "id\treplaced_by\treason\nD:2\tD:1\treplaced\nD:3\tD:1\treplaced\nD:4\t\tretired\nD:6\t\tretired\n\
-         D:9\tD:1\tmerged\n"
+        "id\treplaced_by\treason\nD:2\tD:1\treplaced\nD:3\tD:1\treplaced\nD:4\t\tretired\n\
+         D:6\t\tretired\nD:9\tD:1\tmerged\n"
     );
     assert_eq!(report.skipped(obo::OBSOLETE), 4);
 }

@@ -189,11 +189,13 @@ fn turtle_and_skos_are_read() {
 #[test]
 fn statements_of_a_class_may_be_scattered_over_files() {
     let first = format!(
-        "{HEAD}<owl:Class rdf:about=\"&x;2\"><rdfs:subClassOf rdf:resource=\"&x;1\"/></owl:Class></rdf:RDF>"
+        "{HEAD}<owl:Class rdf:about=\"&x;2\"><rdfs:subClassOf \
+         rdf:resource=\"&x;1\"/></owl:Class></rdf:RDF>"
     );
     let second = format!(
         "{HEAD}<owl:Class rdf:about=\"&x;1\"><rdfs:label>disease</rdfs:label></owl:Class>\n\
-         <rdf:Description rdf:about=\"&x;2\"><rdfs:label>fever</rdfs:label></rdf:Description></rdf:RDF>"
+         <rdf:Description rdf:about=\"&x;2\"><rdfs:label>fever</rdfs:label></rdf:Description>\
+         </rdf:RDF>"
     );
     let workspace = Workspace::new(&[("a.owl", first.as_bytes()), ("b.owl", second.as_bytes())]);
     workspace.import("owl @a.owl @b.owl").expect("readable");
@@ -202,9 +204,12 @@ fn statements_of_a_class_may_be_scattered_over_files() {
 
 #[test]
 fn other_syntaxes_and_broken_documents_are_refused() {
-    let laughs = text()
-        .replace("<!ENTITY x \"&obo;X_\">", "<!ENTITY x \"&obo;X_\">\n<!ENTITY l1 \"&x;&x;&x;&x;&x;&x;&x;&x;&x;&x;\">\n\
-         <!ENTITY l2 \"&l1;&l1;&l1;&l1;&l1;&l1;&l1;&l1;&l1;&l1;\">\n<!ENTITY l3 \"&l2;&l2;&l2;&l2;\">");
+    let laughs = text().replace(
+        "<!ENTITY x \"&obo;X_\">",
+        "<!ENTITY x \"&obo;X_\">\n<!ENTITY l1 \"&x;&x;&x;&x;&x;&x;&x;&x;&x;&x;\">\n\
+         <!ENTITY l2 \"&l1;&l1;&l1;&l1;&l1;&l1;&l1;&l1;&l1;&l1;\">\n\
+         <!ENTITY l3 \"&l2;&l2;&l2;&l2;\">",
+    );
     let cases: [(&str, &str); 9] = [
         (
             "<?xml version=\"1.0\"?>\n<Ontology xmlns=\"http://www.w3.org/2002/07/owl#\"/>",

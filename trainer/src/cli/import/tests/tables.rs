@@ -8,7 +8,8 @@ use pel_shared::kb::import::{delimited, jsonl};
 
 #[test]
 fn invalid_json_lines_are_located_or_counted() {
-    let good = "{\"id\":\"1\",\"name\":\"fever\",\"synonyms\":null,\"more\":[]}\r\n\r\n{\"id\":\"1\",\"name\":\"twice\"}\n";
+    let good = "{\"id\":\"1\",\"name\":\"fever\",\"synonyms\":null,\"more\":[]}\r\n\r\n\
+                {\"id\":\"1\",\"name\":\"twice\"}\n";
     let faults = [
         (
             "{\"id\":\"2\",\"name\":\"cou",
@@ -67,7 +68,8 @@ fn invalid_json_lines_are_located_or_counted() {
 
 #[test]
 fn columns_are_found_by_header() {
-    let table = "\u{feff}Name,ID,synonyms,definition,x\r\nfever,R50,pyrexia|febris||pyrexia,\"hot, \"\"very\"\"\",1\r\n";
+    let table = "\u{feff}Name,ID,synonyms,definition,x\r\n\
+                 fever,R50,pyrexia|febris||pyrexia,\"hot, \"\"very\"\"\",1\r\n";
     let workspace = Workspace::new(&[
         ("a.csv", table.as_bytes()),
         ("b.tsv", b"code\tlabel\nR05\t\"dry\" cough\n"),
@@ -133,7 +135,9 @@ fn columns_are_found_by_header() {
 
 #[test]
 fn invalid_rows_are_located_or_counted() {
-    let rows = b"id,name\r\n1,fever\r\n2,cough,extra\r\n3,bad \xff\r\n4\r\n,nameless\r\n1,twice\r\n5,chill";
+    let rows =
+        b"id,name\r\n1,fever\r\n2,cough,extra\r\n3,bad \xff\r\n4\r\n,nameless\r\n1,twice\r\n\
+          5,chill";
     let cut = |lines: usize| {
         rows.split_inclusive(|byte| *byte == b'\n')
             .take(lines)
@@ -164,7 +168,8 @@ fn invalid_rows_are_located_or_counted() {
         ),
         (
             "csv @utf8.csv",
-            "utf8.csv: line 3: expected UTF-8, found the byte 0xFF at byte 4 of field 2 (name the encoding, for example --encoding windows-1252, or convert the file)",
+            "utf8.csv: line 3: expected UTF-8, found the byte 0xFF at byte 4 of field 2 (name the \
+             encoding, for example --encoding windows-1252, or convert the file)",
         ),
         ("csv @id.csv", "id.csv: line 3: the concept has no id"),
         (
@@ -207,9 +212,13 @@ fn rows_of_one_concept_are_merged_across_files() {
     let workspace = Workspace::new(&[
         (
             "a.csv",
-            b"cui,name,name_status,type_ids\nC1,renal failure,A,T047\nC2,tick fever,A,T047\nC1,kidney failure,P,T047\n",
+            b"cui,name,name_status,type_ids\nC1,renal failure,A,T047\nC2,tick fever,A,T047\n\
+              C1,kidney failure,P,T047\n",
         ),
-        ("b.tsv", b"concept_id\tconcept_synonym_name\nC2\tmountain fever\nC1\tRF\n"),
+        (
+            "b.tsv",
+            b"concept_id\tconcept_synonym_name\nC2\tmountain fever\nC1\tRF\n",
+        ),
     ]);
     let report = workspace.import("csv @a.csv @b.tsv").expect("readable");
     let names: Vec<_> = workspace
@@ -284,7 +293,11 @@ fn error_names_the_command_for_another_format() {
     let obo = "format-version: 1.2\n\n[Term]\nid: T:1\nname: fever\n";
     let workspace = Workspace::new(&[
         ("a.obo", obo.as_bytes()),
-        ("a.owl", b"<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">\n</rdf:RDF>\n"),
+        (
+            "a.owl",
+            b"<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">\n\
+              </rdf:RDF>\n",
+        ),
         ("a.json", b"{\n  \"graphs\": []\n}\n"),
         ("a.jsonl", b"{\"id\":\"1\",\"name\":\"fever\"}\n"),
         ("a.xlsx", b"PK\x03\x04........"),

@@ -12,8 +12,9 @@ const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/fo
 #[test]
 fn queries_become_mentions_and_others_are_counted() {
     let workspace = Workspace::new(&[]);
-    let line = "tac --kb F/kb --documents F/source --train F/training_queries.xml --train-answers F/training_KB_links.tab \
-                --test F/evaluation_queries.xml --test-answers F/evaluation_KB_links.tab";
+    let line = "tac --kb F/kb --documents F/source --train F/training_queries.xml \
+                --train-answers F/training_KB_links.tab --test F/evaluation_queries.xml \
+                --test-answers F/evaluation_KB_links.tab";
     let report = workspace
         .import(&line.replace("F/", &format!("{FIXTURE}/")))
         .expect("readable");
@@ -121,8 +122,11 @@ fn queries_become_mentions_and_others_are_counted() {
     );
 }
 
-const KB: &str = "<knowledge_base>\n<entity id=\"E1\" name=\"Été\" type=\"GPE\"><wiki_text>x</wiki_text></entity>\n</knowledge_base>";
-const QUERIES: &str = "<kbpentlinking>\n<query id=\"EL1\"><name>Été</name><docid>d</docid><beg>1</beg><end>3</end></query>\n</kbpentlinking>";
+const KB: &str = "<knowledge_base>\n<entity id=\"E1\" name=\"Été\" \
+                  type=\"GPE\"><wiki_text>x</wiki_text></entity>\n</knowledge_base>";
+const QUERIES: &str = "<kbpentlinking>\n\
+                       <query id=\"EL1\"><name>Été</name><docid>d</docid><beg>1</beg><end>3</end>\
+                       </query>\n</kbpentlinking>";
 
 /// A workspace with these four files.
 fn workspace(kb: &str, queries: &str, answers: &str, name: &str) -> Workspace {

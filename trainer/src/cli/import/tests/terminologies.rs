@@ -187,10 +187,12 @@ fn metathesaurus() -> Vec<(&'static str, String)> {
     let rank = "0400|MSH|MH|N|\n0300|SNOMEDCT_US|SY|N|\n0100|ICD10|PT|N|\n0090|MTH|PN|N|\n";
     let types = "C0000002|T184|A2.2.2|Sign or Symptom|AT1||\nC0000002|T033|A2.2|Finding|AT2||\n\
         C0000001|T184|A2.2.2|Sign or Symptom|AT3||\n";
-    let definitions = "C0000002|A1|AT1||ICD10|Heat, as coded.|N||\nC0000002|A1|AT1||MSH|An abnormal elevation.|N||\n\
-        C0000002|A1|AT1||NCI|Of a source without names here.|N||\n";
-    let retired = "C0000009|2001AA|SY|||C0000008|Y|\nC0000008|2002AA|SY|||C0000002|Y|\nC0000007|2002AA|DEL|||||\n\
-        C0000006|2002AA|RB|||C0000001|Y|\nC0000005|1999AA|SY|||C0999999|Y|\nC0000001|1999AA|SY|||C0000002|Y|\n";
+    let definitions = "C0000002|A1|AT1||ICD10|Heat, as coded.|N||\n\
+                       C0000002|A1|AT1||MSH|An abnormal elevation.|N||\n\
+                       C0000002|A1|AT1||NCI|Of a source without names here.|N||\n";
+    let retired = "C0000009|2001AA|SY|||C0000008|Y|\nC0000008|2002AA|SY|||C0000002|Y|\n\
+                   C0000007|2002AA|DEL|||||\nC0000006|2002AA|RB|||C0000001|Y|\n\
+                   C0000005|1999AA|SY|||C0999999|Y|\nC0000001|1999AA|SY|||C0000002|Y|\n";
     vec![
         ("META/MRCONSO.RRF", names.map(atom).concat()),
         ("META/MRRANK.RRF", rank.to_owned()),
@@ -327,7 +329,8 @@ fn umls_columns_follow_mrfiles() {
     // SUPPRESS is the second column here, and CVF is missing.
     let row = "C1|N|ENG|P|L1|PF|S1|Y|A1||||MSH|MH|D1|Fever|0|\n";
     let suppressed = "C2|Y|ENG|P|L1|PF|S1|Y|A1||||MSH|MH|D2|Cough|0|\n";
-    let files = "MRCONSO.RRF|Names|CUI,SUPPRESS,LAT,TS,LUI,STT,SUI,ISPREF,AUI,SAUI,SCUI,SDUI,SAB,TTY,CODE,STR,SRL|17|5|99|\n";
+    let files = "MRCONSO.RRF|Names|CUI,SUPPRESS,LAT,TS,LUI,STT,SUI,ISPREF,AUI,SAUI,SCUI,SDUI,SAB,\
+                 TTY,CODE,STR,SRL|17|5|99|\n";
     let workspace = Workspace::new(&[
         (
             "META/MRCONSO.RRF",
@@ -610,7 +613,8 @@ fn snomed_snapshot_becomes_concepts() {
     assert_eq!(noted.map(|reason| report.noted[reason]), [4, 1, 1, 1]);
     assert_eq!(
         workspace.redirects(),
-        "id\treplaced_by\treason\n111\t386661006\tmerged\n112\t386661006\treplaced\n113\t\tsplit\n114\t\tretired\n"
+        "id\treplaced_by\treason\n111\t386661006\tmerged\n112\t386661006\treplaced\n113\t\tsplit\n\
+         114\t\tretired\n"
     );
 }
 
@@ -798,8 +802,9 @@ fn rxnorm_atoms_become_drugs() {
         ["316074", "RXNORM", "DF", "316074", "Oral Tablet", "N"],
         ["5555", "MMSL", "GN", "x", "only of another source", "N"],
     ];
-    let retired = "1000|200801|200903|1|1191|\n1001|200801|200903|2|1191|\n1001|200801|200903|2|1991302|\n\
-        316074|200801||1|1191|\n1002|200801|200903|1|1002|\n1191|200801|200903|1|1000|\n";
+    let retired = "1000|200801|200903|1|1191|\n1001|200801|200903|2|1191|\n\
+                   1001|200801|200903|2|1991302|\n316074|200801||1|1191|\n\
+                   1002|200801|200903|1|1002|\n1191|200801|200903|1|1000|\n";
     let archive = "A1||old aspirin|2009|2008|2009|1003|N|ENG|2009||RXNORM|1003|RXNORM|IN|1191|\n\
         A2||gone|2009|2008|2009|1004|N|ENG|2009||RXNORM|1004|RXNORM|IN||\n\
         A3||of a source|2009|2008|2009|1005|N|ENG|2009||MSH|1005|MSH|MH|1191|\n";
@@ -834,7 +839,8 @@ fn rxnorm_atoms_become_drugs() {
     assert_eq!(noted.map(|reason| report.noted[reason]), [1, 1, 1]);
     assert_eq!(
         workspace.redirects(),
-        "id\treplaced_by\treason\n1000\t1191\tmerged\n1001\t\tsplit\n1002\t\tretired\n1003\t1191\tmerged\n1004\t\tretired\n"
+        "id\treplaced_by\treason\n1000\t1191\tmerged\n1001\t\tsplit\n1002\t\tretired\n\
+         1003\t1191\tmerged\n1004\t\tretired\n"
     );
     workspace
         .import("rxnorm @rrf --term-types DF")
@@ -907,17 +913,37 @@ fn inputs_are_recognised_with_their_command() {
     let mut files = metathesaurus();
     files.extend(snapshot());
     files.extend([
-        ("rrf/RXNCONSO.RRF", drug(["1", "RXNORM", "IN", "1", "a", "N"])),
-        ("full/sct2_Concept_Full_INT_20200131.txt", table(CONCEPT, &[])),
+        (
+            "rrf/RXNCONSO.RRF",
+            drug(["1", "RXNORM", "IN", "1", "a", "N"]),
+        ),
+        (
+            "full/sct2_Concept_Full_INT_20200131.txt",
+            table(CONCEPT, &[]),
+        ),
         ("Loinc.csv", "\"LOINC_NUM\",\"COMPONENT\"\n".to_owned()),
         ("my codes.csv", "id,name\n1,fever\n".to_owned()),
         ("a.obo", super::OBO.to_owned()),
         ("b.jsonl", "{\"id\": \"1\", \"name\": \"a\"}\n".to_owned()),
-        ("order.txt", "00001 A00     0 Cholera                                                      Cholera\n".to_owned()),
-        ("desc2026.xml", "<?xml version=\"1.0\"?>\n<DescriptorRecordSet>".to_owned()),
-        ("m.tsv", "#x: y\nsubject_id\tpredicate_id\tobject_id\n".to_owned()),
+        (
+            "order.txt",
+            "00001 A00     0 Cholera                                                      Cholera\n"
+                .to_owned(),
+        ),
+        (
+            "desc2026.xml",
+            "<?xml version=\"1.0\"?>\n<DescriptorRecordSet>".to_owned(),
+        ),
+        (
+            "m.tsv",
+            "#x: y\nsubject_id\tpredicate_id\tobject_id\n".to_owned(),
+        ),
         ("c.txt", "12|t|Fever\n12|a|None.\n".to_owned()),
-        ("d.owl", "<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">".to_owned()),
+        (
+            "d.owl",
+            "<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:owl=\"http://www.w3.org/2002/07/owl#\">"
+                .to_owned(),
+        ),
         ("nlm/2026aa-1-meta.nlm", "x".to_owned()),
         ("poem.txt", "Roses are red\n".to_owned()),
         ("onto/a.obo", super::OBO.to_owned()),
