@@ -10,6 +10,7 @@ use crate::model::detector::{Detector, Features};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{DetectOptions, Detected, Origin};
+use crate::text::modifiers::without_last_results;
 use std::collections::{HashMap, HashSet};
 
 /// The share of the detector's threshold that a name of the knowledge base has to reach. Of 1, 0.5
@@ -125,11 +126,21 @@ impl Bundle {
             .iter()
             .map(|label| Group::of_label(label))
             .collect();
+        let without_results = |place: Span| match thresholds.contains_key(&place) {
+            true => Some(place),
+            false => {
+                let kept = without_last_results(place.of(text).ok()?).len();
+                (kept > 0).then(|| Span::new(place.start, place.start + kept))
+            }
+        };
         let mut detected: Vec<Detected> = chosen
             .into_iter()
-            .map(|span| Detected {
-                group: groups[span.label],
-                ..Detected::new(of_words(span.first, span.last), Origin::Detector)
+            .filter_map(|span| {
+                let place = without_results(of_words(span.first, span.last))?;
+                Some(Detected {
+                    group: groups[span.label],
+                    ..Detected::new(place, Origin::Detector)
+                })
             })
             .collect();
         if groups.iter().any(Option::is_some) {

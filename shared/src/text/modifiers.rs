@@ -128,26 +128,54 @@ const STAGES: [&str; 5] = ["stage", "grade", "class", "nyha", "asa"];
 /// The numbers of stages.
 const STAGE_NUMBERS: &str = "0 1 2 3 3a 3b 4 5 i ii iia iib iii iiia iiib iv v";
 
+/// Results in words, in lower case.
+const RESULTS: [&str; 9] = [
+    "neg",
+    "negative",
+    "pos",
+    "positive",
+    "pending",
+    "wnl",
+    "nonreactive",
+    "non-reactive",
+    "reactive",
+];
+
+/// A word of a result in lower case, without the marks around it.
+fn bare(word: &str) -> String {
+    word.trim_matches(['.', ',', '(', ')', '<', '>', '=', '~', ':'])
+        .to_lowercase()
+}
+
+/// Whether a word is a result or a count: "1240", "9.2%", "x2", "neg". A number has a point, a
+/// slash, a percent sign, or at least three digits: others are parts of names ("interleukin 33").
+fn is_result(word: &str) -> bool {
+    let word = bare(word);
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let number = word.strip_suffix('%').unwrap_or(&word);
+    let is_number = number
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'/' | b','));
+    let is_count = word
+        .strip_prefix('x')
+        .is_some_and(|rest| rest.len() == digits);
+    let has_digits =
+        digits > 0 && (is_count || is_number && (digits > 2 || word.contains(['.', '/', '%'])));
+    has_digits || RESULTS.contains(&word.as_str())
+}
+
+/// A mention without the results and counts at its end; the empty string if it has nothing else.
+pub fn without_last_results(mention: &str) -> &str {
+    let core = without_last_words(mention.trim_end(), is_result);
+    match is_result(core) {
+        true => "",
+        false => core.trim_end_matches([',', ':', '=']),
+    }
+}
+
 /// What a mention names without results, counts and a stage at its ends; `None` if it has none, or
-/// nothing else. A result has a point, a slash, a percent sign, or at least three digits: other
-/// numbers are parts of names ("interleukin 33").
+/// nothing else.
 pub fn without_result(mention: &str) -> Option<&str> {
-    let bare = |word: &str| {
-        word.trim_matches(['.', ',', '(', ')', '<', '>', '=', '~', ':'])
-            .to_lowercase()
-    };
-    let is_result = |word: &str| {
-        let word = bare(word);
-        let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        let number = word.strip_suffix('%').unwrap_or(&word);
-        let is_number = number
-            .bytes()
-            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'/' | b','));
-        let is_count = word
-            .strip_prefix('x')
-            .is_some_and(|rest| rest.len() == digits);
-        digits > 0 && (is_count || is_number && (digits > 2 || word.contains(['.', '/', '%'])))
-    };
     let is_stage = |word: &str| STAGES.contains(&bare(word).as_str());
     let is_stage_number = |word: &str| STAGE_NUMBERS.split(' ').any(|number| number == bare(word));
     let mention = mention.trim();
@@ -189,6 +217,8 @@ mod tests {
             ("BNP 1240", "BNP"),
             ("HbA1c 9.2%", "HbA1c"),
             ("troponin x2", "troponin"),
+            ("HCV Ab pos", "HCV Ab"),
+            ("Troponin neg x2", "Troponin"),
             ("CKD stage 3b", "CKD"),
             ("heart failure, NYHA class III", "heart failure"),
             ("stage IV pressure ulcer", "pressure ulcer"),
@@ -205,6 +235,21 @@ mod tests {
             "",
         ] {
             assert_eq!(without_result(mention), None, "{mention:?}");
+        }
+    }
+
+    #[test]
+    fn last_results_are_removed_and_stages_stay() {
+        for (mention, rest) in [
+            ("PPD neg", "PPD"),
+            ("docetaxel x6", "docetaxel"),
+            ("blood pressure: 120/80", "blood pressure"),
+            ("CKD stage 3", "CKD stage 3"),
+            ("interleukin 33", "interleukin 33"),
+            ("neg x2", ""),
+            ("negative", ""),
+        ] {
+            assert_eq!(without_last_results(mention), rest, "{mention}");
         }
     }
 
