@@ -4,41 +4,58 @@
 use super::Linker;
 use crate::kb::ConceptId;
 use crate::kb::group::Group;
+use crate::text::Span;
+use crate::text::context::Heading;
 use crate::text::detect::{Detected, Origin};
-use crate::text::modifiers::{without_drug_form, without_result};
+use crate::text::modifiers::{without_drug_form, without_modifiers, without_result};
 use crate::text::senses::{SenseReader, Senses};
+use std::collections::HashMap;
 
 impl Linker {
-    /// Leaves out detected short forms that stand for no concept here: "97 % on RA" is room air.
+    /// Leaves out detected short forms that stand for no concept here ("97 % on RA" is room air), and
+    /// headings ("Neck:", "Allergies:", "RENAL:").
     pub(super) fn without_other_words(
         &self,
         text: &str,
         mut found: Vec<Detected>,
     ) -> Vec<Detected> {
         let reader = Senses::english().reader(text);
+        let headings: HashMap<Span, Heading> = self.context_rules.headings(text).collect();
         found.retain(|detected| {
-            detected.origin == Origin::Given
-                || reader
-                    .choose(detected.span)
-                    .is_none_or(|sense| sense.is_concept)
+            let is_concept = || {
+                let sense = reader.choose(detected.span);
+                sense.is_none_or(|sense| sense.is_concept)
+            };
+            let is_heading = || {
+                let heading = headings.get(&detected.span);
+                heading.is_some_and(|heading| is_no_mention(*heading, detected.group))
+            };
+            detected.origin == Origin::Given || is_concept() && !is_heading()
         });
         found
     }
 
     /// The long form of a short form that the words around it show, and the concepts of that name:
-    /// of these, those that bear the short form too, if there are some. `None` if the text does not
-    /// tell its senses apart, or the knowledge base has no concept of that name.
+    /// of these, those that bear the short form too, if there are some. Results, and words of side
+    /// and severity, may be beside it ("HD x2", "severe MR"). `None` if the text does not tell its
+    /// senses apart, or the knowledge base has no concept of that name.
     pub(super) fn read_by_sense<'t>(
         &self,
         detected: &Detected,
         reader: &SenseReader<'t>,
     ) -> Option<(&'t str, Vec<ConceptId>)> {
-        let sense = reader.choose(detected.span)?;
+        let mention = reader.text_of(detected.span)?;
+        let form = without_result(mention)
+            .or_else(|| without_modifiers(mention))
+            .unwrap_or(mention);
+        // The form is a part of the mention.
+        let start = detected.span.start + (form.as_ptr() as usize - mention.as_ptr() as usize);
+        let sense = reader.choose(Span::new(start, start + form.len()))?;
         let named = self.named_concepts(&sense.name);
         if !sense.is_concept || named.is_empty() {
             return None;
         }
-        let bearers = self.named_concepts(reader.text_of(detected.span)?);
+        let bearers = self.named_concepts(form);
         let both: Vec<ConceptId> = named
             .iter()
             .copied()
@@ -87,5 +104,16 @@ impl Linker {
         by_result
             .filter(has_concept)
             .or(by_form.filter(has_concept))
+    }
+}
+
+/// Whether a heading states nothing of the patient. Headings of tests and procedures have their
+/// result behind them ("EKG: sinus rhythm"), and those of habits their answer ("Tobacco: never").
+fn is_no_mention(heading: Heading, group: Option<Group>) -> bool {
+    match group {
+        None | Some(Group::Measurement | Group::Procedure | Group::Device) => false,
+        Some(Group::Anatomy) => true,
+        Some(Group::Problem) => heading == Heading::Section,
+        Some(_) => heading != Heading::Unknown,
     }
 }

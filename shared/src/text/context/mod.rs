@@ -105,6 +105,17 @@ impl Context {
     }
 }
 
+/// A kind of heading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heading {
+    /// The rules have a section of this heading.
+    Section,
+    /// The rules have it as a heading inside of sections.
+    Subsection,
+    /// The rules do not have it: a line begins with a few words in capitals and a colon.
+    Unknown,
+}
+
 /// A cue that reaches a mention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cue {
@@ -180,6 +191,11 @@ impl ContextRules {
     /// The text of a rule, for explanations.
     pub fn rule(&self, number: usize) -> Option<&RuleText> {
         self.set.rules.get(number).map(|rule| &rule.text)
+    }
+
+    /// The headings of a text, without what follows them, in their order.
+    pub fn headings(&self, text: &str) -> impl Iterator<Item = (Span, Heading)> {
+        sections::headings(text, &self.set).into_iter()
     }
 
     /// Judges mentions of a text, in time linear in the text and the mentions. A mention that is

@@ -1,7 +1,8 @@
 //! Section headings of a note, and the section of each token.
 
 use super::rules::{RuleSet, SUBHEADING};
-use super::tokens::{Border, Token};
+use super::tokens::{self, Border, Token};
+use super::{Heading, Span};
 
 /// A section of a text.
 #[derive(Clone, Debug)]
@@ -98,35 +99,80 @@ fn opens_item(text: &str, tokens: &[Token], at: usize, is_item: &[bool], mark: c
     mark == ':' && item[0].capital && tokens[next].capital
 }
 
+/// A heading: its tokens, and its rule if one has it.
+struct Found {
+    known: Option<usize>,
+    first: usize,
+    /// One past the last token.
+    end: usize,
+}
+
+/// Finds the headings of a text, in order.
+fn find_headings(text: &str, tokens: &[Token], rules: &RuleSet) -> Vec<Found> {
+    let mut headings = Vec::new();
+    let mut first = 0;
+    while first < tokens.len() {
+        let starts_line = starts_line(tokens, first);
+        let heading = known_heading(tokens, first, starts_line, rules)
+            .map(|(section, end)| (Some(section), end))
+            .or_else(|| {
+                let end = starts_line.then(|| unknown_heading(text, tokens, first))??;
+                Some((None, end))
+            });
+        let Some((known, end)) = heading else {
+            first += 1;
+            continue;
+        };
+        headings.push(Found { known, first, end });
+        first = content_of(tokens, end).max(first + 1);
+    }
+    headings
+}
+
+/// The first token after a heading that ends before `end`.
+fn content_of(tokens: &[Token], end: usize) -> usize {
+    let marked = tokens
+        .get(end)
+        .is_some_and(|token| matches!(token.mark, ':' | '-'));
+    end + usize::from(marked)
+}
+
+/// The headings of a text with their kinds, in order. One inside a sentence is none: "Auscultation
+/// of Heart: regular".
+pub(super) fn headings(text: &str, rules: &RuleSet) -> Vec<(Span, Heading)> {
+    let mut tokens = tokens::tokenize(text, &rules.vocabulary);
+    answers(text, &mut tokens);
+    let mut headings = find_headings(text, &tokens, rules);
+    headings.retain(|Found { first, end, .. }| {
+        let begins = starts_line(&tokens, *first) || tokens[*first].border >= Border::Sentence;
+        begins && first < end
+    });
+    let of_text = headings.into_iter().map(|found| {
+        let kind = match found.known {
+            Some(SUBHEADING) => Heading::Subsection,
+            Some(_) => Heading::Section,
+            None => Heading::Unknown,
+        };
+        let span = Span::new(tokens[found.first].start, tokens[found.end - 1].end);
+        (span, kind)
+    });
+    of_text.collect()
+}
+
 /// Finds the sections, in order. The border after a heading becomes one of a sentence; tokens of
 /// headings of sections are flagged, because no cue is in them.
 pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Section>, Vec<bool>) {
     answers(text, tokens);
     let mut sections: Vec<Section> = Vec::new();
     let mut in_heading = vec![false; tokens.len()];
-    let mut at = 0;
-    while at < tokens.len() {
-        let starts_line = starts_line(tokens, at);
-        let heading = known_heading(tokens, at, starts_line, rules)
-            .map(|(section, end)| (Some(section), end))
-            .or_else(|| {
-                let end = starts_line.then(|| unknown_heading(text, tokens, at))??;
-                Some((None, end))
-            });
-        let Some((known, end)) = heading else {
-            at += 1;
-            continue;
-        };
-        let marked = tokens
-            .get(end)
-            .is_some_and(|token| matches!(token.mark, ':' | '-'));
-        let content = end + usize::from(marked);
+    for Found { known, first, end } in find_headings(text, tokens, rules) {
+        let content = content_of(tokens, end);
         // "Mother:" and "Father:" are cues, too.
         if known.is_some_and(|section| section != SUBHEADING) {
-            in_heading[at..end].fill(true);
+            in_heading[first..end].fill(true);
         }
-        if tokens[at].border < Border::Sentence {
-            tokens[at].border = Border::Sentence;
+        if tokens[first].border < Border::Sentence {
+            tokens[first].border = Border::Sentence;
         }
         if let Some(token) = tokens.get_mut(content)
             && token.border < Border::Sentence
@@ -135,16 +181,15 @@ pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Se
         }
         if known != Some(SUBHEADING) {
             if let Some(last) = sections.last_mut() {
-                last.end = at;
+                last.end = first;
             }
             sections.push(Section {
                 known,
-                first: at,
+                first,
                 content,
                 end: tokens.len(),
             });
         }
-        at = content.max(at + 1);
     }
     (sections, in_heading)
 }

@@ -260,6 +260,23 @@ fn cues_are_explained() {
 }
 
 #[test]
+fn headings_begin_lines_and_sentences() {
+    let text =
+        "Allergies: sulfa\nRENAL: ESRD. Neck: supple\nAuscultation of Heart: regular\nSTENT LOG: 2";
+    let headings: Vec<(&str, Heading)> = ContextRules::english()
+        .headings(text)
+        .map(|(span, heading)| (&text[span.start..span.end], heading))
+        .collect();
+    let expected = [
+        ("Allergies", Heading::Section),
+        ("RENAL", Heading::Subsection),
+        ("Neck", Heading::Subsection),
+        ("STENT LOG", Heading::Unknown),
+    ];
+    assert_eq!(headings, expected);
+}
+
+#[test]
 fn sections_are_named() {
     let text = "CHIEF COMPLAINT\n\ncough\n\nFAMILY HISTORY: asthma. PLAN: x-ray\nODD HEADING: gout";
     let kinds = ["cough", "asthma", "x-ray", "gout"].map(|name| (name, None));
