@@ -174,18 +174,29 @@ impl Walk<'_> {
     }
 }
 
+/// Whether a capital follows a small letter.
+fn has_capital_inside(mention: &str) -> bool {
+    let small = mention.chars().map(char::is_lowercase);
+    let mut pairs = small.zip(mention.chars().skip(1));
+    pairs.any(|(follows_small, next)| follows_small && next.is_uppercase())
+}
+
 impl Dictionary {
     /// The concepts that a misspelt mention may name; `None` if every word of it is known.
     ///
     /// Their names differ from the mention by one edit, or by two if it has 9 bytes or more. An
     /// edit is an inserted, missing or other byte, or two swapped ones. Only concepts with the
-    /// fewest edits are returned, at most `most` in their order.
+    /// fewest edits are returned, at most `most` in their order. A mention with a capital inside a
+    /// word has none: "MitraClip" is a name of its own, not "Miraclid" misspelt.
     pub fn lookup_misspelt(&self, mention: &str, most: usize) -> Option<Vec<SimilarName>> {
-        let mention = normalise_name(mention);
-        if !self.has_unknown_word(&mention) {
+        let normalised = normalise_name(mention);
+        if !self.has_unknown_word(&normalised) {
             return None;
         }
-        let mut similar = self.similar(mention);
+        if has_capital_inside(mention) {
+            return Some(Vec::new());
+        }
+        let mut similar = self.similar(normalised);
         let fewest = similar.first().map_or(0, |first| first.edits);
         similar.retain(|similar| similar.edits == fewest);
         similar.truncate(most);
@@ -233,6 +244,14 @@ impl Dictionary {
 mod tests {
     use super::super::tests::dictionary;
     use super::*;
+
+    #[test]
+    fn a_word_with_a_capital_inside_is_a_name_of_its_own() {
+        let dictionary = dictionary(&[("Miraclid", &[])], "");
+        assert_eq!(dictionary.lookup_misspelt("MitraClip", 8), Some(Vec::new()));
+        let found = dictionary.lookup_misspelt("miraclit", 8);
+        assert_eq!(found.map(|found| found.len()), Some(1));
+    }
 
     fn found(mention: &str) -> Vec<(u8, u32)> {
         let dictionary = dictionary(
