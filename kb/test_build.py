@@ -484,18 +484,41 @@ class Check(unittest.TestCase):
         self.assertEqual(list(build.faults_of(concept("pox", "Organism", ["DOID"])))[0][0], "a disease typed Organism")
 
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def names_of_the_table():
+    """The concepts of each name of the default table, in lower case."""
+    known = collections.defaultdict(set)
+    with lzma.open(ROOT / "kb/default.jsonl.xz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            for name in [row["name"], *row["synonyms"]]:
+                known[name.lower()].add(row["id"])
+    return known
+
+
+def read_lines(name):
+    """The fields of the lines of a table in the library's sources."""
+    text = (ROOT / "shared/src/text" / name).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.splitlines() if not line.startswith(("#", "@"))]
+
+
 class Wordings(unittest.TestCase):
     def test_wordings_of_the_library_stand_for_names_of_the_table(self):
-        root = pathlib.Path(__file__).resolve().parent.parent
-        with lzma.open(root / "kb/default.jsonl.xz", "rt", encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
-        known = {name.lower() for row in rows for name in [row["name"], *row["synonyms"]]}
-        text = (root / "shared/src/text/wordings/english.tsv").read_text(encoding="utf-8")
-        lines = [line.split("\t") for line in text.splitlines() if not line.startswith(("#", "@"))]
+        lines = read_lines("wordings/english.tsv")
+        known = names_of_the_table()
         self.assertEqual([line for line in lines if len(line) != 2], [])
         self.assertGreater(len(lines), 800)
         self.assertEqual([name for name, _ in lines if name.lower() not in known], [])
         self.assertEqual([name for name, count in collections.Counter(name for name, _ in lines).items() if count > 1], [])
+
+    def test_short_forms_of_the_library_with_one_sense_name_the_concept_of_their_sense(self):
+        lines, known = read_lines("senses/single.tsv"), names_of_the_table()
+        self.assertGreater(len(lines), 400)
+        self.assertEqual([line for line in lines if len(line) != 2], [])
+        self.assertEqual([form for form, name in lines if not known.get(form.lower(), set()) & known.get(name.lower(), set())], [])
+        several = {form.upper() for form, _, _ in read_lines("senses/english.tsv")}
+        self.assertEqual([form for form, _ in lines if form.upper() in several], [])
 
 
 if __name__ == "__main__":

@@ -400,14 +400,11 @@ impl Linker {
         for detected in mentions {
             let mut mention = reader.mention_in(text, detected.pieces())?;
             let read = match mention.text {
-                Cow::Borrowed(words) => self
-                    .read_by_sense(&detected, senses)
-                    .or_else(|| self.read_by_wording(words))
-                    .or_else(|| self.read_in_part(words)),
+                Cow::Borrowed(words) => self.read(&detected, words, senses),
                 Cow::Owned(_) => None,
             };
             let read = read.map(|(name, concepts)| {
-                mention.text = Cow::Owned(name.to_owned());
+                mention.text = Cow::Owned(name);
                 concepts
             });
             let mut named = read.unwrap_or_else(|| self.named_concepts(&mention.text));

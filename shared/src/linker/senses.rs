@@ -1,12 +1,13 @@
-//! The senses of short forms that a text does not define, chosen by the words around them, the
-//! names that wordings stand for, and names without results, stages and forms of drugs.
+//! The names that mentions are read as: the senses of short forms that a text does not define,
+//! chosen by the words around them, the names that wordings stand for, names without results, stages
+//! and forms of drugs, and the preferred names of drugs.
 
 use super::Linker;
 use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::text::Span;
 use crate::text::context::Heading;
-use crate::text::detect::{Detected, Origin};
+use crate::text::detect::{Detected, Origin, normalise_name};
 use crate::text::modifiers::{without_drug_form, without_modifiers, without_result};
 use crate::text::senses::{SenseReader, Senses};
 use std::collections::HashMap;
@@ -35,11 +36,27 @@ impl Linker {
         found
     }
 
+    /// The name that the words of a mention are read as, and the concepts of that name in ascending
+    /// order. `None` if they are read as they stand.
+    pub(super) fn read(
+        &self,
+        detected: &Detected,
+        words: &str,
+        senses: &SenseReader<'_>,
+    ) -> Option<(String, Vec<ConceptId>)> {
+        let read = self
+            .read_by_sense(detected, senses)
+            .or_else(|| self.read_by_wording(words))
+            .or_else(|| self.read_in_part(words));
+        read.map(|(name, concepts)| (name.to_owned(), concepts))
+            .or_else(|| self.read_as_drug(detected, words))
+    }
+
     /// The long form of a short form that the words around it show, and the concepts of that name:
     /// of these, those that bear the short form too, if there are some. Results, and words of side
     /// and severity, may be beside it ("HD x2", "severe MR"). `None` if the text does not tell its
     /// senses apart, or the knowledge base has no concept of that name.
-    pub(super) fn read_by_sense<'t>(
+    fn read_by_sense<'t>(
         &self,
         detected: &Detected,
         reader: &SenseReader<'t>,
@@ -87,7 +104,7 @@ impl Linker {
     /// What a mention names without a result, a count or a stage, or the drug that it names
     /// together with its form, route, strength or frequency; and the concepts of that name. `None`
     /// if the whole mention is a name, or what is left is none, or another thing than a drug.
-    pub(super) fn read_in_part<'t>(&self, mention: &'t str) -> Option<(&'t str, Vec<ConceptId>)> {
+    fn read_in_part<'t>(&self, mention: &'t str) -> Option<(&'t str, Vec<ConceptId>)> {
         let (result, form) = (without_result(mention), without_drug_form(mention));
         if result.or(form).is_none() || !self.named_concepts(mention).is_empty() {
             return None;
@@ -104,6 +121,23 @@ impl Linker {
         by_result
             .filter(has_concept)
             .or(by_form.filter(has_concept))
+    }
+
+    /// The preferred name of the only drug that a word names ("Jardiance"), if the detector has taken
+    /// it for a drug. Its letters tell the encoder little, so the score of a brand would be low.
+    fn read_as_drug(&self, detected: &Detected, mention: &str) -> Option<(String, Vec<ConceptId>)> {
+        if detected.group != Some(Group::Drug) || mention.contains(char::is_whitespace) {
+            return None;
+        }
+        let named = self.named_concepts(mention);
+        let [only] = named[..] else {
+            return None;
+        };
+        // The output reports a damaged record when it names the concept.
+        let concept = self.concept(only).ok()?;
+        let is_other = normalise_name(&concept.name) != normalise_name(mention);
+        let is_drug = Group::of(&concept) == Some(Group::Drug);
+        (is_drug && is_other).then_some((concept.name, named))
     }
 }
 

@@ -1,5 +1,5 @@
 //! The senses of short forms that a text does not define: "MS" is multiple sclerosis, mitral
-//! stenosis, morphine or mental status.
+//! stenosis, morphine or mental status; "CABG" is always a bypass.
 //!
 //! A table lists the senses of a short form with cues, words that stand near it in that sense. The
 //! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it
@@ -13,8 +13,11 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 use words::Words;
 
-/// The senses of English short forms.
+/// The senses of English short forms that have several.
 const ENGLISH: &str = include_str!("english.tsv");
+
+/// The short forms of English notes that have one sense.
+const SINGLE: &str = include_str!("single.tsv");
 
 /// The longest distances in words at which a cue counts, and how much it counts there. A line break
 /// counts as some words.
@@ -32,10 +35,13 @@ const NAME: f32 = 2.0;
 /// The lowest score of a chosen sense, and the lowest lead over the next.
 const LEAST: (f32, f32) = (1.0, 0.5);
 
-/// Short forms with several senses.
+/// Short forms with their senses.
 #[derive(Debug, Default)]
 pub struct Senses {
+    /// Those with several senses, in capitals.
     forms: HashMap<String, Vec<Sense>>,
+    /// Those with one sense, as they are written.
+    single: HashMap<String, Sense>,
 }
 
 /// A sense of a short form.
@@ -78,9 +84,25 @@ impl Cue {
 impl Senses {
     /// The senses of English clinical short forms.
     pub fn english() -> &'static Self {
-        static TABLE: LazyLock<Senses> =
-            LazyLock::new(|| Senses::parse(ENGLISH, "english.tsv").unwrap_or_default());
+        static TABLE: LazyLock<Senses> = LazyLock::new(|| {
+            let table = Senses::parse(ENGLISH, "english.tsv").unwrap_or_default();
+            table.with_single(SINGLE)
+        });
         &TABLE
+    }
+
+    /// Adds short forms with one sense: a line for each with the short form, a tab, and a name.
+    fn with_single(mut self, table: &str) -> Self {
+        let lines = table.lines().filter(|line| !line.starts_with('#'));
+        for (form, name) in lines.filter_map(|line| line.split_once('\t')) {
+            let sense = Sense {
+                name: name.to_owned(),
+                is_concept: true,
+                cues: Vec::new(),
+            };
+            self.single.insert(form.to_owned(), sense);
+        }
+        self
     }
 
     /// Reads a table: a line for each sense with short form, name and cues, separated by tabs. The
@@ -133,7 +155,10 @@ impl Senses {
                 "{file}:{line}: expected two senses of {form} or more, found one"
             )));
         }
-        Ok(Self { forms })
+        Ok(Self {
+            forms,
+            single: HashMap::new(),
+        })
     }
 
     /// The senses of a short form, the commonest first; none if it is not in the table. Case is
@@ -146,6 +171,12 @@ impl Senses {
         self.forms
             .get(&form.to_uppercase())
             .map_or(&[], Vec::as_slice)
+    }
+
+    /// The sense of a short form that has one: as it is written, or with a plural "s".
+    fn single(&self, form: &str) -> Option<&Sense> {
+        let singular = || self.single.get(form.strip_suffix('s')?);
+        self.single.get(form).or_else(singular)
     }
 
     /// A reader of one text.
@@ -168,11 +199,12 @@ pub struct SenseReader<'t> {
 
 impl<'t> SenseReader<'t> {
     /// The sense of the short form at a span. `None` if it has none in the table, or the text does
-    /// not tell them apart.
+    /// not tell several apart.
     pub fn choose(&self, span: Span) -> Option<&'t Sense> {
-        let senses = self.senses.of(self.text_of(span)?);
+        let form = self.text_of(span)?;
+        let senses = self.senses.of(form);
         if senses.is_empty() {
-            return None;
+            return self.senses.single(form);
         }
         let words = self.words.get_or_init(|| Words::new(self.text));
         let scores: Vec<f32> = senses
@@ -241,6 +273,21 @@ mod tests {
         assert!(senses.forms.len() > 90, "{}", senses.forms.len());
         assert_eq!(senses.of("ms").len(), 4);
         assert!(senses.of("fever").is_empty());
+    }
+
+    #[test]
+    fn a_form_with_one_sense_is_read_as_it_is_written() {
+        assert_eq!(
+            chosen("s/p CABG", "CABG").as_deref(),
+            Some("coronary artery bypass grafting")
+        );
+        assert_eq!(
+            chosen("frequent PVCs", "PVCs").as_deref(),
+            Some("premature ventricular contraction")
+        );
+        assert_eq!(chosen("s/p cabg", "cabg"), None);
+        let senses = Senses::english();
+        assert!(senses.single.keys().all(|form| senses.of(form).is_empty()));
     }
 
     #[test]
