@@ -40,7 +40,6 @@ impl Dictionary {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{FEVER_AND_COLD, dictionary, ids};
-    use super::*;
 
     #[test]
     fn lookup_mention_finds_regular_variants() {
