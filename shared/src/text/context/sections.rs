@@ -138,13 +138,14 @@ fn content_of(tokens: &[Token], end: usize) -> usize {
 }
 
 /// The headings of a text with their kinds, in order. One inside a sentence is none: "Auscultation
-/// of Heart: regular".
+/// of Heart: regular". After "NAD." one begins, although the period may be that of a short form.
 pub(super) fn headings(text: &str, rules: &RuleSet) -> Vec<(Span, Heading)> {
     let mut tokens = tokens::tokenize(text, &rules.vocabulary);
     answers(text, &mut tokens);
     let mut headings = find_headings(text, &tokens, rules);
     headings.retain(|Found { first, end, .. }| {
-        let begins = starts_line(&tokens, *first) || tokens[*first].border >= Border::Sentence;
+        let before = text[..tokens[*first].start].trim_end().chars().last();
+        let begins = starts_line(&tokens, *first) || before.is_some_and(|c| ".;:?!".contains(c));
         begins && first < end
     });
     let of_text = headings.into_iter().map(|found| {

@@ -261,8 +261,7 @@ fn cues_are_explained() {
 
 #[test]
 fn headings_begin_lines_and_sentences() {
-    let text =
-        "Allergies: sulfa\nRENAL: ESRD. Neck: supple\nAuscultation of Heart: regular\nSTENT LOG: 2";
+    let text = "Allergies: sulfa\nRENAL: ESRD. Neck: supple\nAuscultation of Heart: regular\nSTENT LOG: 2\nPE: NAD. CV: RRR";
     let headings: Vec<(&str, Heading)> = ContextRules::english()
         .headings(text)
         .map(|(span, heading)| (&text[span.start..span.end], heading))
@@ -272,6 +271,8 @@ fn headings_begin_lines_and_sentences() {
         ("RENAL", Heading::Subsection),
         ("Neck", Heading::Subsection),
         ("STENT LOG", Heading::Unknown),
+        ("PE", Heading::Section),
+        ("CV", Heading::Subsection),
     ];
     assert_eq!(headings, expected);
 }
