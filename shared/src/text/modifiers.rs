@@ -4,7 +4,7 @@
 //! spray". Results, counts and stages: "BNP 1240", "CKD stage 3b".
 
 /// Words of side and severity, in lower case.
-const MODIFIERS: [&str; 26] = [
+const MODIFIERS: [&str; 27] = [
     "left",
     "right",
     "bilateral",
@@ -26,6 +26,7 @@ const MODIFIERS: [&str; 26] = [
     "severe",
     "marked",
     "slight",
+    "trace",
     "mod",
     "mild-moderate",
     "moderate-severe",
@@ -141,13 +142,18 @@ const RESULTS: [&str; 9] = [
     "reactive",
 ];
 
+/// Units of time behind a count: "x2d".
+const TIMES: [&str; 11] = [
+    "d", "days", "day", "h", "hr", "hrs", "wk", "wks", "mo", "yr", "yrs",
+];
+
 /// A word of a result in lower case, without the marks around it.
 fn bare(word: &str) -> String {
     word.trim_matches(['.', ',', '(', ')', '<', '>', '=', '~', ':'])
         .to_lowercase()
 }
 
-/// Whether a word is a result or a count: "1240", "9.2%", "x2", "neg". A number has a point, a
+/// Whether a word is a result or a count: "1240", "9.2%", "x2", "x2d", "neg". A number has a point, a
 /// slash, a percent sign, or at least three digits: others are parts of names ("interleukin 33").
 fn is_result(word: &str) -> bool {
     let word = bare(word);
@@ -156,9 +162,10 @@ fn is_result(word: &str) -> bool {
     let is_number = number
         .bytes()
         .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'/' | b','));
-    let is_count = word
-        .strip_prefix('x')
-        .is_some_and(|rest| rest.len() == digits);
+    let is_count = word.strip_prefix('x').is_some_and(|rest| {
+        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() - unit.len() == digits && (unit.is_empty() || TIMES.contains(&unit))
+    });
     let has_digits =
         digits > 0 && (is_count || is_number && (digits > 2 || word.contains(['.', '/', '%'])));
     has_digits || RESULTS.contains(&word.as_str())
@@ -243,6 +250,7 @@ mod tests {
         for (mention, rest) in [
             ("PPD neg", "PPD"),
             ("docetaxel x6", "docetaxel"),
+            ("CP x2d", "CP"),
             ("blood pressure: 120/80", "blood pressure"),
             ("CKD stage 3", "CKD stage 3"),
             ("interleukin 33", "interleukin 33"),
@@ -287,6 +295,7 @@ mod tests {
             ("R TKA", "TKA"),
             ("right kidney stone", "kidney stone"),
             ("Mod. severe  asthma", "asthma"),
+            ("trace TR", "TR"),
             ("knee pain on the left", "knee pain"),
             ("weakness, left side", "weakness"),
             ("B/L LE edema", "LE edema"),
