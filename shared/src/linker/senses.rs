@@ -13,8 +13,8 @@ use crate::text::senses::{SenseReader, Senses};
 use std::collections::HashMap;
 
 impl Linker {
-    /// Leaves out detected short forms that stand for no concept here ("97 % on RA" is room air), and
-    /// headings ("Neck:", "Allergies:", "RENAL:").
+    /// Leaves out detected short forms that stand for no concept here ("97 % on RA" is room air),
+    /// single letters that are no name ("m/r/g"), and headings ("Neck:", "Allergies:", "RENAL:").
     pub(super) fn without_other_words(
         &self,
         text: &str,
@@ -23,9 +23,12 @@ impl Linker {
         let reader = Senses::english().reader(text);
         let headings: HashMap<Span, Heading> = self.context_rules.headings(text).collect();
         found.retain(|detected| {
-            let is_concept = || {
-                let sense = reader.choose(detected.span);
-                sense.is_none_or(|sense| sense.is_concept)
+            let is_concept = || match reader.choose(detected.span) {
+                Some(sense) => sense.is_concept,
+                None => {
+                    let words = reader.text_of(detected.span).unwrap_or_default();
+                    words.chars().nth(1).is_some() || !self.named_concepts(words).is_empty()
+                }
             };
             let is_heading = || {
                 let heading = headings.get(&detected.span);

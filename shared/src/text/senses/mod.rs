@@ -91,13 +91,15 @@ impl Senses {
         &TABLE
     }
 
-    /// Adds short forms with one sense: a line for each with the short form, a tab, and a name.
+    /// Adds short forms with one sense: a line for each with the short form, a tab, and a name, in
+    /// brackets if it is no concept.
     fn with_single(mut self, table: &str) -> Self {
         let lines = table.lines().filter(|line| !line.starts_with('#'));
         for (form, name) in lines.filter_map(|line| line.split_once('\t')) {
+            let inner = in_brackets(name);
             let sense = Sense {
-                name: name.to_owned(),
-                is_concept: true,
+                name: inner.unwrap_or(name).to_owned(),
+                is_concept: inner.is_none(),
                 cues: Vec::new(),
             };
             self.single.insert(form.to_owned(), sense);
@@ -131,9 +133,7 @@ impl Senses {
             let [form, name, cues] = fields[..] else {
                 return Err(wrong(&format!("{} fields", fields.len())));
             };
-            let inner = name
-                .strip_prefix('(')
-                .and_then(|name| name.strip_suffix(')'));
+            let inner = in_brackets(name);
             let cues: Vec<Cue> = cues.split(',').map(str::trim).map(Cue::parse).collect();
             if form.is_empty() || name.is_empty() || cues.iter().any(|cue| cue.words.is_empty()) {
                 return Err(wrong("an empty one"));
@@ -202,9 +202,12 @@ impl<'t> SenseReader<'t> {
     /// not tell several apart.
     pub fn choose(&self, span: Span) -> Option<&'t Sense> {
         let form = self.text_of(span)?;
+        if let Some(sense) = self.senses.single(form) {
+            return Some(sense);
+        }
         let senses = self.senses.of(form);
         if senses.is_empty() {
-            return self.senses.single(form);
+            return None;
         }
         let words = self.words.get_or_init(|| Words::new(self.text));
         let scores: Vec<f32> = senses
@@ -227,6 +230,11 @@ impl<'t> SenseReader<'t> {
     pub fn text_of(&self, span: Span) -> Option<&'t str> {
         self.text.get(span.start..span.end)
     }
+}
+
+/// A name without the brackets around it; `None` if it has none.
+fn in_brackets(name: &str) -> Option<&str> {
+    name.strip_prefix('(')?.strip_suffix(')')
 }
 
 impl Sense {
@@ -286,8 +294,19 @@ mod tests {
             Some("premature ventricular contraction")
         );
         assert_eq!(chosen("s/p cabg", "cabg"), None);
-        let senses = Senses::english();
-        assert!(senses.single.keys().all(|form| senses.of(form).is_empty()));
+        // "PT" has several senses.
+        let text = "Pt ambulated with PT";
+        let reader = Senses::english().reader(text);
+        assert!(
+            reader
+                .choose(Span::new(0, 2))
+                .is_some_and(|sense| !sense.is_concept)
+        );
+        assert!(
+            reader
+                .choose(Span::new(18, 20))
+                .is_some_and(|sense| sense.is_concept)
+        );
     }
 
     #[test]
