@@ -59,6 +59,7 @@ struct Linked {
     text: String,
     concept: Option<Named>,
     probability: Option<f32>,
+    read_as: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -153,6 +154,35 @@ fn unknown_words_lower_the_probability_but_misspelt_names_do_not() {
     };
     assert!(of("Harrow-Lindqvist syndrome") < 0.12);
     assert!(of("pnuemonia") > 0.7);
+}
+
+/// Short forms and brands are read as their concepts. Headings, results, "Pt" and single letters are
+/// no mentions; "Heart" inside a sentence is one.
+#[test]
+fn telegraphic_notes_are_read_as_clinicians_write_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("telegraphic.txt");
+    let text = "RENAL: ESRD, missed HD x2. Neck: supple.\n\
+                Pt c/o pain. She takes Jardiance for diabetes. s/p CABG. \
+                Auscultation of Heart: regular, no m/r/g.\n";
+    std::fs::write(&note, text).expect("written");
+    let found = link(&note, &[]);
+    let read: Vec<(&str, Option<&str>)> = found
+        .iter()
+        .map(|mention| (mention.text.as_str(), mention.read_as.as_deref()))
+        .collect();
+    let expected = [
+        ("ESRD", Some("end-stage renal disease")),
+        ("HD", Some("hemodialysis")),
+        ("pain", None),
+        ("Jardiance", Some("empagliflozin")),
+        ("diabetes", None),
+        ("CABG", Some("coronary artery bypass grafting")),
+        ("Auscultation", None),
+        ("Heart", None),
+    ];
+    assert_eq!(read, expected);
+    assert!(found.iter().all(|mention| mention.concept.is_some()));
 }
 
 /// The detector's mentions, and on request the names in them.
