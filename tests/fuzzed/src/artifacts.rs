@@ -69,7 +69,7 @@ pub fn container(data: &[u8]) {
         let again = Parts::from_one_file(&written).expect("what was written can be read");
         assert_eq!(parts.0, again.0, "a written bundle reads back differently");
         if let Ok(bundle) = Bundle::read(parts) {
-            link(bundle, TEXT);
+            link(bundle, TEXT, sum(data));
         }
     }
 }
@@ -360,19 +360,24 @@ pub fn bundle(data: &[u8]) {
         );
     }
     if let Ok(bundle) = one {
-        link(bundle, TEXT);
+        link(bundle, TEXT, sum(data));
     }
 }
 
-/// Links a text with a bundle. Errors are allowed.
-fn link(bundle: Bundle, text: &str) {
+/// The sum of the bytes of an input, which chooses what is done with it.
+fn sum(data: &[u8]) -> usize {
+    data.iter().map(|byte| usize::from(*byte)).sum()
+}
+
+/// Links a text with a bundle, and writes the links in some formats ([`write`]). Errors are allowed.
+fn link(bundle: Bundle, text: &str, choice: usize) {
     let Ok(linker) = Linker::new(bundle, &Device::flex()) else {
         return;
     };
     let Some(records) = records(&linker, text) else {
         return;
     };
-    write(&linker, text, &records);
+    write(&linker, text, &records, choice);
 }
 
 /// Links as `pel link`, and explains the first mention as `pel explain`; `None` after an error.
@@ -407,52 +412,79 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
         .collect()
 }
 
-/// Writes every output format and parses the machine-readable ones.
-fn write(linker: &Linker, text: &str, records: &[Record]) {
+/// The output formats.
+const FORMS: [Form; 12] = [
+    Form::Jsonl,
+    Form::Json,
+    Form::Csv,
+    Form::Brat,
+    Form::Pubtator,
+    Form::Html,
+    Form::Fhir,
+    Form::Omop,
+    Form::BiocXml,
+    Form::BiocJson,
+    Form::SpacyJson,
+    Form::CasJson,
+];
+
+/// How many formats an input is written in; all take more time than linking.
+const WRITTEN: usize = 3;
+
+/// Writes some output formats, which `choice` chooses, and parses the machine-readable ones.
+fn write(linker: &Linker, text: &str, records: &[Record], choice: usize) {
     let note = Note {
         name: "note",
         text,
         records,
         linker,
     };
-    let lines = |form| note.write(form).ok();
-    if let Some(json) = lines(Form::Json) {
-        serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
-    }
-    if let Some(jsonl) = lines(Form::Jsonl) {
-        let read = jsonl
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
-        assert_eq!(read.count(), records.len());
-    }
-    if let Some(csv) = lines(Form::Csv) {
-        let rows = csv::Reader::from_reader(csv.as_bytes())
-            .into_records()
-            .map(|row| row.expect("as many fields"));
-        assert_eq!(rows.count(), records.len());
-    }
-    if let Some(brat) = lines(Form::Brat) {
-        let letters = text.chars().count();
-        for line in brat.lines().filter(|line| line.starts_with('T')) {
-            let fields: Vec<&str> = line.split('\t').collect();
-            assert_eq!(fields.len(), 3, "{line:?}");
-            let mut places = fields[1]
-                .split([' ', ';'])
-                .skip(1)
-                .map(|number| number.parse::<usize>());
-            assert!(
-                places.all(|place| place.is_ok_and(|place| place <= letters)),
-                "{line:?}"
-            );
+    for form in FORMS
+        .iter()
+        .cycle()
+        .skip(choice % FORMS.len())
+        .take(WRITTEN)
+    {
+        if let Ok(written) = note.write(*form) {
+            parse(*form, &written, text, records);
         }
     }
-    for form in [Form::Fhir, Form::BiocJson, Form::SpacyJson, Form::CasJson] {
-        if let Some(json) = lines(form) {
-            serde_json::from_str::<serde_json::Value>(&json).expect("JSON");
+}
+
+/// Parses what was written in a machine-readable format.
+fn parse(form: Form, written: &str, text: &str, records: &[Record]) {
+    match form {
+        Form::Json | Form::Fhir | Form::BiocJson | Form::SpacyJson | Form::CasJson => {
+            serde_json::from_str::<serde_json::Value>(written).expect("JSON");
         }
-    }
-    for form in [Form::Pubtator, Form::Html, Form::Omop, Form::BiocXml] {
-        lines(form);
+        Form::Jsonl => {
+            let read = written
+                .lines()
+                .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+            assert_eq!(read.count(), records.len());
+        }
+        Form::Csv => {
+            let rows = csv::Reader::from_reader(written.as_bytes())
+                .into_records()
+                .map(|row| row.expect("as many fields"));
+            assert_eq!(rows.count(), records.len());
+        }
+        Form::Brat => {
+            let letters = text.chars().count();
+            for line in written.lines().filter(|line| line.starts_with('T')) {
+                let fields: Vec<&str> = line.split('\t').collect();
+                assert_eq!(fields.len(), 3, "{line:?}");
+                let mut places = fields[1]
+                    .split([' ', ';'])
+                    .skip(1)
+                    .map(|number| number.parse::<usize>());
+                assert!(
+                    places.all(|place| place.is_ok_and(|place| place <= letters)),
+                    "{line:?}"
+                );
+            }
+        }
+        _ => {}
     }
 }
 
@@ -461,7 +493,7 @@ pub fn note(data: &[u8]) {
     let (text, bundles) = (String::from_utf8_lossy(data), SeedBundle::all());
     let linker = &bundles[data.len() % bundles.len()].linker;
     let records = records(linker, &text).expect("a sound bundle links any text");
-    write(linker, &text, &records);
+    write(linker, &text, &records, sum(data));
 }
 
 #[cfg(test)]
