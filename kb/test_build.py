@@ -517,9 +517,14 @@ class Wordings(unittest.TestCase):
         self.assertGreater(len(lines), 400)
         self.assertEqual([line for line in lines if len(line) != 2], [])
         concepts = [(form, name) for form, name in lines if not name.startswith("(")]
-        self.assertEqual([form for form, name in concepts if not known.get(form.lower(), set()) & known.get(name.lower(), set())], [])
-        several = {form.upper() for form, _, _ in read_lines("senses/english.tsv")}
-        self.assertEqual([form for form, _ in concepts if form.upper() in several], [])
+        self.assertEqual([(form, name) for form, name in concepts if name.lower() not in known], [])
+        self.assertEqual([form for form, count in collections.Counter(form for form, _ in lines).items() if count > 1], [])
+        self.assertEqual([form for form, _ in lines], sorted((form for form, _ in lines), key=lambda form: (form.lower(), form)))
+        # A form that has several senses too has the default one here.
+        several = collections.defaultdict(list)
+        for form, name, _ in read_lines("senses/english.tsv"):
+            several[form.upper()].append(name.lower())
+        self.assertEqual([form for form, name in lines if form in several and name.lower() not in several[form]], [])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ use crate::model::detector::{Detector, Features};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{DetectOptions, Detected, Origin};
-use crate::text::modifiers::without_last_results;
+use crate::text::modifiers::{without_last_number, without_last_results};
+use crate::text::senses::Senses;
 use std::collections::{HashMap, HashSet};
 
 /// The share of the detector's threshold that a name of the knowledge base has to reach. Of 1, 0.5
@@ -21,8 +22,9 @@ const NAMED: f32 = 0.5;
 /// The same for a name of several words ("heart block"), which has few other senses.
 const LONG_NAME: f32 = 0.25;
 
-/// The same for a name of a few capitals ("MS"), which has no other sense in everyday English. The
-/// detector misses many in telegraphic sentences.
+/// The same for a name of a few capitals ("MS"), which has no other sense in everyday English, and
+/// for short forms of the built-in table ("N/V/D"). The detector misses many in telegraphic
+/// sentences.
 const ACRONYM: f32 = 0.1;
 
 /// The number of words from which on a wording is a mention whatever the detector says: what
@@ -107,8 +109,12 @@ impl Bundle {
             .filter(|span| is_there(span.first) && is_there(span.last))
             .filter(|span| {
                 let place = of_words(span.first, span.last);
-                let least = thresholds.get(&place).unwrap_or(&labels.threshold);
-                span.probability >= *least && barriers.admit(&place) && !crosses_entry(text, &place)
+                let least = match thresholds.get(&place) {
+                    Some(least) => *least,
+                    None if is_short_form(text, place) => ACRONYM * labels.threshold,
+                    None => labels.threshold,
+                };
+                span.probability >= least && barriers.admit(&place) && !crosses_entry(text, &place)
             })
             .collect();
         let chosen = match options.overlapping {
@@ -126,19 +132,28 @@ impl Bundle {
             .iter()
             .map(|label| Group::of_label(label))
             .collect();
-        let without_results = |place: Span| match thresholds.contains_key(&place) {
-            true => Some(place),
-            false => {
-                let kept = without_last_results(place.of(text).ok()?).len();
-                (kept > 0).then(|| Span::new(place.start, place.start + kept))
+        let without_results = |place: Span, group: Option<Group>| {
+            if thresholds.contains_key(&place) {
+                return Some(place);
             }
+            let mut kept = without_last_results(place.of(text).ok()?);
+            // "ferritin 22", but not "trisomy 21".
+            if matches!(group, Some(Group::Measurement | Group::Drug))
+                && let Some(name) = without_last_number(kept)
+                && (is_short_form(text, Span::new(place.start, place.start + name.len()))
+                    || !self.named(name).is_empty())
+            {
+                kept = name;
+            }
+            (!kept.is_empty()).then(|| Span::new(place.start, place.start + kept.len()))
         };
         let mut detected: Vec<Detected> = chosen
             .into_iter()
             .filter_map(|span| {
-                let place = without_results(of_words(span.first, span.last))?;
+                let group = groups[span.label];
+                let place = without_results(of_words(span.first, span.last), group)?;
                 Some(Detected {
-                    group: groups[span.label],
+                    group,
                     ..Detected::new(place, Origin::Detector)
                 })
             })
@@ -393,6 +408,11 @@ fn highest_ends<'s>(spans: impl Iterator<Item = &'s Span>) -> Vec<usize> {
 fn is_acronym(text: &str, name: &Span) -> bool {
     let name = text.get(name.start..name.end).unwrap_or_default();
     (2..=5).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_uppercase())
+}
+
+/// Whether a span is a short form that stands for a concept in English notes.
+fn is_short_form(text: &str, span: Span) -> bool {
+    Senses::english().is_concept(text.get(span.start..span.end).unwrap_or_default())
 }
 
 /// Whether a span goes on into another entry of a list: a line begins in it with a capital, or the

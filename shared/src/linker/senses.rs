@@ -7,8 +7,10 @@ use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::text::Span;
 use crate::text::context::Heading;
-use crate::text::detect::{Detected, Origin, normalise_name};
-use crate::text::modifiers::{without_drug_form, without_modifiers, without_result};
+use crate::text::detect::{Detected, Origin, is_common_word, normalise_name};
+use crate::text::modifiers::{
+    without_drug_form, without_last_number, without_modifiers, without_result,
+};
 use crate::text::senses::{SenseReader, Senses};
 use std::collections::HashMap;
 
@@ -31,8 +33,13 @@ impl Linker {
                 }
             };
             let is_heading = || {
-                let heading = headings.get(&detected.span);
-                heading.is_some_and(|heading| is_no_mention(*heading, detected.group))
+                let Some(heading) = headings.get(&detected.span) else {
+                    return false;
+                };
+                // "PE: lungs clear" is an examination.
+                let words = reader.text_of(detected.span).unwrap_or_default();
+                *heading == Heading::Section && !Senses::english().of(words).is_empty()
+                    || is_no_mention(*heading, detected.group)
             };
             detected.origin == Origin::Given || is_concept() && !is_heading()
         });
@@ -50,7 +57,7 @@ impl Linker {
         let read = self
             .read_by_sense(detected, senses)
             .or_else(|| self.read_by_wording(words))
-            .or_else(|| self.read_in_part(words));
+            .or_else(|| self.read_in_part(detected, words));
         read.map(|(name, concepts)| (name.to_owned(), concepts))
             .or_else(|| self.read_as_drug(detected, words))
     }
@@ -107,8 +114,15 @@ impl Linker {
     /// What a mention names without a result, a count or a stage, or the drug that it names
     /// together with its form, route, strength or frequency; and the concepts of that name. `None`
     /// if the whole mention is a name, or what is left is none, or another thing than a drug.
-    fn read_in_part<'t>(&self, mention: &'t str) -> Option<(&'t str, Vec<ConceptId>)> {
-        let (result, form) = (without_result(mention), without_drug_form(mention));
+    fn read_in_part<'t>(
+        &self,
+        detected: &Detected,
+        mention: &'t str,
+    ) -> Option<(&'t str, Vec<ConceptId>)> {
+        let has_values = matches!(detected.group, Some(Group::Measurement | Group::Drug));
+        let number = || without_last_number(mention).filter(|_| has_values);
+        let result = without_result(mention).or_else(number);
+        let form = without_drug_form(mention);
         if result.or(form).is_none() || !self.named_concepts(mention).is_empty() {
             return None;
         }
@@ -127,9 +141,13 @@ impl Linker {
     }
 
     /// The preferred name of the only drug that a word names ("Jardiance"), if the detector has taken
-    /// it for a drug. Its letters tell the encoder little, so the score of a brand would be low.
+    /// it for a drug, or the word is capitalised and no common one. Its letters tell the encoder
+    /// little, so the score of a brand would be low.
     fn read_as_drug(&self, detected: &Detected, mention: &str) -> Option<(String, Vec<ConceptId>)> {
-        if detected.group != Some(Group::Drug) || mention.contains(char::is_whitespace) {
+        let is_brand = || mention.starts_with(char::is_uppercase) && !is_common_word(mention);
+        if mention.contains(char::is_whitespace)
+            || detected.group != Some(Group::Drug) && !is_brand()
+        {
             return None;
         }
         let named = self.named_concepts(mention);

@@ -129,17 +129,23 @@ const STAGES: [&str; 5] = ["stage", "grade", "class", "nyha", "asa"];
 /// The numbers of stages.
 const STAGE_NUMBERS: &str = "0 1 2 3 3a 3b 4 5 i ii iia iib iii iiia iiib iv v";
 
-/// Results in words, in lower case.
-const RESULTS: [&str; 9] = [
+/// Results in words, in lower case, and what notes say of a test or a treatment: that it is
+/// repeated, or on which days it takes place.
+const RESULTS: [&str; 14] = [
     "neg",
     "negative",
     "pos",
     "positive",
     "pending",
     "wnl",
+    "nl",
     "nonreactive",
     "non-reactive",
     "reactive",
+    "repeat",
+    "mwf",
+    "m/w/f",
+    "tts",
 ];
 
 /// Units of time behind a count: "x2d".
@@ -169,6 +175,13 @@ fn is_result(word: &str) -> bool {
     let has_digits =
         digits > 0 && (is_count || is_number && (digits > 2 || word.contains(['.', '/', '%'])));
     has_digits || RESULTS.contains(&word.as_str())
+}
+
+/// A mention without a number at its end, of any length: "ferritin 22". `None` if it has none.
+pub fn without_last_number(mention: &str) -> Option<&str> {
+    let (rest, word) = mention.trim_end().rsplit_once(char::is_whitespace)?;
+    let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| rest.trim_end_matches([' ', ',', ':', '=']))
 }
 
 /// A mention without the results and counts at its end; the empty string if it has nothing else.
@@ -225,6 +238,8 @@ mod tests {
             ("HbA1c 9.2%", "HbA1c"),
             ("troponin x2", "troponin"),
             ("HCV Ab pos", "HCV Ab"),
+            ("metanephrines nl", "metanephrines"),
+            ("HD MWF", "HD"),
             ("Troponin neg x2", "Troponin"),
             ("CKD stage 3b", "CKD"),
             ("heart failure, NYHA class III", "heart failure"),
@@ -258,6 +273,15 @@ mod tests {
             ("negative", ""),
         ] {
             assert_eq!(without_last_results(mention), rest, "{mention}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_any_length_is_removed_at_the_end() {
+        assert_eq!(without_last_number("ferritin 22"), Some("ferritin"));
+        assert_eq!(without_last_number("ALT: 88 "), Some("ALT"));
+        for mention in ["ferritin", "22", "vitamin B12", ""] {
+            assert_eq!(without_last_number(mention), None, "{mention:?}");
         }
     }
 

@@ -118,7 +118,8 @@ const PLACES: &[&str] = &[
 
 /// Known words and their derivations.
 struct Known<'d> {
-    words: &'d fst::Set<Bytes>,
+    /// Those of a knowledge base.
+    words: Option<&'d fst::Set<Bytes>>,
     lexicon: &'static Lexicon,
     /// Whether rare English words count as known.
     rare: bool,
@@ -126,7 +127,7 @@ struct Known<'d> {
 
 impl Known<'_> {
     fn contains(&self, word: &str) -> bool {
-        self.words.contains(word)
+        self.words.is_some_and(|words| words.contains(word))
             || is_ordinary(word)
             || self.lexicon.common.contains(word)
             || self.rare && self.lexicon.rare.contains(word)
@@ -146,10 +147,11 @@ impl Known<'_> {
     /// Whether a word ends in a known word after the beginning of another one: "nephrotoxicity".
     fn knows_parts(&self, word: &str) -> bool {
         let begins_known = |start: &str| {
-            let mut known = self.words.range().ge(start).into_stream();
-            known
-                .next()
-                .is_some_and(|word| word.starts_with(start.as_bytes()))
+            self.words.is_some_and(|words| {
+                let mut known = words.range().ge(start).into_stream();
+                let next = known.next();
+                next.is_some_and(|word| word.starts_with(start.as_bytes()))
+            })
         };
         (MIN_PART..=word.len().saturating_sub(MIN_LAST_PART)).any(|at| {
             let parts = word.split_at_checked(at);
@@ -193,6 +195,18 @@ impl Known<'_> {
     }
 }
 
+/// Whether a word in any case may be a common one of English, in any regular form. The list has
+/// words of 6 letters or more, so shorter ones are common.
+pub(crate) fn is_common_word(word: &str) -> bool {
+    let word = word.to_lowercase();
+    let common = Known {
+        words: None,
+        lexicon: Lexicon::get(),
+        rare: false,
+    };
+    word.len() < 6 || common.knows_inflected(&word)
+}
+
 impl Dictionary {
     /// Whether unknown terms are reported. This needs 8,000 words in the names, the definitions and
     /// the built-in list: with fewer, general English would be reported.
@@ -204,7 +218,7 @@ impl Dictionary {
     /// the knowledge base nor in general English.
     pub(super) fn has_unknown_word(&self, normalised: &str) -> bool {
         let known = Known {
-            words: &self.words,
+            words: Some(&self.words),
             lexicon: Lexicon::get(),
             rare: true,
         };
@@ -233,7 +247,7 @@ impl Dictionary {
         let word = word.to_owned();
         let lexicon = Lexicon::get();
         let mut known = Known {
-            words: &self.words,
+            words: Some(&self.words),
             lexicon,
             rare: true,
         };

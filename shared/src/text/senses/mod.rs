@@ -40,7 +40,7 @@ const LEAST: (f32, f32) = (1.0, 0.5);
 pub struct Senses {
     /// Those with several senses, in capitals.
     forms: HashMap<String, Vec<Sense>>,
-    /// Those with one sense, as they are written.
+    /// Those with one sense, as they are written, and the default senses of others.
     single: HashMap<String, Sense>,
 }
 
@@ -92,7 +92,7 @@ impl Senses {
     }
 
     /// Adds short forms with one sense: a line for each with the short form, a tab, and a name, in
-    /// brackets if it is no concept.
+    /// brackets if it is no concept. A short form that has several senses has this one by default.
     fn with_single(mut self, table: &str) -> Self {
         let lines = table.lines().filter(|line| !line.starts_with('#'));
         for (form, name) in lines.filter_map(|line| line.split_once('\t')) {
@@ -179,6 +179,11 @@ impl Senses {
         self.single.get(form).or_else(singular)
     }
 
+    /// Whether a short form, as it is written, stands for a concept whatever is around it.
+    pub fn is_concept(&self, form: &str) -> bool {
+        self.single.get(form).is_some_and(|sense| sense.is_concept)
+    }
+
     /// A reader of one text.
     pub fn reader<'t>(&'t self, text: &'t str) -> SenseReader<'t> {
         SenseReader {
@@ -198,14 +203,21 @@ pub struct SenseReader<'t> {
 }
 
 impl<'t> SenseReader<'t> {
-    /// The sense of the short form at a span. `None` if it has none in the table, or the text does
-    /// not tell several apart.
+    /// The sense of the short form at a span: the only one, the one that the words around it show,
+    /// or the default. `None` if it has none in the table, or the text does not tell several apart
+    /// and there is no default.
     pub fn choose(&self, span: Span) -> Option<&'t Sense> {
         let form = self.text_of(span)?;
-        if let Some(sense) = self.senses.single(form) {
-            return Some(sense);
+        let single = self.senses.single(form);
+        // "Mg" has one sense, "MG" has several.
+        if single.is_some() && !self.senses.forms.contains_key(form) {
+            return single;
         }
-        let senses = self.senses.of(form);
+        self.choose_by_words(span, self.senses.of(form)).or(single)
+    }
+
+    /// The sense that the words around a span show best; `None` if they show none, or several.
+    fn choose_by_words(&self, span: Span, senses: &'t [Sense]) -> Option<&'t Sense> {
         if senses.is_empty() {
             return None;
         }
@@ -307,6 +319,22 @@ mod tests {
                 .choose(Span::new(18, 20))
                 .is_some_and(|sense| sense.is_concept)
         );
+    }
+
+    #[test]
+    fn a_form_with_several_senses_may_have_a_default() {
+        for (text, sense) in [
+            ("Enlarged LN, biopsy planned.", Some("lymph node")),
+            ("SLE with class IV LN, on MMF.", Some("lupus nephritis")),
+            ("LN", Some("lymph node")),
+        ] {
+            assert_eq!(chosen(text, "LN").as_deref(), sense, "{text}");
+        }
+        assert_eq!(chosen("Mg", "Mg").as_deref(), Some("magnesium level"));
+        assert_eq!(chosen("MG", "MG"), None);
+        let senses = Senses::english();
+        assert!(senses.is_concept("CABG") && !senses.is_concept("NAD"));
+        assert!(!senses.is_concept("cabg") && !senses.is_concept("MG"));
     }
 
     #[test]
