@@ -114,7 +114,10 @@ impl Bundle {
                     None if is_short_form(text, place) => ACRONYM * labels.threshold,
                     None => labels.threshold,
                 };
-                span.probability >= least && barriers.admit(&place) && !crosses_entry(text, &place)
+                span.probability >= least
+                    && barriers.admit(&place)
+                    && !crosses_entry(text, &place)
+                    && !is_in_number(text, &place)
             })
             .collect();
         let chosen = match options.overlapping {
@@ -424,9 +427,23 @@ fn crosses_entry(text: &str, span: &Span) -> bool {
         let before = before.strip_suffix('\r').unwrap_or(before);
         let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
         let is_pair = after.starts_with("\r\n");
-        let begins = after.trim_start().starts_with(char::is_uppercase);
+        let next = after.trim_start();
+        let number = next.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_numbered = number.len() < next.len() && number.starts_with(['.', ')']);
+        let begins = is_numbered || next.starts_with(char::is_uppercase);
         !is_pair && (begins || line.chars().take(WRAPPED).count() < WRAPPED)
     })
+}
+
+/// Whether a span is the first part of a number with a point: "M54" of the code "M54.50".
+fn is_in_number(text: &str, span: &Span) -> bool {
+    let (before, after) = (text.get(..span.end), text.get(span.end..));
+    let is_digit = |c: char| c.is_ascii_digit();
+    before.is_some_and(|before| before.ends_with(is_digit))
+        && after.is_some_and(|after| {
+            let rest = after.strip_prefix('.');
+            rest.is_some_and(|rest| rest.starts_with(is_digit))
+        })
 }
 
 /// Adds the names in lines of a few words where nothing was found: entries of lists and telegraphic
@@ -608,6 +625,24 @@ mod tests {
             "heart\r\n  failure"
         ));
         assert!(!crosses("Heart Failure", "Heart Failure") && !crosses("", ""));
+    }
+
+    #[test]
+    fn a_span_ends_with_a_numbered_entry() {
+        let text = "10. primary open-angle glaucoma, both eyes, mild stage\n11. colon polyps";
+        let start = text.find("stage").expect("there");
+        assert!(crosses_entry(text, &Span::new(start, start + 8)));
+    }
+
+    #[test]
+    fn a_part_of_a_code_is_in_a_number() {
+        let text = "M54.50 low back pain, interleukin 6. 3 days";
+        let is_in_number = |words: &str| {
+            let start = text.find(words).expect("there");
+            is_in_number(text, &Span::new(start, start + words.len()))
+        };
+        assert!(is_in_number("M54"));
+        assert!(!is_in_number("M54.50") && !is_in_number("interleukin 6") && !is_in_number("3"));
     }
 
     #[test]
