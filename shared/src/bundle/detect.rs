@@ -9,7 +9,7 @@ use crate::model::detector::features::place;
 use crate::model::detector::{Detector, Features};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
-use crate::text::detect::{DetectOptions, Detected, Origin};
+use crate::text::detect::{Barriers, DetectOptions, Detected, Origin};
 use crate::text::modifiers::{without_last_number, without_last_results};
 use crate::text::senses::Senses;
 use std::collections::{HashMap, HashSet};
@@ -172,6 +172,7 @@ impl Bundle {
                     && !crosses_entry(text, &wording.span)
             });
             detected = add_wordings(detected, wordings, options.overlapping).0;
+            self.add_short_forms(text, &barriers, &mut detected);
         }
         let nested: Vec<Detected> = match options.overlapping {
             true => names
@@ -186,6 +187,30 @@ impl Bundle {
         detected.sort_unstable();
         detected.dedup();
         Ok(detected)
+    }
+
+    /// Adds short forms in capitals that stand for a concept where nothing was found. The detector
+    /// misses many beside numbers and other short forms. `detected` is in the order of the text.
+    fn add_short_forms(&self, text: &str, barriers: &Barriers, detected: &mut Vec<Detected>) {
+        let ends = highest_ends(detected.iter().map(|found| &found.span));
+        let mut added = Vec::new();
+        for (span, sense) in Senses::english().reader(text).in_capitals() {
+            let beside = detected.get(ends.partition_point(|end| *end <= span.start));
+            let is_taken = beside.is_some_and(|found| found.span.start < span.end);
+            if is_taken || !barriers.admit(&span) || is_in_number(text, &span) {
+                continue;
+            }
+            let concepts = self.dictionary.lookup_mention(&sense.name).into_iter();
+            let mut concepts = concepts.filter_map(|id| self.concepts.get(id).ok());
+            if let Some(concept) = concepts.next() {
+                added.push(Detected {
+                    group: Group::of(&concept),
+                    ..Detected::new(span, Origin::Detector)
+                });
+            }
+        }
+        detected.extend(added);
+        detected.sort_unstable();
     }
 
     /// The concepts of a mention in ascending order: those with this name, else those with a name

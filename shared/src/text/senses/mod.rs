@@ -5,6 +5,7 @@
 //! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it
 //! was written from clinical usage.
 
+mod capitals;
 mod words;
 
 use super::Span;
@@ -236,6 +237,22 @@ impl<'t> SenseReader<'t> {
             .filter(|(at, _)| *at != best)
             .fold(0.0f32, |most, (_, score)| most.max(*score));
         (score >= LEAST.0 && score - next >= LEAST.1).then(|| &senses[best])
+    }
+
+    /// The short forms in capitals that stand for a concept, in the order of the text: those with
+    /// one sense and three letters or more, and those of which the words around them show the sense.
+    /// Lines in capitals have none.
+    pub fn in_capitals(&self) -> impl Iterator<Item = (Span, &'t Sense)> + '_ {
+        let forms = capitals::words(self.text).filter_map(|span| {
+            let form = self.text_of(span)?;
+            let several = self.senses.of(form);
+            let sense = match several.is_empty() {
+                true => self.senses.single(form).filter(|_| form.len() > 2),
+                false => self.choose_by_words(span, several),
+            };
+            Some((span, sense?))
+        });
+        forms.filter(|(_, sense)| sense.is_concept)
     }
 
     /// The text of a span; `None` if it does not fit.
