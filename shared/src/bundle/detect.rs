@@ -9,7 +9,7 @@ use crate::model::detector::features::place;
 use crate::model::detector::{Detector, Features};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
-use crate::text::detect::{Barriers, DetectOptions, Detected, Origin};
+use crate::text::detect::{Barriers, DetectOptions, Detected, Origin, is_jargon};
 use crate::text::modifiers::{without_last_number, without_last_results};
 use crate::text::senses::Senses;
 use std::collections::{HashMap, HashSet};
@@ -29,7 +29,15 @@ const ACRONYM: f32 = 0.1;
 
 /// The number of words from which on a wording is a mention whatever the detector says: what
 /// patients say ("bringing up blood") is unlike the notes of the training, and has no other sense.
+/// So is a word of jargon ("appy").
 const PHRASE: usize = 3;
+
+/// The fewest letters of a word of which the lists of English tell whether it is jargon.
+const LISTED: usize = 6;
+
+/// The letters that a clipped name has in common with the whole one at the beginning, and how many
+/// it lacks at least.
+const CLIPPED: (usize, usize) = (3, 4);
 
 /// A line of at most this many words is short: an entry of a list, or telegraphic.
 const SHORT_LINE: usize = 8;
@@ -89,7 +97,7 @@ impl Bundle {
         let mut thresholds: HashMap<Span, f32> = HashMap::new();
         for name in names.iter().filter(|name| is_whole_name(name)) {
             let words = name.span.of(text)?;
-            let share = if is_acronym(text, &name.span) {
+            let share = if is_acronym(text, &name.span) || is_jargon(words) {
                 ACRONYM
             } else if words.contains(char::is_whitespace) {
                 LONG_NAME
@@ -165,9 +173,16 @@ impl Bundle {
             let named = |name: &&Detected| self.is_telegraphic_name(text, name);
             let named: Vec<&Detected> = names.iter().filter(named).collect();
             add_names_of_short_lines(text, &named, &mut detected);
+            wordings.extend(
+                names
+                    .iter()
+                    .filter(|name| self.is_jargon_name(text, name))
+                    .cloned(),
+            );
+            wordings.sort_unstable();
             wordings.retain(|wording| {
                 let words = wording.span.of(text).unwrap_or_default();
-                words.split_whitespace().count() >= PHRASE
+                (is_jargon(words) || words.split_whitespace().count() >= PHRASE)
                     && barriers.admit(&wording.span)
                     && !crosses_entry(text, &wording.span)
             });
@@ -262,6 +277,29 @@ impl Bundle {
             Group::Problem | Group::Drug => true,
             Group::Anatomy => false,
             _ => is_acronym(text, &name.span),
+        })
+    }
+
+    /// Whether a name is a word of jargon that stands for something else than a body part. A short
+    /// one has to be a clipped name of its concept: "chole" of cholecystectomy.
+    fn is_jargon_name(&self, text: &str, name: &Detected) -> bool {
+        let words = text.get(name.span.start..name.span.end).unwrap_or_default();
+        if !is_whole_name(name) || !is_jargon(words) {
+            return false;
+        }
+        let mut concepts = self.dictionary.lookup(words).into_iter();
+        concepts.any(|id| {
+            let Ok(concept) = self.concepts.get(id) else {
+                return false;
+            };
+            let is_clipped = || {
+                let start = concept.name.get(..CLIPPED.0).unwrap_or_default();
+                concept.name.len() >= words.len() + CLIPPED.1
+                    && words.get(..CLIPPED.0) == Some(&start.to_lowercase())
+            };
+            let group = Group::of(&concept);
+            group.is_some_and(|group| !matches!(group, Group::Anatomy | Group::Device))
+                && (words.len() >= LISTED || is_clipped())
         })
     }
 

@@ -199,12 +199,23 @@ impl Known<'_> {
 /// words of 6 letters or more, so shorter ones are common.
 pub(crate) fn is_common_word(word: &str) -> bool {
     let word = word.to_lowercase();
-    let common = Known {
+    word.len() < 6 || english(false).knows_inflected(&word)
+}
+
+/// Whether a word is jargon: of small letters, 4 or more, and in no regular form an English word of
+/// the lists. Those have few words of 4 and 5 letters.
+pub(crate) fn is_jargon(word: &str) -> bool {
+    let is_word = word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_word && !english(true).knows(word)
+}
+
+/// The words of English, without those of a knowledge base.
+fn english(rare: bool) -> Known<'static> {
+    Known {
         words: None,
         lexicon: Lexicon::get(),
-        rare: false,
-    };
-    word.len() < 6 || common.knows_inflected(&word)
+        rare,
+    }
 }
 
 impl Dictionary {
@@ -376,6 +387,22 @@ mod tests {
         assert!(!has_unknown("Harrow's treatable pneumonias"));
         // Fewer than five letters are no word here, nor is what has a digit.
         assert!(!has_unknown("zorb zorblatt2"));
+    }
+
+    #[test]
+    fn english_words_are_common_or_no_jargon() {
+        assert!(
+            ["Boyfriend", "boyfriends", "pain"]
+                .into_iter()
+                .all(is_common_word)
+        );
+        assert!(!["Jardiance", "tylenol"].into_iter().any(is_common_word));
+        assert!(["appy", "bronch", "hyponat"].into_iter().all(is_jargon));
+        assert!(
+            !["drinks", "Appy", "icu", "fainted"]
+                .into_iter()
+                .any(is_jargon)
+        );
     }
 
     #[test]
