@@ -9,7 +9,7 @@ use crate::text::Span;
 use crate::text::context::Heading;
 use crate::text::detect::{Detected, Origin, is_common_word, normalise_name};
 use crate::text::modifiers::{
-    without_drug_form, without_last_number, without_modifiers, without_result,
+    is_modifier, without_drug_form, without_last_number, without_modifiers, without_result,
 };
 use crate::text::senses::{SenseReader, Senses};
 use std::collections::HashMap;
@@ -60,6 +60,38 @@ impl Linker {
             .or_else(|| self.read_in_part(detected, words));
         read.map(|(name, concepts)| (name.to_owned(), concepts))
             .or_else(|| self.read_as_drug(detected, words))
+            .or_else(|| self.read_written_out(detected, senses))
+    }
+
+    /// A mention of several words with the short forms in it written out: "substernal CP" is
+    /// substernal chest pain. `None` if it is a name, or has none. Those that longer names have too
+    /// ("MRI of the knee") stay, and so do those of limbs, which say where it is.
+    fn read_written_out(
+        &self,
+        detected: &Detected,
+        reader: &SenseReader<'_>,
+    ) -> Option<(String, Vec<ConceptId>)> {
+        let mention = reader.text_of(detected.span)?;
+        if !mention.contains(char::is_whitespace) || !self.named_concepts(mention).is_empty() {
+            return None;
+        }
+        let mut is_written_out = false;
+        let words = mention.split_whitespace().map(|word| {
+            let start = detected.span.start + (word.as_ptr() as usize - mention.as_ptr() as usize);
+            let sense = reader.choose(Span::new(start, start + word.len()));
+            let is_known = || self.bundle.dictionary.begins_longer_name(word);
+            match sense {
+                Some(sense) if sense.is_concept && !is_modifier(word) && !is_known() => {
+                    is_written_out = true;
+                    sense.name.as_str()
+                }
+                _ => word,
+            }
+        });
+        let words: Vec<&str> = words.collect();
+        let text = words.join(" ");
+        let named = self.named_concepts(&text);
+        is_written_out.then_some((text, named))
     }
 
     /// The long form of a short form that the words around it show, and the concepts of that name:
@@ -72,12 +104,19 @@ impl Linker {
         reader: &SenseReader<'t>,
     ) -> Option<(&'t str, Vec<ConceptId>)> {
         let mention = reader.text_of(detected.span)?;
-        let form = without_result(mention)
-            .or_else(|| without_modifiers(mention))
-            .unwrap_or(mention);
-        // The form is a part of the mention.
-        let start = detected.span.start + (form.as_ptr() as usize - mention.as_ptr() as usize);
-        let sense = reader.choose(Span::new(start, start + form.len()))?;
+        let drug = || without_drug_form(mention).map(|drug| without_result(drug).unwrap_or(drug));
+        let forms = [
+            Some(mention),
+            without_result(mention),
+            without_modifiers(mention),
+            drug(),
+        ];
+        // A form is a part of the mention.
+        let sense_of = |form: &'t str| {
+            let start = detected.span.start + (form.as_ptr() as usize - mention.as_ptr() as usize);
+            Some((form, reader.choose(Span::new(start, start + form.len()))?))
+        };
+        let (form, sense) = forms.into_iter().flatten().find_map(sense_of)?;
         let named = self.named_concepts(&sense.name);
         if !sense.is_concept || named.is_empty() {
             return None;
@@ -122,7 +161,7 @@ impl Linker {
         let has_values = matches!(detected.group, Some(Group::Measurement | Group::Drug));
         let number = || without_last_number(mention).filter(|_| has_values);
         let result = without_result(mention).or_else(number);
-        let form = without_drug_form(mention);
+        let form = without_drug_form(mention).map(|drug| without_result(drug).unwrap_or(drug));
         if result.or(form).is_none() || !self.named_concepts(mention).is_empty() {
             return None;
         }
@@ -130,9 +169,15 @@ impl Linker {
             let concept = self.concept(*concept);
             concept.is_ok_and(|concept| Group::of(&concept) == Some(Group::Drug))
         };
-        let by_result = result.map(|name| (name, self.named_concepts(name)));
+        let named = |name: &'t str| match self.named_concepts(name) {
+            named if named.is_empty() => {
+                self.read_by_wording(name).map_or(named, |(_, named)| named)
+            }
+            named => named,
+        };
+        let by_result = result.map(|name| (name, named(name)));
         let by_form = form
-            .map(|drug| (drug, self.named_concepts(drug)))
+            .map(|drug| (drug, named(drug)))
             .filter(|(_, named)| named.iter().all(is_drug));
         let has_concept = |(_, named): &(&str, Vec<ConceptId>)| !named.is_empty();
         by_result

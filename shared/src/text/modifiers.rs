@@ -3,8 +3,8 @@
 //! drug's form, route, strength and frequency, which few names of drugs have: "fluticasone nasal
 //! spray". Results, counts and stages: "BNP 1240", "CKD stage 3b".
 
-/// Words of side and severity, in lower case.
-const MODIFIERS: [&str; 27] = [
+/// Words of side and severity, in lower case, and short forms of limbs with a side.
+const MODIFIERS: [&str; 33] = [
     "left",
     "right",
     "bilateral",
@@ -21,6 +21,12 @@ const MODIFIERS: [&str; 27] = [
     "l",
     "r",
     "b/l",
+    "lue",
+    "rue",
+    "bue",
+    "lle",
+    "rle",
+    "ble",
     "mild",
     "moderate",
     "severe",
@@ -58,22 +64,24 @@ fn without_last_words(mut text: &str, mut extra: impl FnMut(&str) -> bool) -> &s
     text
 }
 
+/// Whether a word tells side or severity.
+pub fn is_modifier(word: &str) -> bool {
+    let word = word.trim_matches(['.', ',', '(', ')']).to_lowercase();
+    MODIFIERS.contains(&word.as_str())
+}
+
 /// What a mention names without words of side and severity at its ends; `None` if it has no such
 /// words, or no other ones.
 pub fn without_modifiers(mention: &str) -> Option<&str> {
-    let is_among = |word: &str, words: &[&str]| {
-        let word = word.trim_matches(['.', ',', '(', ')']).to_lowercase();
-        words.contains(&word.as_str())
-    };
-    let core = without_first_words(mention.trim(), |word, _| is_among(word, &MODIFIERS));
+    let core = without_first_words(mention.trim(), |word, _| is_modifier(word));
     let mut has_side = false;
     let core = without_last_words(core, |word| {
-        let joins = has_side && is_among(word, &JOINING);
-        has_side |= is_among(word, &MODIFIERS);
-        joins || is_among(word, &MODIFIERS)
+        let joins = has_side && JOINING.contains(&word.to_lowercase().as_str());
+        has_side |= is_modifier(word);
+        joins || is_modifier(word)
     });
     let core = core.trim_end_matches(',');
-    let is_rest = core.len() < mention.trim().len() && !is_among(core, &MODIFIERS);
+    let is_rest = core.len() < mention.trim().len() && !is_modifier(core);
     (is_rest && !core.is_empty()).then_some(core)
 }
 
@@ -323,6 +331,7 @@ mod tests {
             ("knee pain on the left", "knee pain"),
             ("weakness, left side", "weakness"),
             ("B/L LE edema", "LE edema"),
+            ("DVT LLE", "DVT"),
         ] {
             assert_eq!(without_modifiers(mention), Some(core), "{mention}");
         }

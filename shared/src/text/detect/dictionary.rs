@@ -10,6 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::kb::{Concept, ConceptId};
 use bytes::Bytes;
 use fst::raw::Fst;
+use fst::{IntoStreamer, Streamer};
 
 /// All names of a knowledge base, and the words of its names and definitions.
 ///
@@ -104,6 +105,15 @@ impl Dictionary {
         concepts.dedup(); // postings are in the order of concepts
         concepts
     }
+
+    /// Whether a name begins with a word and has others behind it: "MRI" in "MRI of the knee".
+    pub fn begins_longer_name(&self, word: &str) -> bool {
+        let start = normalise_name(word) + " ";
+        let mut names = self.names.range().ge(&start).into_stream();
+        names
+            .next()
+            .is_some_and(|(name, _)| name.starts_with(start.as_bytes()))
+    }
 }
 
 impl std::fmt::Debug for Dictionary {
@@ -129,6 +139,10 @@ mod tests {
         assert_eq!(dictionary.lookup("fevers"), ids(&[]));
         assert_eq!(dictionary.lookup("alzheimers"), ids(&[]));
         assert!(dictionary.lookup("").is_empty() && dictionary.lookup("col").is_empty());
+        assert!(
+            dictionary.begins_longer_name("COMMON") && dictionary.begins_longer_name("sensation")
+        );
+        assert!(!dictionary.begins_longer_name("cold") && !dictionary.begins_longer_name("comm"));
         // fever, pyrexia, cold, common cold, sensation of cold, alzheimer and the derived
         // alzheimers.
         assert_eq!(dictionary.len(), 7);
