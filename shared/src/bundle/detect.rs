@@ -147,7 +147,8 @@ impl Bundle {
             if thresholds.contains_key(&place) {
                 return Some(place);
             }
-            let mut kept = without_last_results(place.of(text).ok()?);
+            let mut kept =
+                without_cut_word(text, without_last_results(place.of(text).ok()?), &place);
             // "ferritin 22", but not "trisomy 21".
             if matches!(group, Some(Group::Measurement | Group::Drug))
                 && let Some(name) = without_last_number(kept)
@@ -212,7 +213,10 @@ impl Bundle {
         for (span, sense) in Senses::english().reader(text).in_capitals() {
             let beside = detected.get(ends.partition_point(|end| *end <= span.start));
             let is_taken = beside.is_some_and(|found| found.span.start < span.end);
-            if is_taken || !barriers.admit(&span) || is_in_number(text, &span) {
+            let is_heading = text
+                .get(span.end..)
+                .is_some_and(|after| after.starts_with(':'));
+            if is_taken || is_heading || !barriers.admit(&span) || is_in_number(text, &span) {
                 continue;
             }
             let concepts = self.dictionary.lookup_mention(&sense.name).into_iter();
@@ -476,6 +480,22 @@ fn is_acronym(text: &str, name: &Span) -> bool {
     (2..=5).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_uppercase())
 }
 
+fn is_small_letter(word: &str) -> bool {
+    word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// The words of a span without the last one if that is the first letter of "s/p", "w/" or the like.
+fn without_cut_word<'t>(text: &'t str, words: &'t str, span: &Span) -> &'t str {
+    let goes_on = span.start + words.len() == span.end
+        && text
+            .get(span.end..)
+            .is_some_and(|after| after.starts_with('/'));
+    match words.rsplit_once(char::is_whitespace) {
+        Some((rest, word)) if goes_on && is_small_letter(word) => rest.trim_end(),
+        _ => words,
+    }
+}
+
 /// Whether a span is a short form that stands for a concept in English notes.
 fn is_short_form(text: &str, span: Span) -> bool {
     Senses::english().is_concept(text.get(span.start..span.end).unwrap_or_default())
@@ -498,15 +518,16 @@ fn crosses_entry(text: &str, span: &Span) -> bool {
     })
 }
 
-/// Whether a span is the first part of a number with a point: "M54" of the code "M54.50".
+/// Whether a span is the first part of a number: "M54" of the code "M54.50", or "HD" of "HD#3", the
+/// third day in hospital.
 fn is_in_number(text: &str, span: &Span) -> bool {
-    let (before, after) = (text.get(..span.end), text.get(span.end..));
     let is_digit = |c: char| c.is_ascii_digit();
-    before.is_some_and(|before| before.ends_with(is_digit))
-        && after.is_some_and(|after| {
-            let rest = after.strip_prefix('.');
-            rest.is_some_and(|rest| rest.starts_with(is_digit))
-        })
+    let (before, after) = text.split_at_checked(span.end).unwrap_or_default();
+    let goes_on = |mark: char| {
+        let rest = after.strip_prefix(mark);
+        rest.is_some_and(|rest| rest.starts_with(is_digit))
+    };
+    goes_on('.') && before.ends_with(is_digit) || goes_on('#')
 }
 
 /// Adds the names in lines of a few words where nothing was found: entries of lists and telegraphic
@@ -698,13 +719,26 @@ mod tests {
     }
 
     #[test]
+    fn a_span_ends_before_a_short_form_with_a_slash() {
+        let text = "CAD s/p CABG, hepatitis B/C";
+        let words = |start: usize, end: usize| {
+            let span = Span::new(start, end);
+            without_cut_word(text, &text[start..end], &span)
+        };
+        assert_eq!(words(0, 5), "CAD");
+        assert_eq!(words(0, 3), "CAD");
+        assert_eq!(words(8, 13), "CABG,");
+        assert_eq!(words(14, 25), "hepatitis B");
+    }
+
+    #[test]
     fn a_part_of_a_code_is_in_a_number() {
-        let text = "M54.50 low back pain, interleukin 6. 3 days";
+        let text = "M54.50 low back pain, interleukin 6. 3 days, HD#3";
         let is_in_number = |words: &str| {
             let start = text.find(words).expect("there");
             is_in_number(text, &Span::new(start, start + words.len()))
         };
-        assert!(is_in_number("M54"));
+        assert!(is_in_number("M54") && is_in_number("HD"));
         assert!(!is_in_number("M54.50") && !is_in_number("interleukin 6") && !is_in_number("3"));
     }
 

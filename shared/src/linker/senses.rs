@@ -64,8 +64,9 @@ impl Linker {
     }
 
     /// A mention of several words with the short forms in it written out: "substernal CP" is
-    /// substernal chest pain. `None` if it is a name, or has none. Those that longer names have too
-    /// ("MRI of the knee") stay, and so do those of limbs, which say where it is.
+    /// substernal chest pain. `None` if it is a name, or has none. Those with which longer names begin
+    /// ("MRI of the knee") stay unless they are the last word, and so do those of limbs, which say
+    /// where it is.
     fn read_written_out(
         &self,
         detected: &Detected,
@@ -79,7 +80,8 @@ impl Linker {
         let words = mention.split_whitespace().map(|word| {
             let start = detected.span.start + (word.as_ptr() as usize - mention.as_ptr() as usize);
             let sense = reader.choose(Span::new(start, start + word.len()));
-            let is_known = || self.bundle.dictionary.begins_longer_name(word);
+            let is_last = start + word.len() == detected.span.end;
+            let is_known = || !is_last && self.bundle.dictionary.begins_longer_name(word);
             match sense {
                 Some(sense) if sense.is_concept && !is_modifier(word) && !is_known() => {
                     is_written_out = true;
@@ -90,8 +92,14 @@ impl Linker {
         });
         let words: Vec<&str> = words.collect();
         let text = words.join(" ");
+        if !is_written_out {
+            return None;
+        }
         let named = self.named_concepts(&text);
-        is_written_out.then_some((text, named))
+        match self.read_by_wording(&text).filter(|_| named.is_empty()) {
+            Some((name, concepts)) => Some((name.to_owned(), concepts)),
+            None => Some((text, named)),
+        }
     }
 
     /// The long form of a short form that the words around it show, and the concepts of that name:

@@ -139,7 +139,7 @@ const STAGE_NUMBERS: &str = "0 1 2 3 3a 3b 4 5 i ii iia iib iii iiia iiib iv v";
 
 /// Results in words, in lower case, and what notes say of a test or a treatment: that it is
 /// repeated, or on which days it takes place.
-const RESULTS: [&str; 14] = [
+const RESULTS: [&str; 15] = [
     "neg",
     "negative",
     "pos",
@@ -151,6 +151,7 @@ const RESULTS: [&str; 14] = [
     "non-reactive",
     "reactive",
     "repeat",
+    "untreated",
     "mwf",
     "m/w/f",
     "tts",

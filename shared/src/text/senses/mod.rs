@@ -240,14 +240,14 @@ impl<'t> SenseReader<'t> {
     }
 
     /// The short forms in capitals that stand for a concept, in the order of the text: those with
-    /// one sense and three letters or more, and those of which the words around them show the sense.
-    /// Lines in capitals have none.
+    /// one sense, and those of which the words around them show the sense. Lines in capitals have
+    /// none.
     pub fn in_capitals(&self) -> impl Iterator<Item = (Span, &'t Sense)> + '_ {
         let forms = capitals::words(self.text).filter_map(|span| {
             let form = self.text_of(span)?;
             let several = self.senses.of(form);
             let sense = match several.is_empty() {
-                true => self.senses.single(form).filter(|_| form.len() > 2),
+                true => self.senses.single(form),
                 false => self.choose_by_words(span, several),
             };
             Some((span, sense?))

@@ -319,12 +319,29 @@ impl Length for CheckedFile {
     }
 }
 
+/// Reads a part of a file, and fails at its end: the library skips values of a damaged page header
+/// without noticing that there are none, some 2^31 times.
+struct PartReader(Take<BufReader<File>>);
+
+impl Read for PartReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if interrupt::is_requested() {
+            return Err(io::Error::other("interrupted"));
+        }
+        let read = self.0.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(read)
+    }
+}
+
 impl ChunkReader for CheckedFile {
-    type T = Take<BufReader<File>>;
+    type T = PartReader;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
         let file = self.from(start)?;
-        Ok(BufReader::new(file).take(self.length - start))
+        Ok(PartReader(BufReader::new(file).take(self.length - start)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
