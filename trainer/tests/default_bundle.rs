@@ -185,6 +185,33 @@ fn telegraphic_notes_are_read_as_clinicians_write_them() {
     assert!(found.iter().all(|mention| mention.concept.is_some()));
 }
 
+/// Jargon, a short form in a longer mention, values behind tests, and a side. A day in hospital and
+/// a part of a code are no mentions.
+#[test]
+fn values_and_codes_are_no_parts_of_mentions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("values.txt");
+    let text = "58F w/ CAD s/p appy, substernal CP. Ferritin 22, ALT 88. HD#3.\n\
+                M54.50 low back pain, DVT LLE.\n";
+    std::fs::write(&note, text).expect("written");
+    let found = link(&note, &[]);
+    let read: Vec<(&str, Option<&str>)> = found
+        .iter()
+        .map(|mention| (mention.text.as_str(), mention.read_as.as_deref()))
+        .collect();
+    let expected = [
+        ("CAD", Some("coronary artery disease")),
+        ("appy", Some("Appendectomy")),
+        ("substernal CP", Some("chest pain")),
+        ("Ferritin", None),
+        ("ALT", Some("alanine aminotransferase")),
+        ("low back pain", None),
+        ("DVT LLE", Some("deep vein thrombosis")),
+    ];
+    assert_eq!(read, expected);
+    assert!(found.iter().all(|mention| mention.concept.is_some()));
+}
+
 /// The detector's mentions, and on request the names in them.
 #[test]
 fn names_in_mentions_are_detected_on_request() {
