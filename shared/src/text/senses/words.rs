@@ -6,6 +6,11 @@ use std::collections::HashMap;
 /// How many words a line break counts as.
 const LINE: usize = 5;
 
+/// The occurrences of a word before a place, and after it, that are looked at, and the words that
+/// begin with a prefix. So a choice takes the same time in a long text.
+const NEAREST: usize = 16;
+const BEGINNING: usize = 256;
+
 /// The words of a text in lower case.
 #[derive(Debug)]
 pub(super) struct Words {
@@ -50,7 +55,8 @@ impl Words {
     }
 
     /// The distance in words of the nearest occurrence of some words in a row; `None` if there is
-    /// none outside of the span. With `is_prefix`, the last word may go on.
+    /// none outside of the span, or the nearest occurrences of the first word are not followed by
+    /// the others. With `is_prefix`, the last word may go on.
     pub fn distance(&self, wanted: &[String], is_prefix: bool, span: Span) -> Option<usize> {
         let place = self.place(span)?;
         let (first, rest) = wanted.split_first()?;
@@ -60,14 +66,19 @@ impl Words {
             let follows = || self.follows(word, rest, is_prefix);
             (apart && follows()).then(|| word.place.abs_diff(place))
         };
-        let of = |word: &str| self.at.get(word).into_iter().flatten();
+        let of = |word: &str| {
+            let all = self.at.get(word).map_or(&[][..], Vec::as_slice);
+            let after = all.partition_point(|position| self.words[*position].place < place);
+            &all[after.saturating_sub(NEAREST)..all.len().min(after + NEAREST)]
+        };
         if !(rest.is_empty() && is_prefix) {
-            return of(first).filter_map(near).min();
+            return of(first).iter().filter_map(near).min();
         }
         let begin = self.sorted.partition_point(|word| word < first);
         self.sorted[begin..]
             .iter()
             .take_while(|word| word.starts_with(first.as_str()))
+            .take(BEGINNING)
             .flat_map(|word| of(word))
             .filter_map(near)
             .min()
@@ -145,6 +156,18 @@ mod tests {
             .map_or((wanted, false), |wanted| (wanted, true));
         let wanted: Vec<String> = wanted.split(' ').map(str::to_owned).collect();
         Words::new(text).distance(&wanted, is_prefix, span)
+    }
+
+    #[test]
+    fn the_nearest_of_many_occurrences_counts() {
+        let many = "inr ".repeat(100);
+        let text = format!("{many} a b c PT d inr {many}");
+        assert_eq!(distance(&text, "inr", "PT"), Some(2));
+        assert_eq!(distance(&text, "inr a b", "PT"), Some(4));
+        assert_eq!(
+            distance(&format!("PT inr a {many}"), "inr a", "PT"),
+            Some(1)
+        );
     }
 
     #[test]
