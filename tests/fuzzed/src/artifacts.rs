@@ -369,7 +369,7 @@ fn sum(data: &[u8]) -> usize {
     data.iter().map(|byte| usize::from(*byte)).sum()
 }
 
-/// Links a text with a bundle, and writes the links in some formats ([`write`]). Errors are allowed.
+/// Links a text with a bundle, and writes the links in some formats. Errors are allowed.
 fn link(bundle: Bundle, text: &str, choice: usize) {
     let Ok(linker) = Linker::new(bundle, &Device::flex()) else {
         return;
