@@ -14,20 +14,7 @@ fn parts_of_any_size_equal_the_whole() {
     let all = records(&linker, TEXT);
     assert!(all.len() >= 5, "{}", all.len());
     for records in [&all[..], &all[..1], &[]] {
-        for form in [
-            Form::Jsonl,
-            Form::Json,
-            Form::Csv,
-            Form::Brat,
-            Form::Pubtator,
-            Form::Html,
-            Form::Fhir,
-            Form::Omop,
-            Form::BiocXml,
-            Form::BiocJson,
-            Form::SpacyJson,
-            Form::CasJson,
-        ] {
+        for form in Form::ALL {
             let moment = Moment::new("2026-11-26", "10:45:07").ok();
             let mut whole = NoteWriter::new(form, "note", TEXT, &linker).dated(moment.clone());
             let whole = whole.head().expect("written")

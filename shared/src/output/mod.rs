@@ -66,6 +66,24 @@ pub enum Form {
     CasJson,
 }
 
+impl Form {
+    /// All forms, in the order of their declaration.
+    pub const ALL: [Self; 12] = [
+        Self::Jsonl,
+        Self::Json,
+        Self::Csv,
+        Self::Brat,
+        Self::Pubtator,
+        Self::Html,
+        Self::Fhir,
+        Self::Omop,
+        Self::BiocXml,
+        Self::BiocJson,
+        Self::SpacyJson,
+        Self::CasJson,
+    ];
+}
+
 /// A mention with its decision, its concepts with identifiers and names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {

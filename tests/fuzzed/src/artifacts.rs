@@ -412,22 +412,6 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
         .collect()
 }
 
-/// The output formats.
-const FORMS: [Form; 12] = [
-    Form::Jsonl,
-    Form::Json,
-    Form::Csv,
-    Form::Brat,
-    Form::Pubtator,
-    Form::Html,
-    Form::Fhir,
-    Form::Omop,
-    Form::BiocXml,
-    Form::BiocJson,
-    Form::SpacyJson,
-    Form::CasJson,
-];
-
 /// How many formats an input is written in; all take more time than linking.
 const WRITTEN: usize = 3;
 
@@ -439,10 +423,10 @@ fn write(linker: &Linker, text: &str, records: &[Record], choice: usize) {
         records,
         linker,
     };
-    for form in FORMS
+    for form in Form::ALL
         .iter()
         .cycle()
-        .skip(choice % FORMS.len())
+        .skip(choice % Form::ALL.len())
         .take(WRITTEN)
     {
         if let Ok(written) = note.write(*form) {
