@@ -3,6 +3,19 @@
 use super::words::{is_postfixed, is_skipped};
 use crate::text::Span;
 
+/// Words that short forms of what they belong to leave out. Singular.
+const GENERAL: [&str; 9] = [
+    "cancer",
+    "carcinoma",
+    "deficiency",
+    "disease",
+    "disorder",
+    "dystrophy",
+    "infection",
+    "syndrome",
+    "tumor",
+];
+
 /// The conditions that a long form must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
@@ -65,6 +78,42 @@ pub fn fitting(text: &str, short: Span, words: &[Span], strictness: Strictness) 
     scored
         .max_by_key(|(score, at)| (*score, *at))
         .map(|(_, at)| words.len() - at)
+}
+
+/// The number of words at the end of `words` whose first characters are those of a short form in
+/// capitals, in any order: "myotonic dystrophy (DM)", from the Latin name. Function words between
+/// them are not counted among the characters. `None` if there are none.
+pub fn fitting_in_any_order(text: &str, short: Span, words: &[Span]) -> Option<usize> {
+    let mut left: Vec<char> = capitals(text, short)?.chars().map(lower).collect();
+    for (at, word) in words.iter().enumerate().rev() {
+        let word = &text[word.start..word.end];
+        let first = word.chars().next().map(lower)?;
+        match left.iter().position(|letter| *letter == first) {
+            _ if is_skipped(&word.to_lowercase()) => continue,
+            Some(found) => left.swap_remove(found),
+            None => return None,
+        };
+        if left.is_empty() {
+            return Some(words.len() - at);
+        }
+    }
+    None
+}
+
+/// The number of words at the end of `words` that form the long form of a short form in capitals if
+/// the last one, such as "disease", provides no character: "Charcot-Marie-Tooth disease (CMT)".
+pub fn fitting_without_last(text: &str, short: Span, words: &[Span]) -> Option<usize> {
+    let (last, before) = words.split_last()?;
+    let last = text[last.start..last.end].to_lowercase();
+    let is_general = GENERAL.contains(&last.strip_suffix('s').unwrap_or(&last));
+    capitals(text, short).filter(|_| is_general && !before.is_empty())?;
+    Some(1 + fitting(text, short, before, Strictness::Strict)?)
+}
+
+/// A short form if it has two capitals or more, and nothing else.
+fn capitals(text: &str, short: Span) -> Option<&str> {
+    let short = &text[short.start..short.end];
+    (short.chars().count() > 1 && short.chars().all(char::is_uppercase)).then_some(short)
 }
 
 /// Whether a short form without brackets may abbreviate a single word, e.g. "nps" of

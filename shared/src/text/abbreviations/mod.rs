@@ -15,7 +15,7 @@ mod words;
 
 use crate::error::Result;
 use crate::text::{Mention, Span};
-use fit::{Strictness, fitting};
+use fit::{Strictness, fitting, fitting_in_any_order, fitting_without_last};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -104,7 +104,10 @@ impl<'a> Abbreviations<'a> {
             } else {
                 Strictness::Loose
             };
-            self.define(short, &words[before], strictness, true);
+            let before = &words[before];
+            if !self.define(short, before, strictness, true) && !is_word {
+                self.define_by_initials(short, before);
+            }
         } else if inside[end..].starts_with([')', ']']) {
             // "SGA (small for gestational age)": the long form is in the bracket.
             let last = words.partition_point(|word| word.end <= short.end);
@@ -164,8 +167,30 @@ impl<'a> Abbreviations<'a> {
             && !text.contains(char::is_whitespace)
     }
 
+    /// Adds the definition of a short form in brackets whose characters are not in the order of the
+    /// words before it: see [`fitting_in_any_order`] and [`fitting_without_last`].
+    fn define_by_initials(&mut self, short: Span, before: &[Span]) {
+        let count = fitting_in_any_order(self.text, short, before)
+            .or_else(|| fitting_without_last(self.text, short, before));
+        if let Some(count) = count {
+            let start = token_start(self.text, before[before.len() - count].start);
+            self.add(Definition {
+                short,
+                long: Span::new(start, before[before.len() - 1].end),
+                bracketed: true,
+            });
+        }
+    }
+
     /// Adds a definition if the words before the short form match it, with or without a plural "s".
-    fn define(&mut self, short: Span, before: &[Span], strictness: Strictness, bracketed: bool) {
+    /// Returns whether they do.
+    fn define(
+        &mut self,
+        short: Span,
+        before: &[Span],
+        strictness: Strictness,
+        bracketed: bool,
+    ) -> bool {
         let singular = self.text[short.start..short.end]
             .ends_with('s')
             .then(|| Span::new(short.start, short.end - 1));
@@ -175,13 +200,15 @@ impl<'a> Abbreviations<'a> {
             {
                 let start = token_start(self.text, before[before.len() - count].start);
                 let long = Span::new(start, before[before.len() - 1].end);
-                return self.add(Definition {
+                self.add(Definition {
                     short,
                     long,
                     bracketed,
                 });
+                return true;
             }
         }
+        false
     }
 
     fn add(&mut self, definition: Definition) {

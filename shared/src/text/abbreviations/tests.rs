@@ -27,6 +27,29 @@ fn check_none(cases: &[(&str, &str)]) {
 }
 
 #[test]
+fn capitals_need_not_be_in_the_order_of_the_words_in_brackets() {
+    check(&[
+        ("myotonic dystrophy (DM). DM", "DM", "myotonic dystrophy"),
+        (
+            "the carcinoma of the breast (BC). BC",
+            "BC",
+            "carcinoma of the breast",
+        ),
+        (
+            "Charcot-Marie-Tooth disease (CMT). CMT",
+            "CMT",
+            "Charcot-Marie-Tooth disease",
+        ),
+    ]);
+    check_none(&[
+        ("a patient with tuberculosis (XT). XT", "XT"),
+        ("myotonic dystrophy dm. dm", "dm"),
+        ("Charcot-Marie-Tooth gait (CMT). CMT", "CMT"),
+        ("the disease (DT). DT", "DT"),
+    ]);
+}
+
+#[test]
 fn bracketed_definitions_are_found() {
     check(&[
         (
