@@ -399,9 +399,10 @@ impl Linker {
         );
         for detected in mentions {
             let mut mention = reader.mention_in(text, detected.pieces())?;
-            let read = match mention.text {
+            let read = match &mention.text {
                 Cow::Borrowed(words) => self.read(&detected, words, senses),
-                Cow::Owned(_) => None,
+                // An abbreviation, written out.
+                Cow::Owned(words) => self.read_as_variant(words),
             };
             let read = read.map(|(name, concepts)| {
                 mention.text = Cow::Owned(name);

@@ -1,17 +1,18 @@
 //! The names that mentions are read as: the senses of short forms that a text does not define,
 //! chosen by the words around them, the names that wordings stand for, names without results, stages
-//! and forms of drugs, and the preferred names of drugs.
+//! and forms of drugs, the preferred names of drugs, and other forms of names.
 
 use super::Linker;
 use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::text::Span;
 use crate::text::context::Heading;
-use crate::text::detect::{Detected, Origin, is_common_word, normalise_name};
+use crate::text::detect::{Detected, Origin, in_american, is_common_word, normalise_name};
 use crate::text::modifiers::{
     is_modifier, without_drug_form, without_last_number, without_modifiers, without_result,
 };
 use crate::text::senses::{SenseReader, Senses};
+use crate::text::variants::variants;
 use std::collections::HashMap;
 
 impl Linker {
@@ -61,6 +62,34 @@ impl Linker {
         read.map(|(name, concepts)| (name.to_owned(), concepts))
             .or_else(|| self.read_as_drug(detected, words))
             .or_else(|| self.read_written_out(detected, senses))
+            .or_else(|| self.read_as_variant(words))
+    }
+
+    /// The name that a mention is another form of, and the concepts of that name: its American
+    /// spelling, which the encoder knows better, or one of its [`variants`]. `None` if the mention
+    /// is a name as it stands, or no variant is one.
+    pub(super) fn read_as_variant(&self, mention: &str) -> Option<(String, Vec<ConceptId>)> {
+        let is_name = |text: &str| {
+            !self.bundle.dictionary.lookup(text).is_empty() || !self.added.named(text).is_empty()
+        };
+        let american = || in_american(mention).filter(|own| is_name(own));
+        if is_name(mention) {
+            return None;
+        }
+        if let Some(own) = american() {
+            let named = self.named_concepts(&own);
+            return Some((own, named));
+        }
+        if !self.named_concepts(mention).is_empty() {
+            return None;
+        }
+        let found = variants(mention).into_iter();
+        found
+            .map(|variant| {
+                let named = self.named_concepts(&variant);
+                (variant, named)
+            })
+            .find(|(_, named)| !named.is_empty())
     }
 
     /// A mention of several words with the short forms in it written out: "substernal CP" is

@@ -6,7 +6,9 @@ pub mod context;
 pub mod detect;
 pub(crate) mod modifiers;
 pub mod senses;
+pub(crate) mod variants;
 pub mod wordings;
+
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -50,6 +50,7 @@ mod words;
 pub use dictionary::Dictionary;
 pub use normalise::normalise_name;
 pub use similar::SimilarName;
+pub(crate) use spelling::in_american;
 pub(crate) use terms::{is_common_word, is_jargon};
 pub(crate) use words::is_ordinary;
 

@@ -45,6 +45,23 @@ pub(super) fn american(word: &str) -> Option<String> {
     (american != word).then_some(american)
 }
 
+/// A text in lower case with its British words in American spelling, which need be no words; `None`
+/// if it has none.
+pub(crate) fn in_american(text: &str) -> Option<String> {
+    let mut changed = false;
+    let words = text.split_inclusive(|c: char| !c.is_alphanumeric());
+    let own: String = words
+        .map(|part| {
+            let word = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+            let lower = word.to_lowercase();
+            let own = american(&lower);
+            changed |= own.is_some();
+            own.unwrap_or(lower) + &part[word.len()..]
+        })
+        .collect();
+    changed.then_some(own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +87,11 @@ mod tests {
         ] {
             assert_eq!(american(british).as_deref(), Some(expected), "{british}");
         }
+        assert_eq!(
+            in_american("Pedal oedema, non-haemorrhagic").as_deref(),
+            Some("pedal edema, non-hemorrhagic")
+        );
+        assert_eq!(in_american("Pedal edema"), None);
         for word in ["fever", "toe", "ae", "edema", "four", "ärzte", "b12our", ""] {
             assert_eq!(american(word), None, "{word}");
         }
