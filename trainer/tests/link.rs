@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{KB, bundle, from, index, output_of, pel, tiny};
+use common::{KB, Workspace, bundle, from, index, output_of, pel, tiny};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -533,4 +533,33 @@ fn bundles_of_every_view_link() {
             "{more:?}: {kept} and {again}"
         );
     }
+}
+
+/// Of two concepts with the very name, the one that more sources list is linked, though it is later
+/// in the table. Short forms in capitals stay with the first.
+#[test]
+fn of_equal_names_the_concept_of_most_sources_is_linked() {
+    let workspace = Workspace::new();
+    let table = [
+        r#"{"id": "A", "name": "low tone", "synonyms": ["LT"], "types": ["Sign"], "sources": ["X"]}"#,
+        r#"{"id": "B", "name": "low tone", "synonyms": ["LT"], "types": ["Sign"], "sources": ["X", "Y", "Z"]}"#,
+    ];
+    std::fs::write(workspace.path("two.jsonl"), table.join("\n")).expect("written");
+    std::fs::write(workspace.path("note.txt"), "She has low tone. LT.").expect("written");
+    let encoder = tiny().display().to_string();
+    workspace.done(&format!(
+        "index --device cpu --kb @two.jsonl --encoder {encoder} --out @two"
+    ));
+    let done = workspace.done("link --device cpu --bundle @two --format jsonl @note.txt");
+    let best: Vec<(String, String)> = done
+        .out
+        .lines()
+        .map(|line| {
+            let link: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+            (word(&link["text"]), word(&link["candidates"][0]["id"]))
+        })
+        .collect();
+    let own = |text: &str, id: &str| (text.to_owned(), id.to_owned());
+    assert_eq!(best, [own("low tone", "B"), own("LT", "A")]);
 }

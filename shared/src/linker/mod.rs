@@ -544,7 +544,8 @@ impl Linker {
             let cut = mention
                 .sequence
                 .map_or(Cut::default(), |at| prepared.sequences[at].cut);
-            let moved = self.put_named_first(prepared, mention, queries, &mut searched, behind);
+            let mut moved = self.put_named_first(prepared, mention, queries, &mut searched, behind);
+            moved |= self.put_best_known_first(prepared, mention, &mut searched);
             let mut candidates =
                 first_with_named(searched.clone(), &mention.named, options.candidates());
             let named = candidates
