@@ -203,6 +203,19 @@ fn experiencer() {
     check("Mom states he has a [cough].");
     check("[Migraine|family] in her sister; the patient has [nausea].");
     check("Coworkers with [influenza|other].");
+    for marked in [
+        "A relative has [asthma|family].",
+        "Relative [bradycardia] was common.",
+        "A relative increase of [leukocytes].",
+        "His children have [asthma|family].",
+        "Affected children had [ataxia] and [microcephaly].",
+        "[Asthma] in 40 children with [eczema].",
+        "Mother died of [stroke|family].",
+        "The patient died of [sepsis].",
+        "She subsequently died from [liver failure].",
+    ] {
+        check(marked);
+    }
 }
 
 #[test]
