@@ -176,6 +176,34 @@ fn telegraphic_notes_are_read_as_clinicians_write_them() {
     assert_read(text, &expected);
 }
 
+/// A short form whose letters have another order than the words that define it, one before
+/// "-induced", a type without "type", an inverted name, and British spellings. A level that fell is
+/// no fall.
+#[test]
+fn abstracts_are_read_as_their_authors_write_them() {
+    let text = "Myotonic dystrophy (DM) is rare. Ptosis was seen in DM, and long QT syndrome type 1 \
+                with agenesis of the corpus callosum in one. Haemophagocytosis with septicaemia \
+                followed; ferritin fell. CP-induced diarrhoea was treated with L-DOPA.\n";
+    let expected = [
+        ("Myotonic dystrophy", None),
+        ("DM", Some("Myotonic dystrophy")),
+        ("Ptosis", None),
+        ("DM", Some("Myotonic dystrophy")),
+        ("long QT syndrome type 1", Some("long QT syndrome 1")),
+        (
+            "agenesis of the corpus callosum",
+            Some("corpus callosum, agenesis of"),
+        ),
+        ("Haemophagocytosis", Some("hemophagocytosis")),
+        ("septicaemia", Some("septicemia")),
+        ("ferritin", None),
+        ("CP", Some("Cisplatin")),
+        ("diarrhoea", None),
+        ("L-DOPA", Some("Levodopa")),
+    ];
+    assert_read(text, &expected);
+}
+
 /// Links a text and compares each mention with what it is read as. All are linked.
 fn assert_read(text: &str, expected: &[(&str, Option<&str>)]) {
     let folder = tempfile::tempdir().expect("a folder");

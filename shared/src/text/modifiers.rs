@@ -137,9 +137,9 @@ const STAGES: [&str; 5] = ["stage", "grade", "class", "nyha", "asa"];
 /// The numbers of stages.
 const STAGE_NUMBERS: &str = "0 1 2 3 3a 3b 4 5 i ii iia iib iii iiia iiib iv v";
 
-/// Results in words, in lower case, and what notes say of a test or a treatment: that it is
-/// repeated, or on which days it takes place.
-const RESULTS: [&str; 15] = [
+/// Results in words, in lower case, what notes say of a test or a treatment (that it is repeated, or
+/// on which days it takes place), and what became of a finding.
+const RESULTS: [&str; 29] = [
     "neg",
     "negative",
     "pos",
@@ -155,6 +155,20 @@ const RESULTS: [&str; 15] = [
     "mwf",
     "m/w/f",
     "tts",
+    "decreased",
+    "developed",
+    "disappeared",
+    "fell",
+    "improved",
+    "increased",
+    "occurred",
+    "persisted",
+    "recurred",
+    "regressed",
+    "resolved",
+    "rose",
+    "subsided",
+    "worsened",
 ];
 
 /// Units of time behind a count: "x2d".
@@ -276,6 +290,7 @@ mod tests {
             ("docetaxel x6", "docetaxel"),
             ("CP x2d", "CP"),
             ("blood pressure: 120/80", "blood pressure"),
+            ("cardiac rhabdomyomas regressed", "cardiac rhabdomyomas"),
             ("CKD stage 3", "CKD stage 3"),
             ("interleukin 33", "interleukin 33"),
             ("neg x2", ""),

@@ -313,6 +313,28 @@ mod tests {
     }
 
     #[test]
+    fn words_of_two_meanings_are_chosen_like_short_forms() {
+        for (text, form, sense) in [
+            ("She fell on ice and hit her head.", "fell", Some("fall")),
+            (
+                "Serum ferritin fell during treatment.",
+                "fell",
+                Some("decrease"),
+            ),
+            ("A fall in hemoglobin to 8.", "fall", Some("decrease")),
+            ("CP-induced nephrotoxicity in rats", "CP", Some("Cisplatin")),
+            (
+                "DMD and BMD carriers",
+                "BMD",
+                Some("Becker muscular dystrophy"),
+            ),
+            ("CP on exertion, troponin neg", "CP", Some("chest pain")),
+        ] {
+            assert_eq!(chosen(text, form).as_deref(), sense, "{text}");
+        }
+    }
+
+    #[test]
     fn a_form_with_one_sense_is_read_as_it_is_written() {
         assert_eq!(
             chosen("s/p CABG", "CABG").as_deref(),
