@@ -72,24 +72,18 @@ impl Linker {
         let is_name = |text: &str| {
             !self.bundle.dictionary.lookup(text).is_empty() || !self.added.named(text).is_empty()
         };
-        let american = || in_american(mention).filter(|own| is_name(own));
         if is_name(mention) {
             return None;
         }
-        if let Some(own) = american() {
-            let named = self.named_concepts(&own);
-            return Some((own, named));
-        }
-        if !self.named_concepts(mention).is_empty() {
-            return None;
-        }
-        let found = variants(mention).into_iter();
-        found
-            .map(|variant| {
-                let named = self.named_concepts(&variant);
-                (variant, named)
-            })
-            .find(|(_, named)| !named.is_empty())
+        let name = match in_american(mention).filter(|own| is_name(own)) {
+            Some(american) => american,
+            None if !self.named_concepts(mention).is_empty() => return None,
+            None => variants(mention)
+                .into_iter()
+                .find(|variant| is_name(variant))?,
+        };
+        let concepts = self.named_concepts(&name);
+        Some((name, concepts))
     }
 
     /// A mention of several words with the short forms in it written out: "substernal CP" is
@@ -190,11 +184,11 @@ impl Linker {
     /// What a mention names without a result, a count or a stage, or the drug that it names
     /// together with its form, route, strength or frequency; and the concepts of that name. `None`
     /// if the whole mention is a name, or what is left is none, or another thing than a drug.
-    fn read_in_part<'t>(
-        &self,
+    fn read_in_part<'a>(
+        &'a self,
         detected: &Detected,
-        mention: &'t str,
-    ) -> Option<(&'t str, Vec<ConceptId>)> {
+        mention: &'a str,
+    ) -> Option<(&'a str, Vec<ConceptId>)> {
         let has_values = matches!(detected.group, Some(Group::Measurement | Group::Drug));
         let number = || without_last_number(mention).filter(|_| has_values);
         let result = without_result(mention).or_else(number);
@@ -206,15 +200,13 @@ impl Linker {
             let concept = self.concept(*concept);
             concept.is_ok_and(|concept| Group::of(&concept) == Some(Group::Drug))
         };
-        let named = |name: &'t str| match self.named_concepts(name) {
-            named if named.is_empty() => {
-                self.read_by_wording(name).map_or(named, |(_, named)| named)
-            }
-            named => named,
+        let named = |name: &'a str| match self.named_concepts(name) {
+            named if named.is_empty() => self.read_by_wording(name).unwrap_or((name, named)),
+            named => (name, named),
         };
-        let by_result = result.map(|name| (name, named(name)));
+        let by_result = result.map(named);
         let by_form = form
-            .map(|drug| (drug, named(drug)))
+            .map(named)
             .filter(|(_, named)| named.iter().all(is_drug));
         let has_concept = |(_, named): &(&str, Vec<ConceptId>)| !named.is_empty();
         by_result
