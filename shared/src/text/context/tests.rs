@@ -213,6 +213,10 @@ fn experiencer() {
         "Mother died of [stroke|family].",
         "The patient died of [sepsis].",
         "She subsequently died from [liver failure].",
+        "BIB parents with [barking cough].",
+        "[Clubbing|negated] -ve, [tachypnea], -ve for [edema|negated].",
+        "Unable to weight bear, [hip pain], leg shortened.",
+        "CXR ?RLL [consolidation|uncertain], [FBC] normal.",
     ] {
         check(marked);
     }
