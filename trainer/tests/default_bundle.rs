@@ -204,6 +204,30 @@ fn abstracts_are_read_as_their_authors_write_them() {
     assert_read(text, &expected);
 }
 
+/// Short forms, brands and words of British and Indian notes. "OA" behind a saturation is room air.
+#[test]
+fn notes_of_other_countries_are_read_as_clinicians_write_them_there() {
+    let text = "k/c/o T2DM on Tab Telma, c/o loose motions and giddiness. \
+                Hb 9.2, TLC 18,400, Plt 1.2 lakh.\n\
+                L NOF #, unable to weight bear. SpO2 91% OA, bibasal creps. \
+                FHx: mother Ca breast.\n";
+    let expected = [
+        ("T2DM", Some("type 2 diabetes mellitus")),
+        ("Tab Telma", Some("telmisartan")),
+        ("loose motions", Some("diarrhea")),
+        ("giddiness", None),
+        ("Hb", Some("hemoglobin")),
+        ("TLC", Some("white count")),
+        ("Plt", Some("platelet count")),
+        ("L NOF #", Some("hip fracture")),
+        ("unable to weight bear", Some("inability to bear weight")),
+        ("SpO2", Some("oxygen saturation")),
+        ("bibasal creps", Some("lung crackles")),
+        ("Ca breast", Some("breast cancer")),
+    ];
+    assert_read(text, &expected);
+}
+
 /// Links a text and compares each mention with what it is read as. All are linked.
 fn assert_read(text: &str, expected: &[(&str, Option<&str>)]) {
     let folder = tempfile::tempdir().expect("a folder");

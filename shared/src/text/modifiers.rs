@@ -88,7 +88,7 @@ pub fn without_modifiers(mention: &str) -> Option<&str> {
 /// Words of the form, route, strength, frequency or use of a drug, in lower case.
 const DRUG_WORDS: &str = "\
     tablet tablets tab tabs capsule capsules cap caps pill pills cream creams ointment gel \
-    lotion shampoo wash foam powder solution suspension syrup elixir drops drop gtt gtts \
+    lotion shampoo wash foam powder solution suspension syrup syp elixir drops drop gtt gtts \
     spray sprays inhaler inhalers inhalation inhalations mdi nebulizer nebulizers \
     nebuliser nebulisers neb nebs patch patches injection injections inj shot shots \
     infusion infusions drip bolus suppository suppositories enema lozenge lozenges \
@@ -139,7 +139,7 @@ const STAGE_NUMBERS: &str = "0 1 2 3 3a 3b 4 5 i ii iia iib iii iiia iiib iv v";
 
 /// Results in words, in lower case, what notes say of a test or a treatment (that it is repeated, or
 /// on which days it takes place), and what became of a finding.
-const RESULTS: [&str; 29] = [
+const RESULTS: [&str; 33] = [
     "neg",
     "negative",
     "pos",
@@ -168,7 +168,11 @@ const RESULTS: [&str; 29] = [
     "resolved",
     "rose",
     "subsided",
+    "today",
+    "tomorrow",
+    "tonight",
     "worsened",
+    "yesterday",
 ];
 
 /// Units of time behind a count: "x2d".

@@ -329,6 +329,14 @@ mod tests {
                 Some("Becker muscular dystrophy"),
             ),
             ("CP on exertion, troponin neg", "CP", Some("chest pain")),
+            ("No h/o fits or LOC.", "fits", Some("seizure")),
+            ("This fits the criteria.", "fits", Some("fits")),
+            ("SpO2 91% OA, OA knees", "OA", Some("on air")),
+            (
+                "58M RHD, fell on left wrist",
+                "RHD",
+                Some("right-hand dominant"),
+            ),
         ] {
             assert_eq!(chosen(text, form).as_deref(), sense, "{text}");
         }
