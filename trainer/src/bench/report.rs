@@ -148,9 +148,10 @@ impl Report {
         }
         println!("{table}");
         println!(
-            "Recall: the share of the best of the exact f32 search, over the same vectors as the \
-             bundle keeps them, that is found. `bundle` is its own index, by concepts, as `pel \
-             link` searches it; the others take each vector for a concept."
+            "Recall: the share of the best of the exact f32 search that is found: over the vectors as \
+             the bundle keeps them, for `bundle` with --floats over those before quantisation. \
+             `bundle` is its own index, by concepts, as `pel link` searches it; the others take each \
+             vector for a concept."
         );
     }
 }
