@@ -15,8 +15,8 @@ const NAMED_BEHIND: f32 = 0.15;
 
 /// What the logarithm of a concept's number of sources adds to its score, as a share of the highest
 /// possible score, among concepts of the same name. Chosen on 3,813 such mentions of five corpora
-/// over a table in which 10,847 names have several concepts: 3,317 are right, 3,250 without it. It
-/// gains in each corpus.
+/// over a table in which 10,847 names have several concepts: 3,317 are right, 3,250 without it, and
+/// no corpus loses.
 const KNOWN_AHEAD: f32 = 0.05;
 
 impl Linker {

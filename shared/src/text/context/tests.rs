@@ -208,6 +208,7 @@ fn experiencer() {
         "Relative [bradycardia] was common.",
         "A relative increase of [leukocytes].",
         "His children have [asthma|family].",
+        "Her other children have [asthma|family].",
         "Affected children had [ataxia] and [microcephaly].",
         "[Asthma] in 40 children with [eczema].",
         "Mother died of [stroke|family].",
