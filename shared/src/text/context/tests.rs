@@ -224,6 +224,22 @@ fn experiencer() {
 }
 
 #[test]
+fn boxes_of_forms_are_ticked_or_not() {
+    check("☑ [headache] ☐ [seizures|negated]");
+    let problem = Some(Group::Problem);
+    let mentions = [
+        ("fatigue", problem),
+        ("fever", problem),
+        ("edema", problem),
+        ("CT chest", Some(Group::Procedure)),
+    ];
+    let text = "[x] fatigue [ ] fever [] edema\n[ ] CT chest";
+    let contexts = judge(ContextRules::english(), text, &mentions);
+    let told: Vec<String> = contexts.iter().map(short).collect();
+    assert_eq!(told, ["", "negated", "negated", "future"]);
+}
+
+#[test]
 fn notes_in_capitals_and_with_tags() {
     check("PATIENT DENIES [FEVER|negated] AND [CHILLS|negated].");
     check("HIS SON HAS [ASTHMA|family]. [MI|historical] IN 2010. NO [CHEST PAIN|negated].");
