@@ -17,7 +17,8 @@ use std::collections::HashMap;
 
 impl Linker {
     /// Leaves out detected short forms that stand for no concept here ("97 % on RA" is room air),
-    /// single letters that are no name ("m/r/g"), and headings ("Neck:", "Allergies:", "RENAL:").
+    /// single letters and codes that are no name ("m/r/g", "I10"), and headings ("Neck:", "Allergies:",
+    /// "RENAL:").
     pub(super) fn without_other_words(
         &self,
         text: &str,
@@ -30,7 +31,8 @@ impl Linker {
                 Some(sense) => sense.is_concept,
                 None => {
                     let words = reader.text_of(detected.span).unwrap_or_default();
-                    words.chars().nth(1).is_some() || !self.named_concepts(words).is_empty()
+                    let is_bare = words.chars().nth(1).is_none() || is_code(words);
+                    !is_bare || !self.named_concepts(words).is_empty()
                 }
             };
             let is_heading = || {
@@ -234,6 +236,14 @@ impl Linker {
         let is_drug = Group::of(&concept) == Some(Group::Drug);
         (is_drug && is_other).then_some((concept.name, named))
     }
+}
+
+/// Whether a word is a code of ICD-10: "I10", "M17.11". T10 to T12 are vertebrae.
+fn is_code(word: &str) -> bool {
+    let (category, rest) = word.split_once('.').unwrap_or((word, ""));
+    let digits = category.strip_prefix(|c: char| c.is_ascii_uppercase());
+    let is_category = digits.is_some_and(|d| d.len() == 2 && d.bytes().all(|b| b.is_ascii_digit()));
+    is_category && !category.starts_with("T1") && rest.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// Whether a heading states nothing of the patient. Headings of tests and procedures have their
