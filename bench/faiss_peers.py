@@ -41,7 +41,7 @@ def options():
     parser.add_argument("--notes", required=True, type=Path, help="folder of notes, whose mentions are the queries")
     parser.add_argument("--queries", type=int, default=2048, help="at most so many queries")
     parser.add_argument("--threads", type=int, default=2, help="threads of both")
-    parser.add_argument("--hnsw", default="64,128,256,512", help="depths of the search in the graph, separated by commas")
+    parser.add_argument("--hnsw", default="64,128,256,512", help="depths of the search in the graph, separated by commas; none builds no graph")
     parser.add_argument("--lists", type=int, default=0, help="lists of the inverted file (default: 4 times the square root)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of a measure")
     return parser.parse_args()
@@ -108,13 +108,16 @@ def main():
         times = [milliseconds(coded, queries, batch, chosen.rounds) for batch in (1, BATCH)]
         row(f"FAISS, IVF of {lists:,} lists, int8, {probes} read", recall(coded), *times, len(vectors) * dim, built)
 
+    depths = [int(depth) for depth in chosen.hnsw.split(",") if depth]
+    if not depths:
+        return
     start = time.perf_counter()
     graph = faiss.IndexHNSWFlat(dim, LINKS, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = CONSTRUCTION
     graph.add(vectors)
     built = time.perf_counter() - start
     size = vectors.nbytes + len(vectors) * LINKS * 2 * 4
-    for depth in map(int, chosen.hnsw.split(",")):
+    for depth in depths:
         graph.hnsw.efSearch = depth
         times = [milliseconds(graph, queries, batch, chosen.rounds) for batch in (1, BATCH)]
         row(f"FAISS, HNSW, floats, depth {depth}", recall(graph), *times, size, built)
