@@ -243,11 +243,12 @@ fn assert_read(text: &str, expected: &[(&str, Option<&str>)]) {
 }
 
 /// Jargon, a short form in a longer mention, values behind tests, and a side. A day in hospital and
-/// a part of a code are no mentions.
+/// a part of a code are no mentions, nor are a code and words of a prescription.
 #[test]
 fn values_and_codes_are_no_parts_of_mentions() {
     let text = "58F w/ CAD s/p appy, substernal CP. Ferritin 22, ALT 88. HD#3.\n\
-                M54.50 low back pain, DVT LLE.\n";
+                M54.50 low back pain, DVT LLE.\n\
+                1. I10 Essential hypertension. Former smoker. Take 1 tablet by mouth daily.\n";
     let expected = [
         ("CAD", Some("coronary artery disease")),
         ("appy", Some("Appendectomy")),
@@ -256,6 +257,8 @@ fn values_and_codes_are_no_parts_of_mentions() {
         ("ALT", Some("alanine aminotransferase")),
         ("low back pain", None),
         ("DVT LLE", Some("deep vein thrombosis")),
+        ("Essential hypertension", None),
+        ("smoker", Some("former smoker")),
     ];
     assert_read(text, &expected);
 }

@@ -1,6 +1,6 @@
 //! The names that mentions are read as: the senses of short forms that a text does not define,
-//! chosen by the words around them, the names that wordings stand for, names without results, stages
-//! and forms of drugs, the preferred names of drugs, and other forms of names.
+//! chosen by the words around them, the names that wordings stand for, names without results,
+//! stages and forms of drugs, the preferred names of drugs, and other forms of names.
 
 use super::Linker;
 use crate::kb::ConceptId;
@@ -17,8 +17,8 @@ use std::collections::HashMap;
 
 impl Linker {
     /// Leaves out detected short forms that stand for no concept here ("97 % on RA" is room air),
-    /// single letters and codes that are no name ("m/r/g", "I10"), and headings ("Neck:", "Allergies:",
-    /// "RENAL:").
+    /// single letters and codes that are no name ("m/r/g", "I10"), and headings ("Neck:",
+    /// "Allergies:", "RENAL:").
     pub(super) fn without_other_words(
         &self,
         text: &str,
