@@ -96,34 +96,23 @@ fn of_organs(words: &[&str]) -> Vec<String> {
 /// "neurofibromatosis type 1" and "neurofibromatosis 1".
 fn numbered(words: &[&str]) -> Vec<String> {
     let is_type = |word: &str| word.eq_ignore_ascii_case("type");
-    match words {
-        [rest @ .., word, number] if is_type(word) && is_number(number) && !rest.is_empty() => {
-            let rest = rest.join(" ");
-            let rest = rest.trim_end_matches(',');
-            vec![
-                format!("{rest} type {number}"),
-                format!("{rest}, type {number}"),
-                format!("{rest} {number}"),
-            ]
-        }
-        [word, number, rest @ ..] if is_type(word) && is_number(number) && !rest.is_empty() => {
-            let rest = rest.join(" ");
-            vec![
-                format!("{rest} type {number}"),
-                format!("{rest}, type {number}"),
-                format!("{rest} {number}"),
-            ]
-        }
-        [rest @ .., last, number] if is_number(number) && !is_type(last) => {
-            let rest = [rest, &[*last]].concat();
-            let rest = rest.join(" ");
-            vec![
-                format!("{rest} type {number}"),
-                format!("{rest}, type {number}"),
-            ]
-        }
-        _ => Vec::new(),
+    let (rest, number, is_stated) = match words {
+        [rest @ .., word, number] if is_type(word) && is_number(number) => (rest, number, true),
+        [word, number, rest @ ..] if is_type(word) && is_number(number) => (rest, number, true),
+        [rest @ .., number] if is_number(number) => (rest, number, false),
+        _ => return Vec::new(),
+    };
+    let rest = rest.join(" ");
+    let rest = rest.trim_end_matches(',');
+    if rest.is_empty() || is_type(rest) {
+        return Vec::new();
     }
+    let mut found = vec![
+        format!("{rest} type {number}"),
+        format!("{rest}, type {number}"),
+    ];
+    found.extend(is_stated.then(|| format!("{rest} {number}")));
+    found
 }
 
 /// Whether a word is a number of a type: "1", "2b", "IV", "IIA".
