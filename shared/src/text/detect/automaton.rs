@@ -17,6 +17,7 @@
 //! adjacent.
 
 use crate::error::{Error, Result};
+use crate::kernels::{for_each_chunk, threads};
 
 const HEAD: usize = 16;
 const TAIL: usize = 20;
@@ -38,6 +39,11 @@ struct Node {
 /// # Errors
 /// If the bytes are not an automaton of this version, are truncated or damaged.
 pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
+    check_in_parts(bytes, most, threads().min(MOST_PARTS), LEAST_PART)
+}
+
+/// As [`check`], in at most `count` parts of about `least` bytes or more.
+fn check_in_parts(bytes: &[u8], most: u64, count: usize, least: usize) -> Result<()> {
     let wrong = |what: &str| {
         Error::artifact(format!(
             "expected an automaton of version {VERSION}, found {what}"
@@ -46,7 +52,7 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     if bytes.len() < HEAD + TAIL {
         return Err(wrong(&format!("{} bytes", bytes.len())));
     }
-    let version = number(bytes.get(..8).unwrap_or_default());
+    let version = number_at(bytes, 0, 8).unwrap_or_default();
     if version != VERSION {
         return Err(wrong(&format!("version {version}")));
     }
@@ -58,7 +64,7 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
         )));
     }
     let end = bytes.len() - TAIL;
-    let root = number(bytes.get(end + 8..end + 16).unwrap_or_default());
+    let root = number_at(bytes, end + 8, 8).unwrap_or_default();
     if root == 0 {
         // No key, or only the empty one.
         return if end == HEAD {
@@ -70,50 +76,137 @@ pub(super) fn check(bytes: &[u8], most: u64) -> Result<()> {
     if end == HEAD || root != end as u64 - 1 {
         return Err(wrong("a root that is not its last node"));
     }
+    let roots = targets_of_root(bytes, root as usize).ok_or_else(|| wrong("a damaged root"))?;
+    let parts = parts(&roots, root as usize, count.min(end / least));
+    let checked = for_each_chunk(&parts, 1, |_, part| {
+        part.iter()
+            .map(|part| part.check(bytes, most))
+            .collect::<std::result::Result<Vec<_>, _>>()
+    });
     let mut nodes = Addresses::new(end);
     let mut targets = Addresses::new(end);
-    let mut at = end - 1;
-    loop {
-        let node = read(bytes, at, &mut targets)
-            .ok_or_else(|| wrong(&format!("a node that is damaged, at byte {at}")))?;
-        if node.output > most {
-            return Err(wrong(&format!(
-                "an output of {} at byte {at}, expected at most {most}",
-                node.output
-            )));
+    for part in checked {
+        for of_part in part.map_err(|what| wrong(&what))? {
+            nodes.add(&of_part.nodes);
+            targets.add(&of_part.targets);
         }
-        nodes.set(at);
-        if node.first == HEAD {
-            break;
-        }
-        at = node.first - 1;
     }
     if !targets.is_within(&nodes) {
-        return Err(wrong("a transition that leads into the middle of a node"));
+        return Err(wrong(MIDDLE));
     }
     Ok(())
 }
 
-/// Reads the node at an address; `None` if it is invalid. Its targets are added to `targets`.
-fn read(bytes: &[u8], at: usize, targets: &mut Addresses) -> Option<Node> {
+const MIDDLE: &str = "a transition that leads into the middle of a node";
+
+/// The most parts that are checked at the same time: each has sets of addresses of its own.
+const MOST_PARTS: usize = 4;
+/// The least bytes of a part.
+const LEAST_PART: usize = 1 << 20;
+
+/// Adjacent nodes: the last one is at `last`, the first one follows the node at `before`, or all
+/// nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Part {
+    before: Option<usize>,
+    last: usize,
+}
+
+/// The addresses of a part's nodes, and those that its transitions lead to.
+struct Checked {
+    nodes: Addresses,
+    targets: Addresses,
+}
+
+/// Parts of nearly equal size, in ascending order. Each ends at a node that the root leads to.
+fn parts(roots: &[usize], root: usize, count: usize) -> Vec<Part> {
+    let wanted = (1..count).map(|part| HEAD + (root - HEAD) / count * part);
+    let mut ends: Vec<usize> = wanted
+        .filter_map(|at| roots.iter().copied().min_by_key(|end| end.abs_diff(at)))
+        .chain([root])
+        .collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let before = std::iter::once(None).chain(ends.iter().copied().map(Some));
+    ends.iter()
+        .zip(before)
+        .map(|(last, before)| Part {
+            before,
+            last: *last,
+        })
+        .collect()
+}
+
+/// The nodes that the root leads to; `None` if it is invalid.
+fn targets_of_root(bytes: &[u8], root: usize) -> Option<Vec<usize>> {
+    let mut targets = Vec::new();
+    if following(bytes, root).is_none() {
+        read(bytes, root, |target| targets.push(target))?;
+    }
+    Some(targets)
+}
+
+impl Part {
+    /// Checks each node, from the last to the first.
+    ///
+    /// # Errors
+    /// What was found, if a node is invalid.
+    fn check(&self, bytes: &[u8], most: u64) -> std::result::Result<Checked, String> {
+        let mut nodes = Addresses::new(self.last + 1);
+        let mut targets = Addresses::new(self.last + 1);
+        let mut at = self.last;
+        loop {
+            let node = match following(bytes, at) {
+                Some(node) => Some(node),
+                None => read(bytes, at, |target| targets.set(target)),
+            };
+            let node = node.ok_or_else(|| format!("a node that is damaged, at byte {at}"))?;
+            if node.output > most {
+                return Err(format!(
+                    "an output of {} at byte {at}, expected at most {most}",
+                    node.output
+                ));
+            }
+            nodes.set(at);
+            // The last byte of the preceding node; `None` before the first of all.
+            let preceding = Some(node.first - 1).filter(|at| *at >= HEAD);
+            match preceding {
+                _ if preceding == self.before => return Ok(Checked { nodes, targets }),
+                Some(preceding) if Some(preceding) > self.before => at = preceding,
+                _ => return Err(MIDDLE.to_owned()),
+            }
+        }
+    }
+}
+
+/// The node at an address, if its one transition leads to the preceding node, which is read next:
+/// most nodes of an automaton of names are such.
+fn following(bytes: &[u8], at: usize) -> Option<Node> {
+    let state = *bytes.get(at)?;
+    let first = at - usize::from(state & 0b0011_1111 == 0);
+    (state >= 0b1100_0000 && first > HEAD).then_some(Node { first, output: 0 })
+}
+
+/// Reads the node at an address, if it is none of [`following`]; `None` if it is invalid. Calls
+/// `take` with the nodes that it leads to.
+fn read(bytes: &[u8], at: usize, take: impl FnMut(usize)) -> Option<Node> {
     let mut back = Backwards {
-        bytes: bytes.get(HEAD..=at)?,
+        bytes,
+        first: at + 1,
     };
     let state = back.byte()?;
+    if state >= 0b1100_0000 {
+        return None;
+    }
     if state >= 0b1000_0000 {
         if state & 0b0011_1111 == 0 {
             back.byte()?;
         }
-        if state >= 0b1100_0000 {
-            let first = back.first();
-            targets.set(first.checked_sub(1).filter(|target| *target >= HEAD)?);
-            return Some(Node { first, output: 0 });
-        }
         let (size, output_size) = sizes(back.byte()?)?;
-        let distance = back.take(size)?;
-        let output = number(back.take(output_size)?);
-        let first = back.first();
-        add_targets(first, distance, size, targets)?;
+        let distance = back.skip(size)?;
+        let output = number_at(bytes, back.skip(output_size)?, output_size)?;
+        let first = back.first;
+        take_targets(bytes, distance, 1, size, first, take)?;
         return Some(Node { first, output });
     }
     let count = match usize::from(state & 0b0011_1111) {
@@ -125,37 +218,49 @@ fn read(bytes: &[u8], at: usize, targets: &mut Addresses) -> Option<Node> {
     };
     let (size, output_size) = sizes(back.byte()?)?;
     if count > WITHOUT_INDEX {
-        back.take(256)?;
+        back.skip(256)?;
     }
-    back.take(count)?;
-    let distances = back.take(count * size)?;
-    let outputs = back.take(count * output_size)?;
+    back.skip(count)?;
+    let distances = back.skip(count * size)?;
+    let outputs = back.skip(count * output_size)?;
     let is_final = state & 0b0100_0000 != 0;
-    let own = back.take(if is_final { output_size } else { 0 })?;
-    let first = back.first();
+    let own = back.skip(if is_final { output_size } else { 0 })?;
+    let first = back.first;
     if count > 0 {
-        add_targets(first, distances, size, targets)?;
+        take_targets(bytes, distances, count, size, first, take)?;
     }
-    let all = outputs.chunks_exact(output_size.max(1)).chain([own]);
-    Some(Node {
-        first,
-        output: all.map(number).max().unwrap_or(0),
-    })
+    let mut output = if is_final {
+        number_at(bytes, own, output_size)?
+    } else {
+        0
+    };
+    if output_size > 0 {
+        for at in 0..count {
+            output = output.max(number_at(bytes, outputs + at * output_size, output_size)?);
+        }
+    }
+    Some(Node { first, output })
 }
 
-/// Adds the addresses at these distances from the first byte of a node to `targets`; `None` if one
-/// is before all nodes.
-fn add_targets(first: usize, distances: &[u8], size: usize, targets: &mut Addresses) -> Option<()> {
+/// Calls `take` with the addresses at `count` distances from the first byte of a node; `None` if one
+/// is before all nodes. The distances have `size` bytes each, from `from` on.
+fn take_targets(
+    bytes: &[u8],
+    from: usize,
+    count: usize,
+    size: usize,
+    first: usize,
+    mut take: impl FnMut(usize),
+) -> Option<()> {
     if size == 0 {
         return None;
     }
-    for distance in distances
-        .chunks_exact(size)
-        .map(number)
-        .filter(|distance| *distance != 0)
-    {
-        let target = first.checked_sub(usize::try_from(distance).ok()?);
-        targets.set(target.filter(|target| *target >= HEAD)?);
+    for at in 0..count {
+        let distance = number_at(bytes, from + at * size, size)?;
+        if distance != 0 {
+            let target = first.checked_sub(usize::try_from(distance).ok()?);
+            take(target.filter(|target| *target >= HEAD)?);
+        }
     }
     Some(())
 }
@@ -167,35 +272,44 @@ fn sizes(byte: u8) -> Option<(usize, usize)> {
     (address <= 8 && output <= 8).then_some((address, output))
 }
 
-/// Reads a little-endian number of at most 8 bytes.
-fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+/// The little-endian number of `size` bytes at a place, at most 8. After the nodes there are always
+/// as many.
+fn number_at(bytes: &[u8], from: usize, size: usize) -> Option<u64> {
+    let eight = bytes.get(from..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*eight) & MASKS.get(size)?)
 }
 
-/// Bytes that are read from the end.
+/// The bits of a number of so many bytes.
+const MASKS: [u64; 9] = {
+    let mut masks = [u64::MAX; 9];
+    let mut size = 0;
+    while size < 8 {
+        masks[size] = (1 << (8 * size)) - 1;
+        size += 1;
+    }
+    masks
+};
+
+/// Reads bytes from the end.
 struct Backwards<'b> {
     bytes: &'b [u8],
+    /// The first byte that was read.
+    first: usize,
 }
 
-impl<'b> Backwards<'b> {
+impl Backwards<'_> {
     fn byte(&mut self) -> Option<u8> {
-        self.take(1)?.first().copied()
+        let at = self.skip(1)?;
+        self.bytes.get(at).copied()
     }
 
-    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
-        let (rest, taken) = self
-            .bytes
-            .split_at_checked(self.bytes.len().checked_sub(count)?)?;
-        self.bytes = rest;
-        Some(taken)
-    }
-
-    /// The address of the first byte that was read.
-    fn first(&self) -> usize {
-        HEAD + self.bytes.len()
+    /// Skips bytes, and returns the first of them; `None` if there are not so many.
+    fn skip(&mut self, count: usize) -> Option<usize> {
+        self.first = self
+            .first
+            .checked_sub(count)
+            .filter(|first| *first >= HEAD)?;
+        Some(self.first)
     }
 }
 
@@ -211,6 +325,11 @@ impl Addresses {
         if let Some(word) = self.0.get_mut(at / 64) {
             *word |= 1 << (at % 64);
         }
+    }
+
+    fn add(&mut self, other: &Self) {
+        let both = self.0.iter_mut().zip(&other.0);
+        both.for_each(|(own, other)| *own |= other);
     }
 
     fn is_within(&self, other: &Self) -> bool {
@@ -312,6 +431,22 @@ mod tests {
         }
 
         #[test]
+        fn parts_of_an_automaton_are_adjacent(keys in keys(), count in 2usize..5) {
+            let bytes = automaton(&keys);
+            let root = bytes.len() - TAIL - 1;
+            prop_assume!(root >= HEAD);
+            let parts = parts(&targets_of_root(&bytes, root).expect("whole"), root, count);
+            prop_assert!(parts.len() <= count);
+            let mut before = None;
+            for part in &parts {
+                prop_assert_eq!(part.before, before);
+                prop_assert!(part.check(&bytes, 70_000).is_ok());
+                before = Some(part.last);
+            }
+            prop_assert_eq!(before, Some(root));
+        }
+
+        #[test]
         fn damaged_automata_are_errors_or_safe_to_use(
             keys in keys(),
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -322,7 +457,11 @@ mod tests {
             damage
                 .iter()
                 .for_each(|(at, byte)| bytes[at.index(length)] = *byte);
-            if check(&bytes, 70_000).is_ok() {
+            let checked = check(&bytes, 70_000);
+            for count in 2..5 {
+                prop_assert_eq!(check_in_parts(&bytes, 70_000, count, 1).is_ok(), checked.is_ok());
+            }
+            if checked.is_ok() {
                 look_up(&bytes, &text);
             }
         }
