@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 import { mentions, openReady, pelServe, write } from "./serving.js";
-import { tinyBundle } from "./tiny.js";
+import { tinyBundle } from "./bundles.js";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 

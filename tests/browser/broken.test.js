@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { EMPTY, openPage, serve } from "./browser.js";
 import { mentions, openReady, pelServe, ready, write } from "./serving.js";
-import { built, damaged, packed, tinyBundle } from "./tiny.js";
+import { built, damaged, packed, tinyBundle } from "./bundles.js";
 
 /** Opens the page with a bundle and returns the message that it shows. */
 async function problem(t, bundle, before = async () => {}) {

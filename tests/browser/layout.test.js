@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openReady, pelServe, write } from "./serving.js";
-import { table, tinyBundle } from "./tiny.js";
+import { table, tinyBundle } from "./bundles.js";
 
 const VIEWPORTS = [
   { width: 1024, height: 768 },

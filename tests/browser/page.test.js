@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { linkedAfter, mentions, networkLog, openReady, pelServe, ready, write } from "./serving.js";
-import { calibrate, tinyBundle } from "./tiny.js";
+import { calibrate, tinyBundle } from "./bundles.js";
 
 const NOTE = "😷 No fever, no chest pain. Qwertz <b>diabetes</b>.";
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EMPTY, openPage, serve } from "./browser.js";
-import { built, tinyBundle } from "./tiny.js";
+import { built, tinyBundle } from "./bundles.js";
 
 test("rules of context can be chosen on loading and later", { timeout: 120_000 }, async (t) => {
   const { bundle } = await tinyBundle(t);

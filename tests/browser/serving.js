@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPage } from "./browser.js";
-import { built } from "./tiny.js";
+import { built } from "./bundles.js";
 
 /** Starts `pel serve`; returns its address and `stop`. */
 export async function pelServe(t, bundle) {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { EMPTY, serve } from "./browser.js";
 import { openReady, ready } from "./serving.js";
-import { built, tinyBundle } from "./tiny.js";
+import { built, tinyBundle } from "./bundles.js";
 
 /** Changes the title and version of the site; `integrity` is the hash of the page in its list. */
 async function release(site, title, integrity) {

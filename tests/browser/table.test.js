@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { EMPTY, openPage, serve, WEBGPU } from "./browser.js";
-import { built, linkNatively, table, tinyBundle } from "./tiny.js";
+import { built, linkNatively, table, tinyBundle } from "./bundles.js";
 
 const golden = JSON.parse(await readFile(new URL("../goldens/tiny.json", import.meta.url), "utf8"));
 /** Tokens of a mention in the bundle. */

@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EMPTY, openPage, serve } from "./browser.js";
-import { built, tinyBundle } from "./tiny.js";
+import { built, tinyBundle } from "./bundles.js";
 
 const here = (name) => new URL(name, import.meta.url).pathname;
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { EMPTY, openPage, serve } from "./browser.js";
-import { built, tinyBundle } from "./tiny.js";
+import { built, tinyBundle } from "./bundles.js";
 
 /** Forwards the performance measures of the worker to the page. */
 const OBSERVED = `

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { tinyBundle } from "../browser/tiny.js";
+import { tinyBundle } from "../browser/bundles.js";
 import { project } from "./project.js";
 import { inChromium, items, site, STRICT } from "./site.js";
 

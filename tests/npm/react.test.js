@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openPage } from "../browser/browser.js";
-import { tinyBundle } from "../browser/tiny.js";
+import { tinyBundle } from "../browser/bundles.js";
 import { project, tool } from "./project.js";
 import { inChromium, items, site } from "./site.js";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { cp, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { tinyBundle } from "../browser/tiny.js";
+import { tinyBundle } from "../browser/bundles.js";
 import { project, tool } from "./project.js";
 import { inChromium, linksTwice, site, STRICT } from "./site.js";
 

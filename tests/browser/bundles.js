@@ -1,7 +1,8 @@
-// Helpers: a bundle of tests/pipeline.json with the tiny model, built by `pel index`, and the folders of the page.
+// Helpers: the bundles that the tests open, and the folders of the page. The tiny bundle is that of tests/pipeline.json with the tiny model, built by
+// `pel index`.
 
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -87,4 +88,38 @@ export async function damaged(t, bundle, name, change) {
   const path = join(folder, name);
   await writeFile(path, change(await readFile(path)));
   return folder;
+}
+
+/**
+ * A temporary folder with the bundle that ships, as `./run` unpacks it; removed at the end of the test.
+ *
+ * @param {import("node:test").TestContext} t
+ */
+export async function defaultBundle(t) {
+  const folder = await mkdtemp(join(tmpdir(), "pel-browser-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const packed = here("../../bundle/default");
+  for (const name of await readdir(packed)) {
+    await cp(join(packed, name), join(folder, name));
+    if (name.endsWith(".xz")) await run("xz", ["-d", join(folder, name)]);
+  }
+  return folder;
+}
+
+/**
+ * The JSON lines of `pel link` for each of some texts, all mentions found.
+ *
+ * @param {import("node:test").TestContext} t
+ */
+export async function linkNotesNatively(t, bundle, texts) {
+  const folder = await mkdtemp(join(tmpdir(), "pel-browser-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const all = [];
+  for (const [at, text] of texts.entries()) {
+    const note = join(folder, `${at}.txt`);
+    await writeFile(note, text);
+    const { stdout } = await run(program(), ["link", "--bundle", bundle, "--device", "cpu", "--format", "jsonl", note]);
+    all.push(stdout.trim().split("\n").map((line) => JSON.parse(line)));
+  }
+  return all;
 }
