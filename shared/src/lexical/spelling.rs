@@ -28,10 +28,18 @@ impl Spelling {
 
     /// The largest [`Spelling::overlap`] with one of the names; 0 without names.
     pub fn nearest<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> f32 {
-        names
+        self.nearest_name(names).map_or(0.0, |(overlap, _)| overlap)
+    }
+
+    /// The first of the names with the largest [`Spelling::overlap`], and that.
+    pub fn nearest_name<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Option<(f32, &'a str)> {
+        let overlaps = names
             .into_iter()
-            .map(|name| self.overlap(&Self::new(name)))
-            .fold(0.0, f32::max)
+            .map(|name| (self.overlap(&Self::new(name)), name));
+        overlaps.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 }
 
@@ -50,6 +58,8 @@ mod tests {
         assert_eq!(Spelling::new(" ").overlap(&Spelling::new("")), 0.0);
         assert_eq!(fever.nearest(["heat", "fevers"]), 8.0 / 11.0);
         assert_eq!(fever.nearest([]), 0.0);
+        let names = ["heat", "fevers", "sreve", "fevers"];
+        assert_eq!(fever.nearest_name(names), Some((8.0 / 11.0, "fevers")));
     }
 
     proptest! {

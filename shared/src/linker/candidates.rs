@@ -9,6 +9,7 @@ use crate::kb::table::ConceptTable;
 use crate::kernels;
 use crate::lexical::Spelling;
 use crate::score::{Candidate, Scorer, Similarity};
+use crate::text::contrasts::Contrasts;
 use std::collections::HashSet;
 
 /// The fewest candidates that are searched, for lists of any length: a candidate may come first by
@@ -34,22 +35,53 @@ struct SpellingScorer<'a> {
     weight: f32,
 }
 
+/// The spelling of a mention, for comparisons with names.
+struct MentionSpelling {
+    grams: Spelling,
+    /// What tells it apart from similar names; nothing if it is a name itself.
+    contrasts: Contrasts,
+}
+
+impl MentionSpelling {
+    fn new(mention: &PreparedMention) -> Self {
+        let is_name = !mention.named.is_empty() && !mention.modified;
+        let contrasts = match is_name {
+            true => Contrasts::default(),
+            false => Contrasts::of(&mention.text),
+        };
+        Self {
+            grams: Spelling::new(&mention.text),
+            contrasts,
+        }
+    }
+
+    /// The square of the overlap with the nearest of a concept's names, 0 to 1; -1 if that
+    /// name stands for something else, such as the opposite.
+    fn likeness<'a>(&self, names: impl Iterator<Item = &'a str>) -> f32 {
+        match self.grams.nearest_name(names) {
+            None => 0.0,
+            Some((_, name)) if self.contrasts.differ(&Contrasts::of(name)) => -1.0,
+            Some((overlap, _)) => overlap * overlap,
+        }
+    }
+}
+
 impl SpellingScorer<'_> {
     /// What spelling adds to a score. `highest` is the highest possible score.
-    fn part(&self, mention: &Spelling, highest: f32, concept: ConceptId) -> f32 {
-        let overlap = match self.added.concept(concept) {
-            Some(concept) => mention.nearest(concept.names()),
+    fn part(&self, mention: &MentionSpelling, highest: f32, concept: ConceptId) -> f32 {
+        let likeness = match self.added.concept(concept) {
+            Some(concept) => mention.likeness(concept.names()),
             // The output reports a damaged record when it names the concept.
             None => self
                 .table
                 .get(concept)
-                .map_or(0.0, |concept| mention.nearest(concept.names())),
+                .map_or(0.0, |concept| mention.likeness(concept.names())),
         };
-        self.weight * highest * overlap * overlap
+        self.weight * highest * likeness
     }
 
     /// The candidate with the weighted sum of its score and spelling.
-    fn spelled(&self, mention: &Spelling, highest: f32, candidate: Candidate) -> Candidate {
+    fn spelled(&self, mention: &MentionSpelling, highest: f32, candidate: Candidate) -> Candidate {
         let score =
             (1.0 - self.weight) * candidate.score + self.part(mention, highest, candidate.concept);
         Candidate { score, ..candidate }
@@ -137,26 +169,19 @@ impl Linker {
         let mentions: Vec<_> = prepared
             .mentions
             .iter()
-            .map(|mention| {
-                (
-                    mention.text.as_str(),
-                    self.highest(prepared, mention),
-                    &mention.named[..],
-                    own(mention),
-                )
-            })
+            .map(|mention| (self.highest(prepared, mention), mention, own(mention)))
             .collect();
         let ordered = kernels::for_each_chunk(&mentions, CHUNK, |_, mentions| {
-            let ordered = mentions.iter().map(|(text, highest, named, candidates)| {
+            let ordered = mentions.iter().map(|(highest, mention, candidates)| {
                 let mut candidates = candidates.clone();
                 if spelling.weight > 0.0 {
-                    let mention = Spelling::new(text);
+                    let own = MentionSpelling::new(mention);
                     let spelled = |candidate: &mut Candidate| {
-                        *candidate = spelling.spelled(&mention, *highest, *candidate)
+                        *candidate = spelling.spelled(&own, *highest, *candidate)
                     };
                     candidates.iter_mut().for_each(spelled);
                 }
-                first_with_named(candidates, named, k)
+                first_with_named(candidates, &mention.named, k)
             });
             ordered.collect::<Vec<_>>()
         });
@@ -185,7 +210,7 @@ impl Linker {
         let (spelling, mention) = (self.spelling_scorer(), prepared.mentions.get(mention)?);
         let part = || {
             spelling.part(
-                &Spelling::new(&mention.text),
+                &MentionSpelling::new(mention),
                 self.highest(prepared, mention),
                 concept,
             )
@@ -251,7 +276,7 @@ impl Linker {
             let mut joined = self.score(queries, at, new.collect());
             if spelling.weight > 0.0 {
                 let (text, highest) = (
-                    Spelling::new(&mention.text),
+                    MentionSpelling::new(mention),
                     self.highest(prepared, mention),
                 );
                 joined

@@ -3,6 +3,7 @@
 
 pub mod abbreviations;
 pub mod context;
+pub(crate) mod contrasts;
 pub mod detect;
 pub(crate) mod modifiers;
 pub mod senses;

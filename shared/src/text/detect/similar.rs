@@ -9,6 +9,7 @@
 use super::dictionary::Dictionary;
 use super::normalise::normalise_name;
 use crate::kb::ConceptId;
+use crate::text::contrasts::Contrasts;
 
 /// A mention with fewer bytes has too many neighbours at one edit: "pain" and "main".
 const MIN_BYTES: usize = 5;
@@ -129,6 +130,8 @@ type Row = [u8; 2 * MOST_EDITS + 1];
 struct Walk<'d> {
     dictionary: &'d Dictionary,
     mention: Vec<u8>,
+    /// What tells the mention apart from names of something else.
+    contrasts: Contrasts,
     limit: u8,
     /// One row for each byte of the prefix, and one for the empty prefix.
     rows: Vec<Row>,
@@ -145,6 +148,7 @@ impl Walk<'_> {
                 && begin_alike(&self.mention, &self.prefix)
                 && differ_alike(&self.mention, &self.prefix)
                 && self.words_alike()
+                && !self.is_contrary()
             {
                 self.found
                     .push((edits, output + node.final_output().value()));
@@ -178,6 +182,12 @@ impl Walk<'_> {
             let edits = strsim::generic_damerau_levenshtein(own, name);
             edits == 0 || edits <= word_limit(own.len()) && begin_alike(own, name)
         })
+    }
+
+    /// Whether the name stands for something else, such as the opposite.
+    fn is_contrary(&self) -> bool {
+        let name = String::from_utf8_lossy(&self.prefix);
+        self.contrasts.differ(&Contrasts::of(&name))
     }
 
     /// The distance of the prefix from the whole mention.
@@ -253,6 +263,7 @@ impl Dictionary {
     /// The concepts with a name that is similar to a normalised mention. Fewer edits come first,
     /// then the order of concepts.
     fn similar(&self, mention: String) -> Vec<SimilarName> {
+        let contrasts = Contrasts::of(&mention);
         let mention = mention.into_bytes();
         let limit = limit(mention.len());
         if limit == 0 {
@@ -266,6 +277,7 @@ impl Dictionary {
         let mut walk = Walk {
             dictionary: self,
             mention,
+            contrasts,
             limit: limit as u8,
             rows: vec![first],
             prefix: Vec::new(),
@@ -385,6 +397,21 @@ mod tests {
         assert!(found("nasa").is_empty());
         assert!(found("nausial").is_empty());
         assert!(found(&"x".repeat(5000)).is_empty());
+    }
+
+    #[test]
+    fn an_opposite_is_no_misspelling() {
+        let names: &[(&str, &[&str])] = &[("hyperbilirubinemia", &[]), ("interleukin 33", &[])];
+        let dictionary = dictionary(names, "");
+        let found = |mention: &str| dictionary.similar(normalise_name(mention)).len();
+        assert_eq!(
+            [found("hyperbilirubinaemia"), found("interlekin 33")],
+            [1, 1]
+        );
+        assert_eq!(
+            [found("hypobilirubinemia"), found("interleukin 36")],
+            [0, 0]
+        );
     }
 
     #[test]
