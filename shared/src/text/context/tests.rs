@@ -506,6 +506,10 @@ fn more_cues() {
         // Certainty.
         "No doubt this is [psoriasis].",
         "[Appendicitis|negated] unlikely.",
+        "I do not think this is [meningitis|negated].",
+        "He used to have [migraines|historical].",
+        "Monitor for [bleeding|hypothetical].",
+        "Watch for signs of [infection|hypothetical].",
         "[Pneumonia|uncertain] not excluded.",
         "[congenital heart disease|uncertain] suspected",
         "[cognitive impairment|uncertain] queried",
