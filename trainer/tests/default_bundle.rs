@@ -228,6 +228,50 @@ fn notes_of_other_countries_are_read_as_clinicians_write_them_there() {
     assert_read(text, &expected);
 }
 
+/// A test and what it shows, places behind a side, and a day after an operation.
+#[test]
+fn findings_without_marks_between_them_are_read() {
+    let text = "EKG STEMI, CXR cardiomegaly. Cellulitis R foot, AOM L ear. Cataract OD. \
+                UTI POD2.\n";
+    let expected = [
+        ("EKG", Some("electrocardiography")),
+        ("STEMI", Some("ST-elevation myocardial infarction")),
+        ("CXR", Some("chest radiograph")),
+        ("cardiomegaly", None),
+        ("Cellulitis R foot", Some("Cellulitis of foot")),
+        ("AOM L ear", Some("acute otitis media")),
+        ("Cataract OD", Some("Cataract")),
+        ("UTI", Some("urinary tract infection")),
+    ];
+    assert_read(text, &expected);
+}
+
+/// A wording without a name is not linked to its opposite, which has one.
+#[test]
+fn wordings_are_not_linked_to_their_opposites() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("note.txt");
+    let text = "Hypobilirubinemia and external carotid stenosis. Usher syndrome type 4 was ruled out. \
+                Posterior cruciate ligament tear, infrapatellar bursitis, nonobstructive \
+                hydrocephalus.\n";
+    std::fs::write(&note, text).expect("written");
+    let found = link(&note, &[]).into_iter();
+    let linked: Vec<String> = found
+        .filter_map(|mention| Some(mention.concept?.name))
+        .collect();
+    assert!(linked.contains(&"Usher syndrome".to_owned()), "{linked:?}");
+    for opposite in [
+        "hyperbilirubinemia",
+        "internal carotid artery stenosis",
+        "Usher syndrome type 2",
+        "anterior cruciate ligament tear",
+        "Prepatellar bursitis",
+        "obstructive hydrocephalus",
+    ] {
+        assert!(!linked.contains(&opposite.to_owned()), "{linked:?}");
+    }
+}
+
 /// Links a text and compares each mention with what it is read as. All are linked.
 fn assert_read(text: &str, expected: &[(&str, Option<&str>)]) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -39,6 +39,22 @@ const LISTED: usize = 6;
 /// it lacks at least.
 const CLIPPED: (usize, usize) = (3, 4);
 
+/// Words for findings that say nothing without what is before them: "ECG changes".
+const UNSPECIFIC: [&str; 12] = [
+    "abnormality",
+    "abnormalities",
+    "change",
+    "changes",
+    "disorder",
+    "elevation",
+    "finding",
+    "findings",
+    "problem",
+    "problems",
+    "sign",
+    "symptom",
+];
+
 /// A line of at most this many words is short: an entry of a list, or telegraphic.
 const SHORT_LINE: usize = 8;
 
@@ -188,6 +204,7 @@ impl Bundle {
                     && !crosses_entry(text, &wording.span)
             });
             detected = add_wordings(detected, wordings, options.overlapping).0;
+            detected = self.divided(text, detected);
             self.add_short_forms(text, &barriers, &mut detected);
         }
         let nested: Vec<Detected> = match options.overlapping {
@@ -203,6 +220,48 @@ impl Bundle {
         detected.sort_unstable();
         detected.dedup();
         Ok(detected)
+    }
+
+    /// The mentions with those of a test and what it shows divided: "MRI infarct", "EKG STEMI". The
+    /// test is a short form in capitals, and the rest ends with a name of a problem.
+    fn divided(&self, text: &str, detected: Vec<Detected>) -> Vec<Detected> {
+        let senses = Senses::english().reader(text);
+        let group_of = |span: Span| {
+            let words = senses.text_of(span)?;
+            let concepts = match senses.choose(span) {
+                Some(sense) if !sense.is_concept => Vec::new(),
+                Some(sense) => self.dictionary.lookup_mention(&sense.name),
+                None => self.named(words),
+            };
+            Group::of(&self.concepts.get(*concepts.first()?).ok()?)
+        };
+        let parts = |found: &Detected| {
+            let words = senses.text_of(found.span)?;
+            let (test, _) = words.split_once(char::is_whitespace)?;
+            let (_, last) = words.rsplit_once(char::is_whitespace)?;
+            let span = found.span;
+            let place = Span::new(span.start, span.start + test.len());
+            let end = Span::new(span.end - last.len(), span.end);
+            let rest = words[test.len()..].trim_start();
+            let is_test = matches!(group_of(place), Some(Group::Measurement | Group::Procedure));
+            let is_finding = !UNSPECIFIC.contains(&last.to_lowercase().as_str())
+                && group_of(end) == Some(Group::Problem);
+            let is_divided = found.origin == Origin::Detector
+                && found.fragments.is_empty()
+                && is_acronym(text, &place)
+                && is_test
+                && is_finding
+                && self.named(words).is_empty();
+            let part = |span, group| Detected {
+                group: Some(group),
+                ..Detected::new(span, Origin::Detector)
+            };
+            let test = part(place, group_of(place)?);
+            let finding = part(Span::new(span.end - rest.len(), span.end), Group::Problem);
+            is_divided.then(|| vec![test, finding])
+        };
+        let divide = |found: Detected| parts(&found).unwrap_or_else(|| vec![found]);
+        detected.into_iter().flat_map(divide).collect()
     }
 
     /// Adds short forms in capitals that stand for a concept where nothing was found. The detector

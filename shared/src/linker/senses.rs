@@ -9,11 +9,14 @@ use crate::text::Span;
 use crate::text::context::Heading;
 use crate::text::detect::{Detected, Origin, in_american, is_common_word, normalise_name};
 use crate::text::modifiers::{
-    is_modifier, without_drug_form, without_last_number, without_modifiers, without_result,
+    at_side, is_modifier, without_drug_form, without_last_number, without_modifiers, without_result,
 };
 use crate::text::senses::{SenseReader, Senses};
 use crate::text::variants::variants;
 use std::collections::HashMap;
+
+/// The ends of adjectives.
+const ADJECTIVES: [&str; 7] = ["ic", "al", "ous", "ed", "ive", "ful", "en"];
 
 impl Linker {
     /// Leaves out detected short forms that stand for no concept here ("97 % on RA" is room air),
@@ -57,6 +60,9 @@ impl Linker {
         words: &str,
         senses: &SenseReader<'_>,
     ) -> Option<(String, Vec<ConceptId>)> {
+        if let Some(read) = self.read_at_side(detected, words, senses) {
+            return Some(read);
+        }
         let read = self
             .read_by_sense(detected, senses)
             .or_else(|| self.read_by_wording(words))
@@ -86,6 +92,68 @@ impl Linker {
         };
         let concepts = self.named_concepts(&name);
         Some((name, concepts))
+    }
+
+    /// The name that a finding with a place behind its side is another form of, and the concepts of
+    /// that name: "cellulitis R foot" is cellulitis of the foot, and "AOM L ear" is otitis media.
+    /// `None` if the mention has no side inside, is a name, or what is before the side is none.
+    fn read_at_side(
+        &self,
+        detected: &Detected,
+        mention: &str,
+        senses: &SenseReader<'_>,
+    ) -> Option<(String, Vec<ConceptId>)> {
+        let (finding, place) = at_side(mention)?;
+        if !detected.fragments.is_empty() || !self.named_concepts(mention).is_empty() {
+            return None;
+        }
+        let start = detected.span.start;
+        let sense = senses.choose(Span::new(start, start + finding.len()));
+        let sense = sense.filter(|_| senses.text_of(detected.span) == Some(mention));
+        match sense {
+            Some(sense) if sense.is_concept => self
+                .named_at_side(&sense.name, place)
+                .or_else(|| Some((sense.name.clone(), Vec::new()))),
+            Some(_) => None,
+            None => self.named_at_side(finding, place),
+        }
+    }
+
+    /// The name of a finding at a place, or of the finding alone, and the concepts of that name;
+    /// `None` without one. An adjective is no finding ("hypertrophic left kidney").
+    fn named_at_side(&self, finding: &str, place: &str) -> Option<(String, Vec<ConceptId>)> {
+        let forms = [
+            format!("{place} {finding}"),
+            format!("{finding} of {place}"),
+            format!("{finding} of the {place}"),
+            format!("{finding} in {place}"),
+        ];
+        let named = |name: String| {
+            let concepts = self.named_concepts(&name);
+            (!concepts.is_empty()).then_some((name, concepts))
+        };
+        forms.into_iter().find_map(named).or_else(|| {
+            if ADJECTIVES.iter().any(|end| finding.ends_with(end)) {
+                return None;
+            }
+            let (name, concepts) = self
+                .read_by_wording(finding)
+                .unwrap_or_else(|| (finding, self.named_concepts(finding)));
+            let is_name = !concepts.is_empty() && !self.is_short_form_alone(finding, &concepts);
+            is_name.then(|| (name.to_owned(), concepts))
+        })
+    }
+
+    /// Whether a word in small letters is a name of these concepts in capitals alone: "cuts", which
+    /// is no "CuTS".
+    fn is_short_form_alone(&self, word: &str, concepts: &[ConceptId]) -> bool {
+        let has_capitals = |name: &str| name.chars().filter(|c| c.is_uppercase()).count() > 1;
+        let concepts = concepts.iter().filter_map(|id| self.concept(*id).ok());
+        let names: Vec<String> = concepts
+            .flat_map(|concept| concept.names().map(str::to_owned).collect::<Vec<_>>())
+            .filter(|name| name.eq_ignore_ascii_case(word))
+            .collect();
+        !has_capitals(word) && !names.is_empty() && names.iter().all(|name| has_capitals(name))
     }
 
     /// A mention of several words with the short forms in it written out: "substernal CP" is
@@ -121,10 +189,15 @@ impl Linker {
             return None;
         }
         let named = self.named_concepts(&text);
-        match self.read_by_wording(&text).filter(|_| named.is_empty()) {
-            Some((name, concepts)) => Some((name.to_owned(), concepts)),
-            None => Some((text, named)),
+        if !named.is_empty() {
+            return Some((text, named));
         }
+        if let Some((name, concepts)) = self.read_by_wording(&text) {
+            return Some((name.to_owned(), concepts));
+        }
+        let at_side =
+            at_side(&text).and_then(|(finding, place)| self.named_at_side(finding, place));
+        Some(at_side.unwrap_or((text, named)))
     }
 
     /// The long form of a short form that the words around it show, and the concepts of that name:

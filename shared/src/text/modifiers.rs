@@ -85,6 +85,31 @@ pub fn without_modifiers(mention: &str) -> Option<&str> {
     (is_rest && !core.is_empty()).then_some(core)
 }
 
+/// Words of a side alone, in lower case.
+const SIDES: [&str; 9] = [
+    "left",
+    "right",
+    "bilateral",
+    "bilat",
+    "lt",
+    "rt",
+    "l",
+    "r",
+    "b/l",
+];
+
+/// What is before and behind a side in a mention: "cellulitis" and "foot" of "cellulitis R foot".
+/// `None` without a side between words, or with words behind it that have no letter.
+pub fn at_side(mention: &str) -> Option<(&str, &str)> {
+    let mut words = mention.split_whitespace().skip(1);
+    let side = words.find(|word| SIDES.contains(&word.to_lowercase().as_str()))?;
+    // The word is a part of the mention.
+    let at = side.as_ptr() as usize - mention.as_ptr() as usize;
+    let (before, behind) = (mention[..at].trim(), mention[at + side.len()..].trim());
+    let is_place = behind.starts_with(char::is_alphabetic);
+    is_place.then_some((before, behind))
+}
+
 /// Words of the form, route, strength, frequency or use of a drug, in lower case.
 const DRUG_WORDS: &str = "\
     tablet tablets tab tabs capsule capsules cap caps pill pills cream creams ointment gel \
@@ -186,8 +211,9 @@ fn bare(word: &str) -> String {
         .to_lowercase()
 }
 
-/// Whether a word is a result or a count: "1240", "9.2%", "x2", "x2d", "neg". A number has a point, a
-/// slash, a percent sign, or at least three digits: others are parts of names ("interleukin 33").
+/// Whether a word is a result or a count: "1240", "9.2%", "x2", "x2d", "neg", or the day after an
+/// operation, "POD3". A number has a point, a slash, a percent sign, or at least three digits: others
+/// are parts of names ("interleukin 33").
 fn is_result(word: &str) -> bool {
     let word = bare(word);
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -199,8 +225,12 @@ fn is_result(word: &str) -> bool {
         let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit());
         rest.len() - unit.len() == digits && (unit.is_empty() || TIMES.contains(&unit))
     });
-    let has_digits =
-        digits > 0 && (is_count || is_number && (digits > 2 || word.contains(['.', '/', '%'])));
+    let is_day = word.strip_prefix("pod").is_some_and(|day| {
+        let day = day.strip_prefix('#').unwrap_or(day);
+        day.len() == digits
+    });
+    let has_digits = digits > 0
+        && (is_count || is_day || is_number && (digits > 2 || word.contains(['.', '/', '%'])));
     has_digits || RESULTS.contains(&word.as_str())
 }
 
@@ -259,6 +289,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_side_divides_a_mention() {
+        for (mention, parts) in [
+            ("cellulitis R foot", Some(("cellulitis", "foot"))),
+            ("Fx lt distal radius", Some(("Fx", "distal radius"))),
+            ("AOM  L  ear ", Some(("AOM", "ear"))),
+            ("left knee pain", None),
+            ("knee pain left", None),
+            ("TKR R 2015", None),
+            ("fever", None),
+            ("", None),
+        ] {
+            assert_eq!(at_side(mention), parts, "{mention:?}");
+        }
+    }
+
+    #[test]
     fn results_and_stages_are_removed_at_the_ends() {
         for (mention, name) in [
             ("BNP 1240", "BNP"),
@@ -293,6 +339,8 @@ mod tests {
             ("PPD neg", "PPD"),
             ("docetaxel x6", "docetaxel"),
             ("CP x2d", "CP"),
+            ("ileus POD3", "ileus"),
+            ("UTI POD#2", "UTI"),
             ("blood pressure: 120/80", "blood pressure"),
             ("cardiac rhabdomyomas regressed", "cardiac rhabdomyomas"),
             ("CKD stage 3", "CKD stage 3"),
