@@ -529,6 +529,7 @@ fn more_cues() {
         "call daughter, f/u [UA||measurement]",
         "[Non-STEMI], [non-cardiac chest pain].",
         "a [non-smoker|negated], abdomen [non-tender|negated], [non-toxic goiter]",
+        "[non-tender lymphadenopathy], no rebound",
         "[Pneumonia|uncertain] not excluded.",
         "[congenital heart disease|uncertain] suspected",
         "[cognitive impairment|uncertain] queried",
