@@ -236,29 +236,29 @@ impl Bundle {
             Group::of(&self.concepts.get(*concepts.first()?).ok()?)
         };
         let parts = |found: &Detected| {
-            let words = senses.text_of(found.span)?;
+            let span = found.span;
+            let words = senses.text_of(span)?;
             let (test, _) = words.split_once(char::is_whitespace)?;
             let (_, last) = words.rsplit_once(char::is_whitespace)?;
-            let span = found.span;
             let place = Span::new(span.start, span.start + test.len());
+            let is_whole = found.origin != Origin::Detector || !found.fragments.is_empty();
+            let is_unspecific = UNSPECIFIC.contains(&last.to_lowercase().as_str());
+            if is_whole || is_unspecific || !is_acronym(text, &place) {
+                return None;
+            }
+            let group = group_of(place)?;
+            let is_test = matches!(group, Group::Measurement | Group::Procedure);
             let end = Span::new(span.end - last.len(), span.end);
+            if !is_test || group_of(end)? != Group::Problem || !self.named(words).is_empty() {
+                return None;
+            }
             let rest = words[test.len()..].trim_start();
-            let is_test = matches!(group_of(place), Some(Group::Measurement | Group::Procedure));
-            let is_finding = !UNSPECIFIC.contains(&last.to_lowercase().as_str())
-                && group_of(end) == Some(Group::Problem);
-            let is_divided = found.origin == Origin::Detector
-                && found.fragments.is_empty()
-                && is_acronym(text, &place)
-                && is_test
-                && is_finding
-                && self.named(words).is_empty();
             let part = |span, group| Detected {
                 group: Some(group),
                 ..Detected::new(span, Origin::Detector)
             };
-            let test = part(place, group_of(place)?);
-            let finding = part(Span::new(span.end - rest.len(), span.end), Group::Problem);
-            is_divided.then(|| vec![test, finding])
+            let finding = Span::new(span.end - rest.len(), span.end);
+            Some(vec![part(place, group), part(finding, Group::Problem)])
         };
         let divide = |found: Detected| parts(&found).unwrap_or_else(|| vec![found]);
         detected.into_iter().flat_map(divide).collect()
