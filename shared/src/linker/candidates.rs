@@ -60,7 +60,7 @@ impl MentionSpelling {
     fn likeness<'a>(&self, names: impl Iterator<Item = &'a str>) -> f32 {
         match self.grams.nearest_name(names) {
             None => 0.0,
-            Some((_, name)) if self.contrasts.differ(&Contrasts::of(name)) => -1.0,
+            Some((_, name)) if self.contrasts.differ_from(name) => -1.0,
             Some((overlap, _)) => overlap * overlap,
         }
     }

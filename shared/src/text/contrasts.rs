@@ -84,7 +84,11 @@ enum Subject {
 
 /// The values of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Contrasts(BTreeSet<(Subject, u64)>);
+pub struct Contrasts {
+    values: BTreeSet<(Subject, u64)>,
+    /// Whether it has values of words without "non" alone.
+    is_plain: bool,
+}
 
 /// The words of [`WORDS`]: their line, and their place among those that exclude each other.
 static OPPOSITES: LazyLock<HashMap<&str, (usize, u64)>> = LazyLock::new(|| {
@@ -105,7 +109,7 @@ impl Contrasts {
             let word = written.to_ascii_lowercase();
             all.add_numbers(written, &word);
             if let Some((line, value)) = OPPOSITES.get(word.as_str()) {
-                all.0.insert((Subject::Words(*line), *value));
+                all.values.insert((Subject::Words(*line), *value));
             }
             for (prefix, line, value) in entries(PREFIXES) {
                 let stem = word
@@ -113,25 +117,39 @@ impl Contrasts {
                     .filter(|stem| stem.len() >= STEM.0);
                 if let Some(stem) = stem {
                     let stem = stem[..stem.len().min(STEM.1)].to_owned();
-                    all.0.insert((Subject::Prefix(line, stem), value));
+                    all.values.insert((Subject::Prefix(line, stem), value));
                 }
             }
             let denied = word.strip_prefix("non").filter(|rest| rest.len() >= STEM.0);
             let is_denied = follows_non || denied.is_some();
             let word = denied.map_or(word.as_str(), |rest| rest);
             follows_non = word == "non";
-            all.0
+            all.values
                 .insert((Subject::Word(word.to_owned()), u64::from(is_denied)));
         }
+        let is_plain =
+            |(subject, value): &(Subject, u64)| matches!(subject, Subject::Word(_)) && *value == 0;
+        all.is_plain = all.values.iter().all(is_plain);
         all
+    }
+
+    /// As [`Contrasts::differ`], with the values of a text.
+    pub fn differ_from(&self, text: &str) -> bool {
+        // A plain text differs from one with "non" alone.
+        let denies = |three: &[u8]| three.eq_ignore_ascii_case(b"non");
+        let may_differ = !self.is_plain || text.as_bytes().windows(3).any(denies);
+        !self.values.is_empty() && may_differ && self.differ(&Self::of(text))
     }
 
     /// Whether there is something of which each has a value that the other lacks: "Usher syndrome
     /// type 4" and "Usher syndrome, type II", but not "Usher syndrome", nor "Usher syndrome type
     /// 4 or 2".
-    pub fn differ(&self, other: &Self) -> bool {
+    fn differ(&self, other: &Self) -> bool {
         let lacking = |one: &Self, other: &Self| -> BTreeSet<Subject> {
-            let lacking = one.0.iter().filter(|value| !other.0.contains(value));
+            let lacking = one
+                .values
+                .iter()
+                .filter(|value| !other.values.contains(value));
             lacking.map(|(subject, _)| subject.clone()).collect()
         };
         let own = lacking(self, other);
@@ -143,17 +161,17 @@ impl Contrasts {
         let runs = word.split(|c: char| !c.is_ascii_digit());
         for digits in runs.filter(|run| !run.is_empty()) {
             let number = digits.parse().unwrap_or(u64::MAX);
-            self.0.insert((Subject::Number, number));
+            self.values.insert((Subject::Number, number));
         }
         // A numeral of one letter is one only as a capital: "type I", not "i".
         let is_numeral = written.len() > 1 || written.bytes().all(|byte| byte.is_ascii_uppercase());
         if let Some(number) = roman(word).filter(|_| is_numeral) {
-            self.0.insert((Subject::Number, number));
+            self.values.insert((Subject::Number, number));
             return;
         }
         let letters = word.trim_matches(|c: char| c.is_ascii_digit());
         if let [letter] = letters.as_bytes() {
-            self.0.insert((Subject::Letter, u64::from(*letter)));
+            self.values.insert((Subject::Letter, u64::from(*letter)));
         }
     }
 }
@@ -194,8 +212,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn differ(one: &str, other: &str) -> bool {
-        let [one, other] = [one, other].map(Contrasts::of);
-        one.differ(&other)
+        let [own, others] = [one, other].map(Contrasts::of);
+        assert_eq!(own.differ(&others), own.differ_from(other));
+        own.differ(&others)
     }
 
     #[test]
@@ -261,8 +280,17 @@ mod tests {
         #[test]
         fn no_text_differs_from_itself(text in "(non|hyper|hypo|type|[a-c0-3IVX]| |-|é|'s){0,9}") {
             let of_text = Contrasts::of(&text);
-            prop_assert!(!of_text.differ(&of_text));
-            prop_assert!(!of_text.differ(&Contrasts::default()));
+            prop_assert!(!of_text.differ_from(&text));
+            prop_assert!(!of_text.differ_from("") && !Contrasts::default().differ_from(&text));
+        }
+
+        #[test]
+        fn plain_texts_are_compared_in_short(
+            one in "(non|hyper|[a-c]{4}|[a-c]| |-){0,6}",
+            other in "(non|Non|hypo|[a-c]{4}|[a-c]| |-){0,6}",
+        ) {
+            let own = Contrasts::of(&one);
+            prop_assert_eq!(own.differ_from(&other), own.differ(&Contrasts::of(&other)));
         }
     }
 }

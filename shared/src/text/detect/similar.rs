@@ -187,7 +187,7 @@ impl Walk<'_> {
     /// Whether the name stands for something else, such as the opposite.
     fn is_contrary(&self) -> bool {
         let name = String::from_utf8_lossy(&self.prefix);
-        self.contrasts.differ(&Contrasts::of(&name))
+        self.contrasts.differ_from(&name)
     }
 
     /// The distance of the prefix from the whole mention.
