@@ -26,6 +26,18 @@ const SHARED_FROM: usize = 8;
 /// The length of a list per place for a shared candidate.
 const PER_SHARED: usize = 4;
 
+/// The candidates of each mention, before the mentions of a text choose between them
+/// ([`Linker::search_candidates`]).
+#[derive(Clone, Debug, Default)]
+pub struct SearchedCandidates(pub(super) Vec<Vec<Candidate>>);
+
+impl SearchedCandidates {
+    /// Adds those of further mentions.
+    pub fn extend(&mut self, further: Self) {
+        self.0.extend(further.0);
+    }
+}
+
 /// The names of concepts, for scores of spelling. Not the whole linker: the threads of a page must
 /// not share its GPU.
 struct SpellingScorer<'a> {

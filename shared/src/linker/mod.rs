@@ -11,9 +11,10 @@
 //!
 //! Several texts are linked faster together: [`Prepared::join`] joins them, and [`Linker::finish`]
 //! returns their links text by text. A web page shows the first links early and must not block on
-//! its GPU. It calls [`Prepared::split`] with [`Encoder::batches`], then [`Encoder::steps`] and
-//! [`Linker::finish`] for each part, and [`Linker::finish`] for the whole text
-//! ([`Prepared::of_one_text`]) at the end, since the mentions of a text bear on each other.
+//! its GPU. It calls [`Prepared::split`] with [`Encoder::batches`]. For each part it calls
+//! [`Encoder::steps`], [`Linker::search_candidates`] and [`Linker::finish_searched`]. At the end it
+//! calls [`Linker::finish_searched`] with the candidates of all parts for the whole text
+//! ([`Prepared::of_one_text`]), since the mentions of a text bear on each other.
 
 pub mod added;
 mod candidates;
@@ -32,6 +33,7 @@ mod sides;
 pub use crate::bundle::Queries;
 pub use crate::model::cross_encoder::Pairs;
 pub use added::{AddedChanges, AddedConcepts, TokenizedConcepts};
+pub use candidates::SearchedCandidates;
 pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use prepared::{Part, Prepared};
 pub use proposals::Proposals;
@@ -480,7 +482,42 @@ impl Linker {
         queries: &Queries,
         options: &LinkOptions,
     ) -> Vec<Link> {
-        self.finish_from(prepared, queries, options, None, true)
+        let searched = self.search_candidates(prepared, queries, options);
+        self.finish_searched(prepared, queries, options, searched)
+    }
+
+    /// The first half of [`Linker::finish`]: searches the candidates of each mention by itself.
+    ///
+    /// # Shapes
+    /// queries `[sequences]` -> one list per mention
+    ///
+    /// # Panics
+    /// If the queries are not those of the sequences.
+    pub fn search_candidates(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        options: &LinkOptions,
+    ) -> SearchedCandidates {
+        let k = self.searched(options.candidates());
+        SearchedCandidates(self.candidates(prepared, queries, None, k))
+    }
+
+    /// The second half of [`Linker::finish`]: shares candidates within each text, and decides.
+    ///
+    /// # Shapes
+    /// queries `[sequences]`, candidates `[mentions]` -> one link per mention
+    ///
+    /// # Panics
+    /// If the queries or the candidates are not those of the mentions.
+    pub fn finish_searched(
+        &self,
+        prepared: &Prepared,
+        queries: &Queries,
+        options: &LinkOptions,
+        searched: SearchedCandidates,
+    ) -> Vec<Link> {
+        self.finish_from(prepared, queries, options, searched.0, true)
     }
 
     /// As [`Linker::finish`], but with concepts that were searched elsewhere. With
@@ -499,7 +536,9 @@ impl Linker {
         options: &LinkOptions,
         proposals: &Proposals,
     ) -> Vec<Link> {
-        self.finish_from(prepared, queries, options, Some(proposals), true)
+        let k = self.searched(options.candidates());
+        let candidates = self.candidates(prepared, queries, Some(proposals), k);
+        self.finish_from(prepared, queries, options, candidates, true)
     }
 
     /// `coherent` is whether the mentions of a text choose between candidates.
@@ -508,12 +547,15 @@ impl Linker {
         prepared: &Prepared,
         queries: &Queries,
         options: &LinkOptions,
-        proposals: Option<&Proposals>,
+        mut candidates: Vec<Vec<Candidate>>,
         coherent: bool,
     ) -> Vec<Link> {
+        assert_eq!(
+            candidates.len(),
+            prepared.mentions.len(),
+            "a list of candidates for each mention"
+        );
         let k = options.k.max(1);
-        let searched = self.searched(options.candidates());
-        let mut candidates = self.candidates(prepared, queries, proposals, searched);
         let mut first = 0;
         let mut behind: Vec<f32> = Vec::with_capacity(candidates.len());
         for mentions in &prepared.texts {

@@ -63,7 +63,10 @@ impl Linker {
                 };
                 self.finish_with(prepared, queries, options, &nothing)
             }
-            Side::Coherence => self.finish_from(prepared, queries, options, None, false),
+            Side::Coherence => {
+                let searched = self.search_candidates(prepared, queries, options);
+                self.finish_from(prepared, queries, options, searched.0, false)
+            }
         }
     }
 }
