@@ -43,6 +43,26 @@ impl BatchSize {
     }
 }
 
+/// Groups sequences, given by their lengths, into batches in their order: the first of at most
+/// `first` tokens, the others of `most`. A longer sequence is a batch of its own.
+pub(super) fn in_order(lengths: &[usize], first: usize, most: usize) -> Vec<Vec<usize>> {
+    let (mut batches, mut tokens): (Vec<Vec<usize>>, usize) = (Vec::new(), 0);
+    for (at, length) in lengths.iter().enumerate() {
+        let limit = if batches.len() == 1 { first } else { most };
+        match batches.last_mut() {
+            Some(batch) if tokens + length <= limit => {
+                batch.push(at);
+                tokens += length;
+            }
+            _ => {
+                batches.push(vec![at]);
+                tokens = *length;
+            }
+        }
+    }
+    batches
+}
+
 /// Batches that are encoded one after the other.
 pub struct Steps<'a> {
     encoder: &'a Encoder,
@@ -199,5 +219,18 @@ impl Encoder {
             tick(places.len())
         })?;
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_order;
+
+    #[test]
+    fn batches_in_order_are_full_and_the_first_is_small() {
+        let batches = in_order(&[3, 3, 3, 9, 2, 5, 3, 40, 1], 6, 10);
+        let expected: [&[usize]; 6] = [&[0, 1], &[2], &[3], &[4, 5, 6], &[7], &[8]];
+        assert_eq!(batches, expected);
+        assert!(in_order(&[], 6, 10).is_empty());
     }
 }

@@ -19,11 +19,15 @@ use crate::model::layer::Precision;
 use crate::model::tower::{Reduction, Side, TowerBytes, same_dim};
 use crate::score::Scorer;
 use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
+use batches::in_order;
 use burn::tensor::{Device, Tensor, TensorData};
 
 /// Tokens of a batch on the processor if batches are awaited one by one: enough to reuse each
-/// weight often, few enough for the page to show its first links early.
+/// weight often, few enough for the page to show its links as they come.
 const TOKENS: usize = 256;
+
+/// Tokens of the first of these batches, so that the first links are there early.
+const FIRST_TOKENS: usize = 64;
 
 /// Tokens of a batch on a GPU if nobody waits for single batches: starting its kernels takes about
 /// 10 ms, in which a large card computes as many tokens.
@@ -195,18 +199,7 @@ impl Encoder {
                 BatchSize::default().tokens,
             );
         }
-        let (mut batches, mut tokens): (Vec<Vec<usize>>, usize) = (Vec::new(), 0);
-        for (at, length) in lengths.iter().enumerate() {
-            tokens += length;
-            match batches.last_mut() {
-                Some(batch) if tokens <= TOKENS => batch.push(at),
-                _ => {
-                    batches.push(vec![at]);
-                    tokens = *length;
-                }
-            }
-        }
-        batches
+        in_order(lengths, FIRST_TOKENS, TOKENS)
     }
 
     /// Whether a tower can read these rows.
