@@ -1,17 +1,17 @@
-// The two builds of the wasm package: each kernel equals its plain loops, and the page loads the build for its engine. PEL_WASM_PACKAGE names the folder of the package, built with the feature `parts`; ./check sets it.
+// The builds of the wasm package: each kernel equals its plain loops, and the page loads the build for its engine and device. PEL_WASM_PACKAGE names the folder of the package, built with the feature `parts`; ./check sets it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EMPTY, openPage, serve } from "./browser.js";
+import { EMPTY, openPage, serve, WEBGPU } from "./browser.js";
 
 const folder = process.env.PEL_WASM_PACKAGE;
-const BUILDS = ["", "relaxed/"];
+const BUILDS = ["", "relaxed/", "gpu/", "gpu-relaxed/"];
 
 /** Runs `act` with a page, and fails on any error of the page. */
-async function onPage(act) {
+async function onPage(act, flags) {
   assert.ok(folder, "PEL_WASM_PACKAGE is not set: run ./check browser");
   const server = await serve({ "/pkg/": folder }, { "/empty.html": EMPTY });
-  const { page, complaints, close } = await openPage();
+  const { page, complaints, close } = await openPage(flags);
   try {
     await act(page, (path) => page.goto(new URL(path, server.address).href));
     assert.deepEqual(complaints, []);
@@ -76,30 +76,46 @@ for (const build of BUILDS) {
   );
 }
 
-/** The package's modules that a page fetches when it loads a missing bundle. */
-async function fetchedBy(page) {
-  const code = await page.evaluate(async () => {
+/** The package's modules that a page fetches when it loads a missing bundle on a device. */
+async function fetchedBy(page, device) {
+  const code = await page.evaluate(async (device) => {
     const { Pel } = await import("/pkg/pel.js");
-    return Pel.load(new Uint8Array([1, 2, 3]), { device: "wasm" }).catch((error) => error.code);
-  });
+    return Pel.load(new Uint8Array([1, 2, 3]), { device }).catch((error) => error.code);
+  }, device);
   const paths = () => performance.getEntriesByType("resource").map((entry) => new URL(entry.name).pathname);
   return [code, (await page.evaluate(paths)).filter((path) => path.endsWith(".wasm"))];
 }
 
-test("engines with relaxed SIMD load that build, others the plain one, and those without SIMD none", { timeout: 60_000 }, async () => {
-  for (const [most, expected] of [
-    [1000, ["bundle", ["/pkg/relaxed/pel_web_bg.wasm"]]],
-    // The probe for relaxed SIMD is the longer one.
-    [30, ["bundle", ["/pkg/pel_web_bg.wasm"]]],
-    [0, ["no-wasm", []]],
-  ]) {
-    await onPage(async (page, goto) => {
-      await page.addInitScript((most) => {
-        const validate = WebAssembly.validate;
-        WebAssembly.validate = (bytes) => bytes.length <= most && validate(bytes);
-      }, most);
-      await goto("empty.html");
-      assert.deepEqual(await fetchedBy(page), expected);
+// An engine with relaxed SIMD; one without, whose probe is the longer one; one without SIMD.
+for (const [device, flags, builds] of [
+  ["wasm", [], { 1000: "/pkg/relaxed/pel_web_bg.wasm", 30: "/pkg/pel_web_bg.wasm", 0: "no-wasm" }],
+  ["webgpu", WEBGPU, { 1000: "/pkg/gpu-relaxed/pel_web_bg.wasm", 30: "/pkg/gpu/pel_web_bg.wasm", 0: "no-wasm" }],
+  // A software adapter is none for it.
+  ["auto", WEBGPU, { 1000: "/pkg/relaxed/pel_web_bg.wasm" }],
+]) {
+  test(`a page loads one build, that for its engine: ${device}`, { timeout: 120_000 }, async () => {
+    for (const [most, build] of Object.entries(builds)) {
+      await onPage(async (page, goto) => {
+        await page.addInitScript((most) => {
+          const validate = WebAssembly.validate;
+          WebAssembly.validate = (bytes) => bytes.length <= most && validate(bytes);
+        }, Number(most));
+        await goto("empty.html");
+        const expected = build === "no-wasm" ? ["no-wasm", []] : ["bundle", [build]];
+        assert.deepEqual(await fetchedBy(page, device), expected);
+      }, flags);
+    }
+  });
+}
+
+test("builds without kernels for GPUs say so", { timeout: 60_000 }, () =>
+  onPage(async (page, goto) => {
+    await goto("empty.html");
+    const error = await page.evaluate(async () => {
+      const pel = await import("/pkg/relaxed/pel_web.js");
+      await pel.default();
+      return pel.Engine.load(new pel.Files(), true).catch(({ code, message }) => ({ code, message }));
     });
-  }
-});
+    assert.deepEqual(error, { code: "no-webgpu", message: "WebGPU cannot be used here: this build of the program has no kernels for it" });
+  }),
+);

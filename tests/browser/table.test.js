@@ -31,7 +31,7 @@ async function linkAll([device, rows]) {
 
 /** In the page: the vectors of texts, by parts of the package. */
 async function embedAll([gpu, texts]) {
-  const pkg = await import("/pkg/pel_web.js");
+  const pkg = await import(gpu ? "/pkg/gpu/pel_web.js" : "/pkg/pel_web.js");
   await pkg.default();
   const files = new pkg.Files();
   const { files: names } = await (await fetch("/bundle/manifest.json")).json();

@@ -173,7 +173,7 @@ export class Pel {
     const pel = new Pel(Pel.#key);
     if (options.contextRules !== undefined) pel.#rules = rulesOf(options.contextRules);
     const wanted = await chosen(device);
-    const compiled = program((loaded, total) => progress("program", loaded, total, false), signal);
+    const compiled = program(wanted === "webgpu", (loaded, total) => progress("program", loaded, total, false), signal);
     let starting;
     const started = async () => {
       const engine = new Engine((error) => pel.#failed(engine, error, onDevice));

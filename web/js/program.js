@@ -1,5 +1,5 @@
 // The WebAssembly module: fetched and compiled on the page's side, so that the worker needs no network. Engines refuse a
-// module whole if they lack one of its instructions, so there are two builds.
+// module whole if they lack one of its instructions, and kernels for GPUs are two thirds of its bytes, so there are four builds.
 
 import { PelError } from "./errors.js";
 import { fetched, measured } from "./fetched.js";
@@ -24,19 +24,29 @@ const SIMD = Uint8Array.of(
   ...[10, 8, 1, 6, 0, 65, 0, 253, 17, 11],
 );
 
-/** The build for this engine. */
-export function build() {
+/** The name of the build for this browser: that for a GPU, or the one without. */
+export function build(gpu) {
   if (typeof WebAssembly !== "object") throw new PelError("no-wasm", "this browser has no WebAssembly; any one since 2021 does");
   if (!WebAssembly.validate(SIMD)) {
     throw new PelError("no-wasm", "this browser's WebAssembly has no SIMD; Chrome 91, Firefox 89, Safari 16.4 and newer have it");
   }
-  return WebAssembly.validate(RELAXED) ? "relaxed" : "plain";
+  const relaxed = WebAssembly.validate(RELAXED);
+  if (gpu) return relaxed ? "gpu-relaxed" : "gpu";
+  return relaxed ? "relaxed" : "plain";
 }
 
-/** Fetches and compiles the module for this engine; gives it and the name of its build. */
-export async function program(onProgress, signal) {
-  const name = build();
-  const url = name === "relaxed" ? new URL("./relaxed/pel_web_bg.wasm", import.meta.url) : new URL("./pel_web_bg.wasm", import.meta.url);
+/** The address of a build. Bundlers find the files by these expressions, which must stay as they are. */
+const ADDRESSES = {
+  plain: () => new URL("./pel_web_bg.wasm", import.meta.url),
+  relaxed: () => new URL("./relaxed/pel_web_bg.wasm", import.meta.url),
+  gpu: () => new URL("./gpu/pel_web_bg.wasm", import.meta.url),
+  "gpu-relaxed": () => new URL("./gpu-relaxed/pel_web_bg.wasm", import.meta.url),
+};
+
+/** Fetches and compiles the module for this browser, with or without kernels for GPUs; gives it and the name of its build. */
+export async function program(gpu, onProgress, signal) {
+  const name = build(gpu);
+  const url = ADDRESSES[name]();
   const response = measured(await fetched(url, { signal }), onProgress);
   // Servers of applications answer with their page to every address that they do not know.
   if (response.headers.get("content-type")?.startsWith("text/html")) {

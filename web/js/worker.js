@@ -3,8 +3,12 @@
 
 import { PelError, posted } from "./errors.js";
 // Not by import(): Vite, as it comes, cannot split the code of a worker.
+import * as gpu from "./gpu/pel_web.js";
+import * as gpuRelaxed from "./gpu-relaxed/pel_web.js";
 import * as plain from "./pel_web.js";
 import * as relaxed from "./relaxed/pel_web.js";
+
+const BUILDS = { plain, relaxed, gpu, "gpu-relaxed": gpuRelaxed };
 
 let pkg;
 let memory;
@@ -30,7 +34,7 @@ const parsed = (json) => (json === undefined ? null : JSON.parse(json));
 
 const methods = {
   async start({ name, module }) {
-    pkg = name === "relaxed" ? relaxed : plain;
+    pkg = BUILDS[name];
     ({ memory } = await pkg.default({ module_or_path: module }));
   },
 

@@ -1,10 +1,9 @@
-//! The browser around the WebAssembly instance: its console, its clock, and the page that owns the
-//! worker.
+//! The browser around the WebAssembly instance: its console and its clock.
 
-use js_sys::{Object, Reflect, global};
+use js_sys::{Reflect, global};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{DedicatedWorkerGlobalScope, Performance, console};
+use web_sys::{Performance, console};
 
 /// Writes panics to the console; the trap that follows says only `unreachable`.
 #[wasm_bindgen(start)]
@@ -12,16 +11,6 @@ fn start() {
     std::panic::set_hook(Box::new(|panic| {
         console::error_1(&panic.to_string().into())
     }));
-}
-
-/// Tells the page that owns this worker that the engine cannot continue: posts `{ lost: why }`.
-pub fn post_lost(why: &str) {
-    let message = Object::new();
-    // Setting a property of a fresh object cannot fail, and a plain object can be posted.
-    let _ = Reflect::set(&message, &"lost".into(), &why.into());
-    let _ = global()
-        .unchecked_into::<DedicatedWorkerGlobalScope>()
-        .post_message(&message);
 }
 
 /// One step of linking, timed. The browser's performance tools show it as a measure of the given

@@ -1,8 +1,9 @@
 //! A linker in a web page. The worker that owns it queues calls, so that one runs at a time.
 
-use crate::browser::{Timer, post_lost};
-use crate::failure::{Failure, Outcome};
+use crate::browser::Timer;
+use crate::failure::Outcome;
 use crate::files::Files;
+use crate::gpu;
 use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest};
 use burn::tensor::Device;
 use pel_shared::bundle::{Bundle, names};
@@ -15,7 +16,9 @@ use pel_shared::kb::import::obo::Ontology;
 use pel_shared::kb::import::obo::{Scope, SynonymChoice};
 use pel_shared::kb::import::report::Report;
 use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
-use pel_shared::linker::{AddedChanges, Link, LinkOptions, Linker, Part, Prepared, Queries};
+use pel_shared::linker::{
+    AddedChanges, Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates,
+};
 use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
@@ -38,6 +41,7 @@ struct Work {
     /// The parts that were searched, in the order of `links`.
     done: Vec<Prepared>,
     queries: Queries,
+    searched: SearchedCandidates,
     places: Vec<usize>,
     links: Vec<Link>,
     ms: Milliseconds,
@@ -94,19 +98,11 @@ impl Engine {
     /// Checks a bundle and builds its encoder on the GPU or the CPU.
     ///
     /// # Errors
-    /// If the bundle is damaged, of another version or inconsistent, or there is no WebGPU.
+    /// If the bundle is damaged, of another version or inconsistent, or there is no WebGPU, in the
+    /// browser or in this build.
     pub async fn load(files: Files, gpu: bool) -> Outcome<Engine> {
         let device = match gpu {
-            true => {
-                let setup = Device::wgpu_options().init_with_setup_async().await;
-                let (device, setup) = setup.map_err(Failure::no_webgpu)?;
-                // Work on a lost device never ends, so this callback tells the page.
-                setup.device.set_device_lost_callback(|reason, message| {
-                    let reason = format!("{reason:?}").to_lowercase();
-                    post_lost(&format!("the GPU was lost ({reason}): {message}"));
-                });
-                device
-            }
+            true => gpu::device().await?,
             false => Device::flex(),
         };
         let linker = Linker::new(Bundle::read(files.into_parts())?, &device)?;
@@ -166,7 +162,7 @@ impl Engine {
         let prepared = self.linker.prepare(&text, join(given, found))?;
         let total = prepared.mentions();
         let waiting = self.parts(prepared);
-        let (done, queries, places, links) = Default::default();
+        let (done, queries, searched, places, links) = Default::default();
         let ms = Milliseconds {
             detect: timer.stop(),
             ..Milliseconds::default()
@@ -178,6 +174,7 @@ impl Engine {
             encoded: None,
             done,
             queries,
+            searched,
             places,
             links,
             ms,
@@ -225,16 +222,20 @@ impl Engine {
             return Ok("[]".to_owned());
         };
         let timer = Timer::start("pel: search");
-        let links = self.linker.finish(&part.prepared, &queries, &work.options);
+        let (linker, options) = (&self.linker, &work.options);
+        let searched = linker.search_candidates(&part.prepared, &queries, options);
+        let links = linker.finish_searched(&part.prepared, &queries, options, searched.clone());
         let found = to_json(&shown(&self.linker, &work.text, &links)?)?;
         work.places.extend(part.places);
         work.done.push(part.prepared);
         work.queries.extend(queries);
+        work.searched.extend(searched);
         work.links.extend(links);
         if work.waiting.is_empty() {
             // The mentions of a text bear on each other, and all are encoded now.
             let whole = Prepared::join(std::mem::take(&mut work.done)).of_one_text();
-            work.links = self.linker.finish(&whole, &work.queries, &work.options);
+            let searched = std::mem::take(&mut work.searched);
+            work.links = linker.finish_searched(&whole, &work.queries, options, searched);
         }
         work.ms.search += timer.stop();
         Ok(found)

@@ -4,6 +4,8 @@ mod browser;
 mod engine;
 mod failure;
 mod files;
+#[cfg_attr(not(feature = "gpu"), path = "no_gpu.rs")]
+mod gpu;
 #[cfg(feature = "parts")]
 mod parts;
 mod shapes;
