@@ -66,8 +66,9 @@ const MARKS = ["etag", "last-modified", "content-length"];
 async function oneFile(url, kept, { signal, onProgress }) {
   const before = await kept?.match(url);
   const hit = before && !(await isNewer(url, before, signal)) ? before : undefined;
-  const response = measured(hit ?? (await fetched(url, { signal, cache: "no-cache" })), (loaded, total) => onProgress(loaded, total, Boolean(hit)));
+  const response = hit ?? measured(await fetched(url, { signal, cache: "no-cache" }), (loaded, total) => onProgress(loaded, total, false));
   const blob = await whole(response, url);
+  if (hit) onProgress(blob.size, blob.size, true);
   const keep = async () => {
     if (!hit) await put(kept, url, blob, marks(response));
   };
@@ -110,11 +111,13 @@ async function folder(url, kept, { signal, onProgress }) {
     const key = new URL(`${place.href}?blake3=${blake3}`);
     const hit = await kept?.match(key);
     cached &&= Boolean(hit);
-    const response = measured(hit ?? (await fetched(place, { signal })), (loaded) => {
+    const arrived = (loaded) => {
       came.set(name, loaded);
       onProgress([...came.values()].reduce((sum, bytes) => sum + bytes, 0), total, cached);
-    });
-    blobs[name] = await whole(response, place);
+    };
+    // What is stored is not counted as it comes: a blob of it is there at once, without its bytes.
+    blobs[name] = await whole(hit ?? measured(await fetched(place, { signal }), arrived), place);
+    if (hit) arrived(blobs[name].size);
     if (!hit) fresh.set(key.href, blobs[name]);
   };
   await Promise.all(files.map(one));
