@@ -6,6 +6,7 @@
     peers.py --model FOLDER --vectors vectors.f32 --threads 2                          only the peers
 
     encode   MiniLM with four batch sizes: PyTorch, ONNX Runtime fp32 and int8
+    index    `pel index` over the names of a sample of the default knowledge base, in f32, bfloat16 and int8: PyTorch and ONNX Runtime
     rank     a cross-encoder on 16 candidates of a mention, 128 tokens a pair: ONNX Runtime fp32
     train    forward and backward of a batch, and whole steps with the optimiser, in f32 and bfloat16: PyTorch
     search   exact search, f32 and int8: FAISS's IndexFlatIP
@@ -48,7 +49,8 @@ def arguments():
     ours.add_argument("--pel-args", default="", help="arguments for `pel bench`, as one string; they override this script's")
     ours.add_argument("--web-package", type=pathlib.Path, help="folder of the WebAssembly package, with a BenchEncoder")
     ours.add_argument("--int8-model", type=pathlib.Path, help="folder with an int8 encoder for --web-package")
-    what = parser.add_argument_group("searching and notes")
+    what = parser.add_argument_group("names, searching and notes")
+    what.add_argument("--index-concepts", type=int, default=1500, help="concepts whose names are indexed (default 1500)")
     what.add_argument("--vectors", type=pathlib.Path, help="raw little-endian f32 rows (default: made by pel)")
     what.add_argument("--dim", type=int, default=384, help="length of a row of --vectors (default 384)")
     what.add_argument("--rows", type=int, default=1_000_000, help="vectors to search (default 1000000)")
@@ -71,7 +73,8 @@ def arguments():
     options.only = options.only.split(",")
     if set(options.only) - set(PARTS):
         parser.error(f"--only: expected parts of {', '.join(PARTS)}")
-    if min(options.threads, options.rounds, options.rows, options.queries, options.k, options.note_count) < 1:
+    if min(options.threads, options.rounds, options.rows, options.queries, options.k, options.note_count,
+           options.index_concepts) < 1:
         parser.error("counts must be at least 1")
     if options.pel and not options.bundle:
         parser.error("--pel needs --bundle")
@@ -89,7 +92,7 @@ def main():
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(options.threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    if options.model and {"encode", "train", "web"} & set(options.only) or options.ranker and "rank" in options.only:
+    if options.model and {"encode", "index", "train", "web"} & set(options.only) or options.ranker and "rank" in options.only:
         encode.use_threads(options.threads)
     with tempfile.TemporaryDirectory() as scratch:
         run = Run(options, pathlib.Path(scratch))

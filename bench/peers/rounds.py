@@ -3,12 +3,12 @@
 import statistics
 import sys
 
-from peers import encode, pel, rank, search, train, web
+from peers import encode, index, pel, rank, search, train, web
 from peers.notes import make_notes
 from peers.report import Check, Comparison
 from peers.timing import timed
 
-PARTS = ["encode", "rank", "train", "search", "hnsw", "cells", "web", "notes"]
+PARTS = ["encode", "index", "rank", "train", "search", "hnsw", "cells", "web", "notes"]
 SEARCHES = {"search", "hnsw", "cells"}
 
 
@@ -21,6 +21,7 @@ class Run:
         self.peers, self.times = {}, {}
         self.pel_arguments, self.pel_runs, self.first = [], [], None
         self.web_files, self.web_runs = None, []
+        self.names = None
         self.notes, self.facts, self.checks = [], {}, []
         if options.model:
             self.ready_encoders()
@@ -41,8 +42,11 @@ class Run:
 
     def ready_encoders(self):
         options = self.options
-        if "encode" in options.only:
+        if {"encode", "index"} & set(options.only):
             engines, self.facts["cosine_to_torch"] = encode.encoders(options)
+        if "index" in options.only:
+            self.names = index.Names(options, self.scratch, engines)
+        if "encode" in options.only:
             for shape, ids, mask in encode.encode_cases(options):
                 for name, engine in engines.items():
                     self.peers["encode", name, *shape] = (lambda engine=engine, ids=ids, mask=mask: engine(ids, mask), 1)
@@ -156,6 +160,8 @@ class Run:
             self.pel_runs.append(pel.run_pel(options, *self.pel_arguments))
         for case, (once, units) in self.peers.items():
             self.times.setdefault(case, []).append(1000 * timed(once, options.seconds) / units)
+        if self.names:
+            self.names.round()
         if self.web_files:
             self.web_runs.append(web.run_web(options, *self.web_files))
 
@@ -174,7 +180,7 @@ class Run:
             elif part == "train":
                 if tuple(case) in ours_train:
                     found.append(Comparison(f"training, {case[0]}, {case[1]}, {train.SHAPE[0]} x {train.SHAPE[1]}", "ms",
-                                            ours_train[tuple(case)], name, theirs, train.TARGET if case[1] == "f32" else None))
+                                            ours_train[tuple(case)], name, theirs, train.TARGETS[case[1]]))
             elif part == "hnsw":
                 found.append(Comparison(f"HNSW, {case[0]} at a time", "ms a query", ours_search.get(("hnsw", *case)), name, theirs,
                                         search.HNSW_TARGET))
@@ -185,17 +191,17 @@ class Run:
                 for kind, target in (("exact-f32", None), ("exact-int8", search.INT8_TARGET)):
                     found.append(Comparison(f"{kind}, {case[0]} at a time", "ms a query", ours_search.get((kind, *case)), name,
                                             theirs, target))
-        return found + self.web_comparisons()
+        return found + (self.names.comparisons() if self.names else []) + self.web_comparisons()
 
     def web_comparisons(self):
         ms = pel.medians(((row["engine"], row["batch"], row["seq"]), row["median_ms"]) for run in self.web_runs for row in run)
         return [Comparison(f"WebAssembly {ours.removeprefix('pel-')}, {batch} x {seq}", "ms", ms[ours, batch, seq], peer,
-                           ms[peer, batch, seq])
+                           ms[peer, batch, seq], web.TARGET)
                 for peer, builds in web.PEERS.items() for ours in builds for batch, seq in web.SHAPES
                 if (peer, batch, seq) in ms and (ours, batch, seq) in ms]
 
     def all_checks(self):
-        checks = self.checks + self.ranker_checks()
+        checks = self.checks + self.ranker_checks() + (self.names.checks() if self.names else [])
         if "hnswlib" in self.facts:
             facts = self.facts["hnswlib"]
             self.notes.append(f"hnswlib: ef {facts['ef']}, recall@{facts['k']} {facts['recall']:.4f}, {facts['bytes'] / 1e6:.0f} MB")
@@ -246,5 +252,5 @@ class Run:
             **self.facts,
             "peers_ms": [{"part": part, "engine": name, "case": case, "rounds": times}
                          for (part, name, *case), times in self.times.items()],
-            "web": self.web_runs, "pel": self.pel_runs,
+            "index": self.names.raw() if self.names else [], "web": self.web_runs, "pel": self.pel_runs,
         }

@@ -13,7 +13,7 @@ BATCHES = [1, 64]
 # Target ratios of time and memory to FAISS's exact search, and the allowed loss of int8.
 INT8_TARGET, INT8_MEMORY_TARGET, INT8_RECALL_TARGET = 0.5, 0.26, 0.995
 # Target ratio of time to hnswlib at this recall@10.
-HNSW_TARGET, HNSW_RECALL, HNSW_K = 2.0, 0.95, 10
+HNSW_TARGET, HNSW_RECALL, HNSW_K = 1.0, 0.95, 10
 # Target ratio of time to FAISS's cells (IVF) at this recall@k, each with the least number of probes that reaches it.
 CELLS_TARGET, CELLS_RECALL = 1.0, 0.99
 PROBES = [4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048]

@@ -9,6 +9,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "web"
 SHAPES = [(1, 32), (16, 64)]
+# The target ratio.
+TARGET = 0.9
 # Peer -> the corresponding engine of pel.
 PEERS = {"ort-web-fp32": ["pel-f32", "pel-f32-relaxed"], "ort-web-int8": ["pel-int8", "pel-int8-relaxed"]}
 # A flag in Node 20, the default in newer versions.
