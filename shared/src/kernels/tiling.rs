@@ -17,6 +17,12 @@ pub trait Tiled {
 /// of the product.
 #[inline(always)]
 pub fn for_each_tile<T: Tiled>(product: &mut T, rows: usize, cols: usize) {
+    const {
+        assert!(
+            1 <= T::ROWS && T::ROWS <= 8 && 1 <= T::PANELS && T::PANELS <= 3,
+            "a tile has at most eight rows and three panels"
+        );
+    }
     let panels = cols.div_ceil(LANES);
     let mut panel = 0;
     while panel < panels {

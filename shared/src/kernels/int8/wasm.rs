@@ -29,7 +29,8 @@ fn put(sums: v128, part: usize, to: &mut [i32; LANES]) {
 impl Dot for Simd128 {
     type Sums = v128;
     const PARTS: usize = 4;
-    const ROWS: usize = 8;
+    // Engines spend up to three registers on an instruction; eight rows did not fit beside them.
+    const ROWS: usize = 6;
     const PANELS: usize = 1;
 
     #[inline(always)]
