@@ -164,3 +164,30 @@ test("aborted loading reports the abort at any time", { timeout: 120_000 }, asyn
   });
   assert.deepEqual(codes, ["cancelled", "cancelled", "cancelled", "cancelled", "loaded", "cancelled"]);
 });
+
+test("a browser that cannot write blobs to its disk keeps the bundle in memory", { timeout: 120_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const server = await serve({ "/pkg/": `${built().page}/pkg`, "/bundle/": bundle }, { "/empty.html": EMPTY });
+  t.after(server.close);
+  const { page, close } = await openPage();
+  t.after(close);
+  await page.goto(new URL("empty.html", server.address).href);
+  // Fetched, and out of the store.
+  for (const cached of [false, true]) {
+    const found = await page.evaluate(async () => {
+      const blob = Response.prototype.blob;
+      Response.prototype.blob = async function () {
+        await this.arrayBuffer();
+        throw new TypeError("Failed to fetch");
+      };
+      const { Pel } = await import("/pkg/pel.js");
+      const stored = [];
+      const pel = await Pel.load("/bundle/", { device: "wasm", onProgress: ({ phase, cached }) => phase === "bundle" && stored.push(cached) });
+      const { links } = await pel.link("No fever.");
+      pel.free();
+      Response.prototype.blob = blob;
+      return { ids: links.map(({ concept }) => concept?.id), stored: stored.at(-1) };
+    });
+    assert.deepEqual(found, { ids: ["D1"], stored: cached });
+  }
+});

@@ -66,11 +66,18 @@ const MARKS = ["etag", "last-modified", "content-length"];
 async function oneFile(url, kept, { signal, onProgress }) {
   const before = await kept?.match(url);
   const hit = before && !(await isNewer(url, before, signal)) ? before : undefined;
-  const response = hit ?? measured(await fetched(url, { signal, cache: "no-cache" }), (loaded, total) => onProgress(loaded, total, false));
-  const blob = await whole(response, url);
+  let marked;
+  const get = async () => {
+    const stored = hit && (await kept.match(url));
+    if (stored) return stored;
+    const response = await fetched(url, { signal, cache: "no-cache" });
+    marked = marks(response);
+    return measured(response, (loaded, total) => onProgress(loaded, total, false));
+  };
+  const blob = await whole(get, url, signal);
   if (hit) onProgress(blob.size, blob.size, true);
   const keep = async () => {
-    if (!hit) await put(kept, url, blob, marks(response));
+    if (!hit) await put(kept, url, blob, marked);
   };
   return { blobs: { "": blob }, cached: Boolean(hit), keep };
 }
@@ -94,7 +101,7 @@ async function folder(url, kept, { signal, onProgress }) {
   const before = await kept?.match(at);
   let text;
   try {
-    text = await (await whole(await fetched(at, { signal, cache: "no-cache" }), at)).text();
+    text = await (await whole(() => fetched(at, { signal, cache: "no-cache" }), at, signal)).text();
   } catch (error) {
     if (!before || error.code !== "network") throw error;
     text = await before.text();
@@ -116,7 +123,8 @@ async function folder(url, kept, { signal, onProgress }) {
       onProgress([...came.values()].reduce((sum, bytes) => sum + bytes, 0), total, cached);
     };
     // What is stored is not counted as it comes: a blob of it is there at once, without its bytes.
-    blobs[name] = await whole(hit ?? measured(await fetched(place, { signal }), arrived), place);
+    const get = async () => (hit && (await kept.match(key))) || measured(await fetched(place, { signal }), arrived);
+    blobs[name] = await whole(get, place, signal);
     if (hit) arrived(blobs[name].size);
     if (!hit) fresh.set(key.href, blobs[name]);
   };
@@ -147,9 +155,19 @@ function listed(text, at) {
   return files;
 }
 
-async function whole(response, url) {
+/**
+ * The bytes of what `get` fetches, as a blob. Browsers write large blobs to the disk as they come; where it is full, that fails, and
+ * the bytes are fetched once more and stay in memory.
+ */
+async function whole(get, url, signal) {
   try {
-    return await response.blob();
+    return await (await get()).blob();
+  } catch (error) {
+    if (error instanceof PelError || signal?.aborted) throw error;
+  }
+  const again = await get();
+  try {
+    return new Blob([await again.arrayBuffer()]);
   } catch (error) {
     throw new PelError("network", `${new URL(url).pathname} has come only in part`, { cause: error });
   }
