@@ -10,7 +10,8 @@ pub struct Simd128;
 
 impl Vector for Simd128 {
     type Sixteen = [v128; 4];
-    // Eight sums, four columns and a row fit into the sixteen registers of x86-64; three rows spilled.
+    // Eight sums, four columns and a row fit into the sixteen registers of x86-64. With three rows
+    // some were in memory.
     const ROWS: usize = 2;
     const PANELS: usize = 1;
     const FUSED: bool = false;
