@@ -90,7 +90,7 @@ async function fetchedBy(page, device) {
 for (const [device, flags, builds] of [
   ["wasm", [], { 1000: "/pkg/relaxed/pel_web_bg.wasm", 30: "/pkg/pel_web_bg.wasm", 0: "no-wasm" }],
   ["webgpu", WEBGPU, { 1000: "/pkg/gpu-relaxed/pel_web_bg.wasm", 30: "/pkg/gpu/pel_web_bg.wasm", 0: "no-wasm" }],
-  // A software adapter is none for it.
+  // It takes no software adapter for a GPU.
   ["auto", WEBGPU, { 1000: "/pkg/relaxed/pel_web_bg.wasm" }],
 ]) {
   test(`a page loads one build, that for its engine: ${device}`, { timeout: 120_000 }, async () => {
