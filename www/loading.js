@@ -4,6 +4,8 @@ import { byId } from "./dom.js";
 import { prepareOffline } from "./offline.js";
 
 const KEY = "pel-device";
+/** Workers that encode on WebAssembly. */
+const MOST_WORKERS = 4;
 const DEVICES = ["auto", "webgpu", "wasm"];
 
 /**
@@ -56,6 +58,7 @@ export function loadEngine(status, { ready, wouldLose }) {
       if (loading !== own) return;
       const pel = await Pel.load(new URL("bundle/", document.baseURI), {
         device,
+        workers: Math.min(navigator.hardwareConcurrency || 1, MOST_WORKERS),
         signal: own.signal,
         onProgress: (progress) => loading === own && !done && status.progress(progress),
         onDevice: (change) => status.fellBack(change),

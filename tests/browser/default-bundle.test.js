@@ -14,10 +14,11 @@ FHx: mother with breast and ovarian cancer.
 PMH: h/o DVT
 A/P: possible PNA, start CTX. Return if fever or confusion.`;
 
-/** In the page: links texts, all mentions found. */
-async function linkAll([device, texts]) {
+/** In the page: links texts, all mentions found, once all workers are there. */
+async function linkAll([device, workers, texts]) {
   const { Pel } = await import("/pkg/pel.js");
-  const pel = await Pel.load("/bundle/", { device, cache: false });
+  const pel = await Pel.load("/bundle/", { device, workers, cache: false });
+  while (pel.workers() < workers) await pel.addedConcepts();
   const linked = [];
   for (const text of texts) linked.push(await pel.link(text));
   pel.free();
@@ -31,11 +32,12 @@ function shown(link) {
   return { text, origin, group, negated, certainty, temporality, experiencer, section, laterality, severity, decision, readAs, id };
 }
 
-for (const [device, flags, names] of [
-  ["wasm", [], ["note.txt", "emergency.txt"]],
-  ["webgpu", WEBGPU, []],
+for (const [device, workers, flags, names] of [
+  ["wasm", 1, [], ["note.txt", "emergency.txt"]],
+  ["wasm", 3, [], ["note.txt", "emergency.txt"]],
+  ["webgpu", 1, WEBGPU, []],
 ]) {
-  test(`the default bundle on ${device}`, { timeout: 600_000 }, async (t) => {
+  test(`the default bundle on ${device}, workers: ${workers}`, { timeout: 600_000 }, async (t) => {
     const bundle = await defaultBundle(t);
     const server = await serve({ "/pkg/": `${built().page}/pkg`, "/bundle/": bundle }, { "/empty.html": EMPTY });
     t.after(server.close);
@@ -44,7 +46,7 @@ for (const [device, flags, names] of [
     await page.goto(new URL("empty.html", server.address).href);
     const examples = names.map((name) => readFile(new URL(`../../examples/${name}`, import.meta.url), "utf8"));
     const texts = [TELEGRAPHIC, ...(await Promise.all(examples))];
-    const linked = await page.evaluate(linkAll, [device, texts]);
+    const linked = await page.evaluate(linkAll, [device, workers, texts]);
     const expected = await linkNotesNatively(t, bundle, texts);
     for (const [at, text] of texts.entries()) {
       assert.equal(linked[at].device, device);

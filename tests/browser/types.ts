@@ -7,6 +7,7 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   const pel = await Pel.load(new URL("bundle/", location.href), {
     device: "auto",
     cache: false,
+    workers: 2,
     signal: controller.signal,
     onProgress: ({ phase, loaded, total, cached }) => void [phase === "bundle", loaded / total, cached],
     onDevice: ({ device, why }) => void (device === "wasm" && why.length),
@@ -29,7 +30,7 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   await pel.removeConcepts(["X1"]);
   const all: Link[] = await pel.decide({ threshold: 0.7 });
   const html: string = await pel.write("html", { name: "note", text: "fever", links: all });
-  const numbers: number = ms.encode + pel.memory() + added.added + removed + renamed + (why?.margin ?? 0) + (pel.manifest().nil.curve?.length ?? 0);
+  const numbers: number = ms.encode + pel.memory() + pel.workers() + added.added + removed + renamed + (why?.margin ?? 0) + (pel.manifest().nil.curve?.length ?? 0);
   try {
     await pel.link("cough");
   } catch (error) {

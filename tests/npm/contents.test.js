@@ -18,6 +18,7 @@ const FILES = [
   "THIRD-PARTY.txt",
   "errors.js",
   "fetched.js",
+  "helper.js",
   "gpu-relaxed/pel_web.js",
   "gpu-relaxed/pel_web_bg.wasm",
   "gpu/pel_web.js",

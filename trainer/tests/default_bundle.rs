@@ -7,7 +7,13 @@
 
 mod common;
 
+use burn::tensor::Device;
+use bytes::Bytes;
 use common::{CommandOutput, output_of, pel};
+use pel_shared::bundle::{Bundle, Encoders, Parts};
+use pel_shared::linker::{LinkOptions, Linker};
+use pel_shared::model::encode::BatchSize;
+use pel_shared::model::tower::Side;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -89,6 +95,68 @@ fn link(notes: &Path, more: &[&str]) -> Vec<Linked> {
 
 fn is_update() -> bool {
     std::env::var_os("PEL_WRITE_EXPECTED").is_some()
+}
+
+/// What a web page shares between workers: the windows of the detector and the batches of mentions,
+/// computed by other encoders of the same files, in another order.
+#[test]
+fn encoders_elsewhere_give_the_mentions_and_vectors_of_the_linker() {
+    let files = std::fs::read_dir(bundle()).expect("unpacked").map(|entry| {
+        let path = entry.expect("listed").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        let bytes = std::fs::read(&path).expect("readable");
+        (name.into_owned(), Bytes::from(bytes))
+    });
+    let parts = Parts(files.collect());
+    let files = parts.0.iter();
+    let needed = files.filter(|(name, _)| Encoders::FILES.contains(&name.as_str()));
+    let needed = needed.map(|(name, bytes)| (name.clone(), bytes.clone()));
+    let encoders =
+        Encoders::from_parts(&Parts(needed.collect()), &Device::flex()).expect("complete");
+    let detector = encoders.detector.as_ref().expect("a detector");
+    let bundle = Bundle::read(parts).expect("valid");
+    let linker = Linker::new(bundle, &Device::flex()).expect("an encoder");
+    let options = LinkOptions::default();
+    let text = std::fs::read_to_string(file("examples/note.txt")).expect("committed");
+
+    let input = linker.bundle().detector_input(&text, &options.detect);
+    let mut input = input.expect("tokenized").expect("a detector");
+    assert!(input.rows().len() > 2, "several windows");
+    for at in (0..input.rows().len()).rev() {
+        let hidden = detector.last_layer(&input.rows()[at..=at]).concat();
+        let taken = linker.bundle().take_window(&mut input, at, &hidden[1..]);
+        let refused = taken.expect_err("a value is missing").to_string();
+        assert!(refused.contains("values, found"), "{refused}");
+        linker
+            .bundle()
+            .take_window(&mut input, at, &hidden)
+            .expect("its values");
+    }
+    let none = linker.bundle().take_window(&mut input, 99, &[]);
+    assert!(none.expect_err("no such window").to_string().contains("99"));
+    let found = linker.detect_from(&text, &options, input).expect("found");
+    assert_eq!(found, linker.detect(&text, &options).expect("found"));
+
+    let prepared = linker.prepare(&text, found).expect("prepared");
+    let rows: Vec<_> = prepared.sequences().iter().collect();
+    let batches = [(0..rows.len()).collect()];
+    let steps = encoders
+        .encoder
+        .steps(encoders.scorer, Side::Mention, &rows, &batches);
+    let values: Vec<f32> = steps
+        .flat_map(|step| step.expect("encoded").vectors.read().expect("here"))
+        .collect();
+    let (encoder, scorer) = (linker.encoder(), linker.scorer());
+    let own = encoder.encode_all(scorer, Side::Mention, &rows, BatchSize::default(), |_| {
+        Ok(())
+    });
+    let refused = encoder.encodings(scorer, &rows, values[1..].to_vec());
+    let refused = refused.expect_err("a value is missing").to_string();
+    assert!(refused.contains("values, found"), "{refused}");
+    let taken = encoder
+        .encodings(scorer, &rows, values)
+        .expect("its values");
+    assert_eq!(taken, own.expect("encoded"));
 }
 
 #[test]

@@ -39,6 +39,11 @@ export interface LoadOptions {
   onDevice?: (change: { device: DeviceName; why: string }) => void;
   /** The rules of context; `english` by default. */
   contextRules?: ContextRules;
+  /**
+   * The number of workers that encode on WebAssembly, 1 to 16; 1 by default. Two link a note in two thirds of the time where two
+   * cores are free. Each further one takes some 50 MB with the default bundle. A GPU needs one.
+   */
+  workers?: number;
   /** Whether to keep the bundle in Cache Storage and read it from there; true by default. */
   cache?: boolean;
   /** Cancels loading. */
@@ -136,7 +141,7 @@ export interface Linked {
   /** In text order. */
   links: Link[];
   device: DeviceName;
-  /** Milliseconds of each step. */
+  /** Milliseconds of each step in the worker that links; what other workers encode meanwhile does not count. */
   ms: { detect: number; encode: number; search: number };
 }
 
@@ -374,9 +379,12 @@ export class Pel {
   /** The bundle's manifest. */
   manifest(): Manifest;
 
-  /** Bytes of WebAssembly memory. */
+  /** Bytes of WebAssembly memory, without that of the workers that only encode. */
   memory(): number;
 
-  /** Terminates the worker. Later calls fail with `freed`. */
+  /** The number of workers that encode now: 1, and those of `workers` that have started. */
+  workers(): number;
+
+  /** Terminates the workers. Later calls fail with `freed`. */
   free(): void;
 }

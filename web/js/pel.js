@@ -7,6 +7,9 @@ import { bundle, forget } from "./source.js";
 
 export { PelError };
 
+/** More have nothing to do in a note. */
+const MOST_WORKERS = 16;
+
 /**
  * Starts the worker. Bundlers find its file by this expression, which must stay as it is. Node has no `Worker` of this kind; a
  * page may not start one from another site.
@@ -27,9 +30,10 @@ function needBrowser() {
   throw new PelError("no-worker", `${why}. On a server call it in code that runs in the page alone, or use the program pel`);
 }
 
-/** A worker with a bundle on a device, and the requests that it has not answered. */
+/** A worker with a bundle on a device, its helpers, and the requests that it has not answered. */
 class Engine {
   #worker;
+  #helpers = [];
   #waiting = new Map();
   #last = 0;
   #lost;
@@ -37,6 +41,8 @@ class Engine {
   #why;
   /** Bytes of its WebAssembly memory, as of its last answer. */
   memory = 0;
+  /** It and the helpers that were ready then. */
+  workers = 1;
 
   /** `lost` is called when the worker, or its device, has failed for good. */
   constructor(lost) {
@@ -47,8 +53,8 @@ class Engine {
     this.#worker.onmessageerror = () => this.fail("a message of the worker could not be read");
   }
 
-  #take({ id, result, error, part, lost, memory }) {
-    if (memory) this.memory = memory;
+  #take({ id, result, error, part, lost, memory, workers }) {
+    if (memory) Object.assign(this, { memory, workers });
     if (lost) return this.fail(lost);
     const request = this.#waiting.get(id);
     if (!request) return;
@@ -76,6 +82,20 @@ class Engine {
     });
   }
 
+  /** Starts further workers with the program, which encode for this one as soon as they are ready. */
+  async assist(count, program) {
+    const ports = [];
+    for (let at = 0; at < count; at += 1) {
+      const { port1, port2 } = new MessageChannel();
+      const helper = begun();
+      helper.postMessage({ method: "start", args: [program] });
+      helper.postMessage({ method: "help", args: [port2] }, [port2]);
+      this.#helpers.push(helper);
+      ports.push(port1);
+    }
+    if (count > 0) await this.ask("assist", [ports], { transfer: ports });
+  }
+
   /** Tells the worker that an answer is not wanted any more. */
   cancel(method) {
     this.#worker?.postMessage({ cancel: method });
@@ -86,6 +106,7 @@ class Engine {
     this.#why ??= error;
     this.#worker?.terminate();
     this.#worker = undefined;
+    for (const helper of this.#helpers) helper.terminate();
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }
@@ -129,6 +150,12 @@ function rulesOf(rules) {
   throw new PelError("input", "context rules: expected the name of built-in rules, or { name, text }");
 }
 
+/** The number of workers that encode. */
+function workersOf(workers = 1) {
+  if (Number.isInteger(workers) && workers >= 1 && workers <= MOST_WORKERS) return workers;
+  throw new PelError("input", `workers: expected a whole number from 1 to ${MOST_WORKERS}, found ${JSON.stringify(workers)}`);
+}
+
 /** A lone half of a surrogate pair has no place in UTF-8; in its stead comes a character of the same width. */
 function wellFormed(text) {
   if (typeof text !== "string") return text;
@@ -169,6 +196,7 @@ export class Pel {
 
   static async #loaded(source, options) {
     const { device = "auto", onProgress, onDevice, cache = true, signal } = options;
+    const helpers = workersOf(options.workers) - 1;
     const progress = (phase, loaded, total, cached) => onProgress?.({ phase, loaded, total, cached });
     const pel = new Pel(Pel.#key);
     if (options.contextRules !== undefined) pel.#rules = rulesOf(options.contextRules);
@@ -213,6 +241,8 @@ export class Pel {
       }
       pel.#engine = engine;
       pel.#device = device;
+      // Not awaited: the page is ready without them.
+      if (device === "wasm") engine.assist(helpers, await compiled).catch(() => {});
     };
     try {
       await pel.#restart(wanted);
@@ -382,6 +412,10 @@ export class Pel {
 
   memory() {
     return this.#engine.memory;
+  }
+
+  workers() {
+    return this.#engine.workers;
   }
 
   free() {

@@ -4,9 +4,11 @@ use crate::browser::Timer;
 use crate::failure::Outcome;
 use crate::files::Files;
 use crate::gpu;
-use crate::shapes::{GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest};
+use crate::shapes::{
+    GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest, Rows,
+};
 use burn::tensor::Device;
-use pel_shared::bundle::{Bundle, names};
+use pel_shared::bundle::{Bundle, DetectorInput, Encoders, names};
 use pel_shared::error::Error;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::{Concepts, Defaults};
@@ -34,21 +36,33 @@ use wasm_bindgen::prelude::wasm_bindgen;
 struct Work {
     text: String,
     options: LinkOptions,
-    /// The parts that are not encoded, last first.
-    waiting: Vec<Part>,
-    /// The part that is encoded and not searched.
-    encoded: Option<(Part, Queries)>,
-    /// The parts that were searched, in the order of `links`.
-    done: Vec<Prepared>,
-    queries: Queries,
-    searched: SearchedCandidates,
-    places: Vec<usize>,
-    links: Vec<Link>,
+    given: Vec<Detected>,
+    /// Whether no more mentions are detected.
+    spans_only: bool,
+    /// What the detector reads, until its windows are there.
+    input: Option<DetectorInput>,
+    batches: Vec<Batch>,
+    /// The number of batches that were not searched.
+    left: usize,
+    /// The links so far with their places in the text.
+    links: Vec<(usize, Link)>,
     ms: Milliseconds,
+    /// Of the detection, until it has ended.
+    timer: Option<Timer>,
 }
 
-/// The milliseconds of each step, summed over batches.
-#[derive(Default, Serialize)]
+/// Mentions that are encoded together.
+struct Batch {
+    part: Part,
+    /// Their vectors, once they are encoded.
+    queries: Queries,
+    /// Their candidates, once they were searched.
+    searched: SearchedCandidates,
+}
+
+/// The milliseconds of each step: detection from beginning to end, the others summed over batches,
+/// without those that a helper encodes.
+#[derive(Clone, Copy, Default, Serialize)]
 struct Milliseconds {
     detect: f64,
     encode: f64,
@@ -57,17 +71,37 @@ struct Milliseconds {
 
 /// The links of a text with the time of each step.
 #[derive(Serialize)]
-struct Linked<'a> {
+struct Linked {
     links: Vec<JsLink>,
-    ms: &'a Milliseconds,
+    ms: Milliseconds,
 }
 
 impl Work {
     /// The links so far, in the order of the text.
     fn in_order(&self) -> Vec<&Link> {
-        let mut order: Vec<usize> = (0..self.links.len()).collect();
-        order.sort_unstable_by_key(|at| self.places[*at]);
-        order.into_iter().map(|at| &self.links[at]).collect()
+        let mut order: Vec<&(usize, Link)> = self.links.iter().collect();
+        order.sort_unstable_by_key(|(place, _)| *place);
+        order.into_iter().map(|(_, link)| link).collect()
+    }
+
+    /// Decides the links of all batches together.
+    fn finish(&mut self, linker: &Linker) {
+        let (mut places, mut parts) = (Vec::new(), Vec::new());
+        let (mut queries, mut searched) = (Queries::default(), SearchedCandidates::default());
+        for batch in self.batches.drain(..) {
+            places.extend(batch.part.places);
+            parts.push(batch.part.prepared);
+            queries.extend(batch.queries);
+            searched.extend(batch.searched);
+        }
+        let whole = Prepared::join(parts).of_one_text();
+        let links = linker.finish_searched(&whole, &queries, &self.options, searched);
+        self.links = places.into_iter().zip(links).collect();
+    }
+
+    fn batch(&self, at: usize) -> Result<&Batch, Error> {
+        let missing = || Error::input(format!("the text has no batch {at}"));
+        self.batches.get(at).ok_or_else(missing)
     }
 }
 
@@ -133,7 +167,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins to link a text: detects and tokenizes its mentions. Returns their number.
+    /// Begins to link a text. Returns the number of windows in which the detector reads it: each is
+    /// computed by [`Engine::read_window`], or by [`Helper::read_window`](crate::helper::Helper)
+    /// and [`Engine::take_window`], in any order, before [`Engine::detect`].
     ///
     /// # Errors
     /// If the request is invalid, or a span is outside the text.
@@ -154,88 +190,166 @@ impl Engine {
         let mut given: Vec<Detected> = given.collect::<Result<_, Error>>()?;
         given.sort_unstable();
         given.dedup();
-        let found = if spans_only {
-            Vec::new()
-        } else {
-            self.linker.detect(&text, &options)?
+        let input = match spans_only {
+            true => None,
+            false => self
+                .linker
+                .bundle()
+                .detector_input(&text, &options.detect)?,
         };
-        let prepared = self.linker.prepare(&text, join(given, found))?;
-        let total = prepared.mentions();
-        let waiting = self.parts(prepared);
-        let (done, queries, searched, places, links) = Default::default();
-        let ms = Milliseconds {
-            detect: timer.stop(),
-            ..Milliseconds::default()
-        };
+        let windows = input.as_ref().map_or(0, |input| input.rows().len());
         self.work = Some(Work {
             text,
             options,
-            waiting,
-            encoded: None,
-            done,
-            queries,
-            searched,
-            places,
-            links,
-            ms,
+            given,
+            spans_only,
+            input,
+            batches: Vec::new(),
+            left: 0,
+            links: Vec::new(),
+            ms: Milliseconds::default(),
+            timer: Some(timer),
         });
-        Ok(total)
+        Ok(windows)
     }
 
-    fn parts(&self, prepared: Prepared) -> Vec<Part> {
-        let lengths: Vec<usize> = prepared
-            .sequences()
-            .iter()
-            .map(|sequence| sequence.ids.len())
-            .collect();
-        let mut parts = prepared.split(&self.linker.encoder().batches(&lengths));
-        parts.reverse();
-        parts
-    }
-
-    /// Encodes the next batch of mentions. Returns false if none is left.
+    /// A window for [`Helper::read_window`](crate::helper::Helper).
     ///
     /// # Errors
-    /// If the device fails.
-    pub async fn encode(&mut self) -> Outcome<bool> {
-        let Some(part) = self.work.as_mut().and_then(|work| work.waiting.pop()) else {
-            return Ok(false);
-        };
-        let timer = Timer::start("pel: encode");
-        let rows: Vec<&Encoded> = part.prepared.sequences().iter().collect();
-        let vectors = self.vectors(Side::Mention, &rows).await?;
-        let queries = Queries::new(self.linker.encoder().dim(), vectors);
-        if let Some(work) = &mut self.work {
-            work.ms.encode += timer.stop();
-            work.encoded = Some((part, queries));
-        }
-        Ok(true)
+    /// If there is no such window.
+    pub fn window(&self, at: usize) -> Outcome<String> {
+        to_json(&Rows::of([self.window_row(at)?]))
     }
 
-    /// Searches and decides for the encoded batch. Returns its links as JSON.
+    /// Computes a window.
+    ///
+    /// # Errors
+    /// If there is no such window.
+    #[wasm_bindgen(js_name = readWindow)]
+    pub fn read_window(&mut self, at: usize) -> Outcome<()> {
+        let row = self.window_row(at)?;
+        let detector = self.linker.bundle().detector.as_ref();
+        let hidden = detector.map(|detector| detector.last_layer(std::slice::from_ref(row)));
+        let hidden = hidden.and_then(|mut rows| rows.pop()).unwrap_or_default();
+        self.take_window(at, &hidden)
+    }
+
+    /// Takes the values of a window.
+    ///
+    /// # Errors
+    /// If there is no such window, or these are not its values.
+    #[wasm_bindgen(js_name = takeWindow)]
+    pub fn take_window(&mut self, at: usize, values: &[f32]) -> Outcome<()> {
+        let work = self.work.as_mut().ok_or_else(nothing_linked)?;
+        let input = work.input.as_mut().ok_or_else(nothing_linked)?;
+        Ok(self.linker.bundle().take_window(input, at, values)?)
+    }
+
+    /// Finds and tokenizes the mentions of the text, whose windows were computed. Returns their
+    /// number.
     ///
     /// # Errors
     /// If a concept is damaged.
-    pub fn search(&mut self) -> Outcome<String> {
+    pub fn detect(&mut self) -> Outcome<usize> {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
-        let Some((part, queries)) = work.encoded.take() else {
-            return Ok("[]".to_owned());
+        let (text, linker) = (&work.text, &self.linker);
+        let found = match work.input.take() {
+            Some(input) => linker.detect_from(text, &work.options, input)?,
+            None if work.spans_only => Vec::new(),
+            None => linker.detect(text, &work.options)?,
         };
+        let given = std::mem::take(&mut work.given);
+        let prepared = linker.prepare(text, join(given, found))?;
+        let total = prepared.mentions();
+        let rows = prepared.sequences().iter();
+        let lengths: Vec<usize> = rows.map(|row| row.ids.len()).collect();
+        let batch = |part| Batch {
+            part,
+            queries: Queries::default(),
+            searched: SearchedCandidates::default(),
+        };
+        let parts = prepared.split(&linker.encoder().batches(&lengths));
+        work.batches = parts.into_iter().map(batch).collect();
+        work.left = work.batches.len();
+        work.ms.detect = work.timer.take().map_or(0.0, Timer::stop);
+        Ok(total)
+    }
+
+    /// The number of batches of mentions. Each is computed by [`Engine::encode`], or by
+    /// [`Helper::encode`](crate::helper::Helper) and [`Engine::take_vectors`], and then searched,
+    /// in any order.
+    ///
+    /// # Errors
+    /// If no text was begun.
+    pub fn batches(&self) -> Outcome<usize> {
+        Ok(self.work.as_ref().ok_or_else(nothing_linked)?.batches.len())
+    }
+
+    /// A batch for [`Helper::encode`](crate::helper::Helper).
+    ///
+    /// # Errors
+    /// If there is no such batch.
+    pub fn batch(&self, at: usize) -> Outcome<String> {
+        let work = self.work.as_ref().ok_or_else(nothing_linked)?;
+        to_json(&Rows::of(work.batch(at)?.part.prepared.sequences()))
+    }
+
+    /// Encodes a batch.
+    ///
+    /// # Errors
+    /// If there is no such batch, or the device fails.
+    pub async fn encode(&mut self, at: usize) -> Outcome<()> {
+        let timer = Timer::start("pel: encode");
+        let work = self.work.as_ref().ok_or_else(nothing_linked)?;
+        let rows: Vec<&Encoded> = work.batch(at)?.part.prepared.sequences().iter().collect();
+        let vectors = self.vectors(Side::Mention, &rows).await?;
+        let ms = timer.stop();
+        self.encoded(at, vectors, ms)
+    }
+
+    /// Takes the values of a batch.
+    ///
+    /// # Errors
+    /// If there is no such batch, or these are not its values.
+    #[wasm_bindgen(js_name = takeVectors)]
+    pub fn take_vectors(&mut self, at: usize, values: Vec<f32>) -> Outcome<()> {
+        let work = self.work.as_ref().ok_or_else(nothing_linked)?;
+        let rows: Vec<&Encoded> = work.batch(at)?.part.prepared.sequences().iter().collect();
+        let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
+        let vectors = encoder.encodings(scorer, &rows, values)?;
+        self.encoded(at, vectors, 0.0)
+    }
+
+    fn encoded(&mut self, at: usize, vectors: Encodings, ms: f64) -> Outcome<()> {
+        let queries = Queries::new(self.linker.encoder().dim(), vectors);
+        let work = self.work.as_mut().ok_or_else(nothing_linked)?;
+        work.batches[at].queries = queries;
+        work.ms.encode += ms;
+        Ok(())
+    }
+
+    /// Searches and decides for an encoded batch. Returns its links as JSON. After the last batch
+    /// the links of all are decided together: the mentions of a text bear on each other.
+    ///
+    /// # Errors
+    /// If there is no such batch, or a concept is damaged.
+    pub fn search(&mut self, at: usize) -> Outcome<String> {
+        let work = self.work.as_mut().ok_or_else(nothing_linked)?;
+        work.batch(at)?;
         let timer = Timer::start("pel: search");
         let (linker, options) = (&self.linker, &work.options);
-        let searched = linker.search_candidates(&part.prepared, &queries, options);
-        let links = linker.finish_searched(&part.prepared, &queries, options, searched.clone());
-        let found = to_json(&shown(&self.linker, &work.text, &links)?)?;
-        work.places.extend(part.places);
-        work.done.push(part.prepared);
-        work.queries.extend(queries);
-        work.searched.extend(searched);
-        work.links.extend(links);
-        if work.waiting.is_empty() {
-            // The mentions of a text bear on each other, and all are encoded now.
-            let whole = Prepared::join(std::mem::take(&mut work.done)).of_one_text();
-            let searched = std::mem::take(&mut work.searched);
-            work.links = linker.finish_searched(&whole, &work.queries, options, searched);
+        let Batch {
+            part,
+            queries,
+            searched,
+        } = &mut work.batches[at];
+        *searched = linker.search_candidates(&part.prepared, queries, options);
+        let links = linker.finish_searched(&part.prepared, queries, options, searched.clone());
+        let found = to_json(&shown(linker, &work.text, &links)?)?;
+        work.links.extend(part.places.iter().copied().zip(links));
+        work.left -= 1;
+        if work.left == 0 {
+            work.finish(linker);
         }
         work.ms.search += timer.stop();
         Ok(found)
@@ -249,7 +363,7 @@ impl Engine {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         to_json(&Linked {
             links: shown(&self.linker, &work.text, work.in_order())?,
-            ms: &work.ms,
+            ms: work.ms,
         })
     }
 
@@ -262,7 +376,7 @@ impl Engine {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
         work.links
             .iter_mut()
-            .for_each(|link| self.linker.decide_again(link, threshold));
+            .for_each(|(_, link)| self.linker.decide_again(link, threshold));
         work.options.threshold = threshold;
         to_json(&shown(&self.linker, &work.text, work.in_order())?)
     }
@@ -292,7 +406,7 @@ impl Engine {
         );
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
         // The other mentions of the text bear on the decision.
-        let mut of_text = work.links.iter();
+        let mut of_text = work.links.iter().map(|(_, link)| link);
         let same = of_text.find(|of_text| of_text.pieces() == given.pieces());
         let mut whole = same.unwrap_or(link).clone();
         self.linker.decide_again(&mut whole, threshold);
@@ -495,6 +609,23 @@ impl Engine {
         .write(form)?)
     }
 
+    /// The files that [`Helper::load`](crate::helper::Helper) needs.
+    #[wasm_bindgen(js_name = helperFiles)]
+    #[must_use]
+    pub fn helper_files(&self) -> Vec<String> {
+        let parts = self.linker.bundle().parts();
+        let names = Encoders::FILES.into_iter();
+        let there = names.filter(|name| parts.0.contains_key(*name));
+        there.map(str::to_owned).collect()
+    }
+
+    /// A file of the bundle.
+    #[must_use]
+    pub fn file(&self, name: &str) -> Option<Vec<u8>> {
+        let parts = self.linker.bundle().parts();
+        parts.0.get(name).map(|bytes| bytes.to_vec())
+    }
+
     /// A text of the bundle such as `LICENSES.md`.
     #[must_use]
     pub fn document(&self, name: &str) -> Option<String> {
@@ -506,6 +637,13 @@ impl Engine {
             .get(name)
             .filter(|_| name == names::LICENCES)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    fn window_row(&self, at: usize) -> Outcome<&Encoded> {
+        let work = self.work.as_ref().ok_or_else(nothing_linked)?;
+        let rows = work.input.as_ref().map_or(&[][..], DetectorInput::rows);
+        let missing = || Error::input(format!("the text has no window {at}"));
+        Ok(rows.get(at).ok_or_else(missing)?)
     }
 
     /// Some words as a mention without context.

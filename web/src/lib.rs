@@ -6,12 +6,14 @@ mod failure;
 mod files;
 #[cfg_attr(not(feature = "gpu"), path = "no_gpu.rs")]
 mod gpu;
+mod helper;
 #[cfg(feature = "parts")]
 mod parts;
 mod shapes;
 
 pub use engine::Engine;
 pub use files::Files;
+pub use helper::Helper;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

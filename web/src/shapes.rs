@@ -10,9 +10,10 @@ use pel_shared::text::context::{
 };
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::text::{Offsets, Span, text_of};
-use pel_shared::tokens::Cut;
+use pel_shared::tokens::{Cut, Encoded};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A span in UTF-16 units.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -79,6 +80,39 @@ pub struct LinkRequest {
     pub overlapping: bool,
     pub k: Option<usize>,
     pub threshold: Option<f32>,
+}
+
+/// Token sequences on their way to another worker.
+#[derive(Serialize, Deserialize)]
+pub struct Rows(Vec<Row>);
+
+#[derive(Serialize, Deserialize)]
+struct Row {
+    ids: Vec<u32>,
+    own: Range<usize>,
+    second: usize,
+}
+
+impl Rows {
+    pub fn of<'a>(sequences: impl IntoIterator<Item = &'a Encoded>) -> Self {
+        let rows = sequences.into_iter().map(|sequence| Row {
+            ids: sequence.ids.clone(),
+            own: sequence.own.clone(),
+            second: sequence.second,
+        });
+        Self(rows.collect())
+    }
+
+    /// The sequences, without what was cut.
+    pub fn sequences(self) -> Vec<Encoded> {
+        let rows = self.0.into_iter().map(|row| Encoded {
+            ids: row.ids,
+            own: row.own,
+            second: row.second,
+            cut: Cut::default(),
+        });
+        rows.collect()
+    }
 }
 
 /// A link.

@@ -1,17 +1,18 @@
 //! Detection of the mentions of a text: by the detector of the bundle, or by its names alone.
 
 use super::Bundle;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::model::detector::decode::{ScoredSpan, without_overlap};
 use crate::model::detector::features::place;
-use crate::model::detector::{Detector, Features};
+use crate::model::detector::{Features, Reading, Window};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{Barriers, DetectOptions, Detected, Origin, is_jargon};
 use crate::text::modifiers::{without_last_number, without_last_results};
 use crate::text::senses::Senses;
+use crate::tokens::{Encoded, Words};
 use std::collections::{HashMap, HashSet};
 
 /// The share of the detector's threshold that a name of the knowledge base has to reach. Of 1, 0.5
@@ -64,6 +65,36 @@ const WRAPPED: usize = 40;
 /// The earlier mentions that are searched for one that overlaps a position.
 const BESIDE: usize = 32;
 
+/// A text as the detector reads it ([`Bundle::detector_input`]).
+pub struct DetectorInput {
+    words: Words,
+    features: Features,
+    names: Vec<Detected>,
+    wordings: Vec<Detected>,
+    scheme: usize,
+    /// The least probability of a span.
+    least: f32,
+    windows: Vec<Window>,
+    rows: Vec<Encoded>,
+    spans: Vec<ScoredSpan>,
+}
+
+impl DetectorInput {
+    /// The token sequences of the windows.
+    pub fn rows(&self) -> &[Encoded] {
+        &self.rows
+    }
+
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            words: &self.words,
+            features: &self.features,
+            scheme: self.scheme,
+            threshold: self.least,
+        }
+    }
+}
+
 impl Bundle {
     /// Detects the mentions of a text, ordered by start, then end. With a detector: the spans that
     /// it takes for mentions, less probable ones if they are names of the dictionary or wordings of
@@ -74,18 +105,29 @@ impl Bundle {
     /// # Errors
     /// If the text cannot be tokenized, or a concept is damaged.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Result<Vec<Detected>> {
-        match self.detector.as_ref().filter(|_| !options.names_only) {
-            Some(detector) => self.detect_with(detector, text, options),
-            None => Ok(self.detect_names(text, options)),
+        let Some(mut input) = self.detector_input(text, options)? else {
+            return Ok(self.detect_names(text, options));
+        };
+        if let Some(detector) = &self.detector {
+            input.spans = detector.spans_of(&input.reading(), &input.windows, &input.rows);
         }
+        self.detect_from(text, options, input)
     }
 
-    fn detect_with(
+    /// What the detector reads of a text, for callers that compute its windows elsewhere:
+    /// [`Bundle::take_window`] takes the values of each, then [`Bundle::detect_from`] gives what
+    /// [`Bundle::detect`] does. `None` without a detector, or with [`DetectOptions::names_only`].
+    ///
+    /// # Errors
+    /// As [`Bundle::detect`].
+    pub fn detector_input(
         &self,
-        detector: &Detector,
         text: &str,
         options: &DetectOptions,
-    ) -> Result<Vec<Detected>> {
+    ) -> Result<Option<DetectorInput>> {
+        let Some(detector) = self.detector.as_ref().filter(|_| !options.names_only) else {
+            return Ok(None);
+        };
         let words = self.tokens.words(text)?;
         detector.check_tokens(&self.tokens, &words)?;
         let mut features = Features::new(text, &words, &self.dictionary, &self.concepts)?;
@@ -109,7 +151,66 @@ impl Bundle {
         let scheme = options.scheme.min(detector.info().schemes.len() - 1);
         let labels = &detector.info().schemes[scheme];
         let least = ACRONYM * labels.threshold;
-        let spans = detector.spans(&self.tokens, &words, &features, scheme, least);
+        let windows = detector.windows(&words);
+        Ok(Some(DetectorInput {
+            rows: detector.rows(&self.tokens, &words, &windows),
+            words,
+            features,
+            names,
+            wordings,
+            scheme,
+            least,
+            windows,
+            spans: Vec::new(),
+        }))
+    }
+
+    /// Takes the last layer of a window, as [`Detector::last_layer`] gives it for
+    /// [`DetectorInput::rows`], in any order.
+    ///
+    /// # Errors
+    /// If there is no such window, or these are not its values.
+    pub fn take_window(&self, input: &mut DetectorInput, at: usize, hidden: &[f32]) -> Result<()> {
+        let detector = self.detector.as_ref();
+        let (Some(detector), Some(window)) = (detector, input.windows.get(at)) else {
+            return Err(Error::input(format!("the text has no window {at}")));
+        };
+        let expected = input.rows[at].ids.len() * detector.width();
+        if hidden.len() != expected {
+            let found = hidden.len();
+            return Err(Error::input(format!(
+                "window {at}: expected {expected} values, found {found}"
+            )));
+        }
+        let spans = detector.spans_in(&input.reading(), window, hidden);
+        input.spans.extend(spans);
+        Ok(())
+    }
+
+    /// The mentions of a text whose windows were taken.
+    ///
+    /// # Errors
+    /// As [`Bundle::detect`].
+    pub fn detect_from(
+        &self,
+        text: &str,
+        options: &DetectOptions,
+        input: DetectorInput,
+    ) -> Result<Vec<Detected>> {
+        let Some(detector) = &self.detector else {
+            return Ok(self.detect_names(text, options));
+        };
+        let DetectorInput {
+            words,
+            names,
+            mut wordings,
+            scheme,
+            mut spans,
+            ..
+        } = input;
+        // Windows come in any order.
+        spans.sort_by_key(|span| (span.first, span.last));
+        let labels = &detector.info().schemes[scheme];
         let mut thresholds: HashMap<Span, f32> = HashMap::new();
         for name in names.iter().filter(|name| is_whole_name(name)) {
             let words = name.span.of(text)?;

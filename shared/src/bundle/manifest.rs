@@ -8,7 +8,7 @@ use crate::kb::KnowledgeBase;
 use crate::model::detector::DetectorInfo;
 use crate::model::tower::{Pooling, Reduction};
 use crate::nil::{Feature, NilPolicy, ProbabilityModel};
-use crate::score::Similarity;
+use crate::score::{Scorer, Similarity};
 use crate::tokens::ViewOptions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -163,6 +163,14 @@ impl KbInfo {
 }
 
 impl Manifest {
+    /// The scorer that the bundle was built for: Sum-of-Max if it has token vectors.
+    pub fn scorer(&self) -> Scorer {
+        match self.token_vectors {
+            Some(_) => Scorer::SumOfMax,
+            None => Scorer::Dual,
+        }
+    }
+
     /// Reads `manifest.json` and compares its digest.
     ///
     /// # Errors

@@ -4,12 +4,15 @@
 
 mod builder;
 mod detect;
+mod encoders;
 mod manifest;
 mod queries;
 mod trained;
 mod update;
 
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
+pub use detect::DetectorInput;
+pub use encoders::Encoders;
 pub use manifest::{
     EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DETECTOR, FORMAT_WITH_DIGEST,
     FORMAT_WITH_NAME_CONTEXT, FORMAT_WITH_NIL_MODEL, FORMAT_WITH_PROBABILITY, FORMAT_WITH_TOKENS,
@@ -448,11 +451,7 @@ impl Bundle {
 
     /// The scorer that the bundle was built for: Sum-of-Max if it has token vectors.
     pub fn scorer(&self) -> Scorer {
-        if self.token_vectors.is_some() {
-            Scorer::SumOfMax
-        } else {
-            Scorer::Dual
-        }
+        self.manifest.scorer()
     }
 
     /// Builds the encoder on a device.

@@ -14,7 +14,9 @@
 //! its GPU. It calls [`Prepared::split`] with [`Encoder::batches`]. For each part it calls
 //! [`Encoder::steps`], [`Linker::search_candidates`] and [`Linker::finish_searched`]. At the end it
 //! calls [`Linker::finish_searched`] with the candidates of all parts for the whole text
-//! ([`Prepared::of_one_text`]), since the mentions of a text bear on each other.
+//! ([`Prepared::of_one_text`]), since the mentions of a text bear on each other. Its other workers
+//! have [`Encoders`](crate::bundle::Encoders): they compute what [`Bundle::detector_input`] asks
+//! for, before [`Linker::detect_from`], and parts, for [`Encoder::encodings`].
 
 pub mod added;
 mod candidates;
@@ -39,7 +41,7 @@ pub use prepared::{Part, Prepared};
 pub use proposals::Proposals;
 pub use sides::Side;
 
-use crate::bundle::{Bundle, Resolved};
+use crate::bundle::{Bundle, DetectorInput, Resolved};
 use crate::error::{Error, Result};
 use crate::index::best_per_concept;
 use crate::kb::group::Group;
@@ -364,8 +366,28 @@ impl Linker {
     /// As [`Bundle::detect`].
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Result<Vec<Detected>> {
         let found = self.bundle.detect(text, &options.detect)?;
+        Ok(self.detected(text, options, found))
+    }
+
+    /// As [`Linker::detect`], from windows that were computed elsewhere ([`Bundle::detector_input`]).
+    ///
+    /// # Errors
+    /// As [`Bundle::detect`].
+    pub fn detect_from(
+        &self,
+        text: &str,
+        options: &LinkOptions,
+        input: DetectorInput,
+    ) -> Result<Vec<Detected>> {
+        let found = self.bundle.detect_from(text, &options.detect, input)?;
+        Ok(self.detected(text, options, found))
+    }
+
+    /// What the bundle detected, with the names of added concepts and without words that a sense
+    /// takes for no mention.
+    fn detected(&self, text: &str, options: &LinkOptions, found: Vec<Detected>) -> Vec<Detected> {
         let found = self.added.detect(text, found, &options.detect);
-        Ok(self.without_other_words(text, found))
+        self.without_other_words(text, found)
     }
 
     /// Cuts mentions out of a text and tokenizes them.

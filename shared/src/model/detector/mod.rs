@@ -43,6 +43,19 @@ pub struct Detector {
     head: Head,
 }
 
+/// What [`Detector::spans_in`] looks for in a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// The words of the text.
+    pub words: &'a Words,
+    /// Their features.
+    pub features: &'a Features,
+    /// The position of the scheme in [`DetectorInfo::schemes`].
+    pub scheme: usize,
+    /// The least probability of a span.
+    pub threshold: f32,
+}
+
 /// Windows that are encoded at once, so that memory is bounded for long texts.
 const BATCH: usize = 16;
 
@@ -110,6 +123,28 @@ impl Detector {
         }
     }
 
+    /// The token sequences of a text's windows.
+    pub fn rows(&self, tokens: &Tokens, words: &Words, windows: &[Window]) -> Vec<Encoded> {
+        let encoded = |window: &Window| window.encoded(&self.info, words, tokens);
+        windows.iter().map(encoded).collect()
+    }
+
+    /// The windows of a text.
+    pub fn windows(&self, words: &Words) -> Vec<Window> {
+        windows(&self.info, words)
+    }
+
+    /// The last layer for the token sequences of windows. [`Detector::spans_in`] reads it.
+    ///
+    /// # Shapes
+    /// -> `[seq, hidden]` of each sequence
+    ///
+    /// # Panics
+    /// If [`Detector::check_tokens`] fails for their text.
+    pub fn last_layer(&self, rows: &[Encoded]) -> Vec<Vec<f32>> {
+        self.forward(rows, |_, hidden| hidden.to_vec())
+    }
+
     /// The probabilities of all spans of a text that reach `threshold` for a scheme.
     ///
     /// # Panics
@@ -123,55 +158,100 @@ impl Detector {
         scheme: usize,
         threshold: f32,
     ) -> Vec<ScoredSpan> {
-        let columns = self.info.columns(scheme);
-        let windows = windows(&self.info, words);
+        let reading = Reading {
+            words,
+            features,
+            scheme,
+            threshold,
+        };
+        let windows = self.windows(words);
+        self.spans_of(&reading, &windows, &self.rows(tokens, words, &windows))
+    }
+
+    /// As [`Detector::spans`], of windows and their token sequences.
+    ///
+    /// # Panics
+    /// As [`Detector::spans`].
+    pub fn spans_of(
+        &self,
+        reading: &Reading<'_>,
+        windows: &[Window],
+        rows: &[Encoded],
+    ) -> Vec<ScoredSpan> {
         let mut found = Vec::new();
-        for batch in windows.chunks(BATCH) {
-            let rows: Vec<Encoded> = batch
-                .iter()
-                .map(|window| window.encoded(&self.info, words, tokens))
-                .collect();
-            let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
-            let own: Vec<_> = (0..batch.len()).map(|at| at..at + 1).collect();
-            // The place of a window in the batch travels in its `own` range.
-            let sequences: Vec<Sequence<'_>> = rows
-                .iter()
-                .zip(&segments)
-                .zip(&own)
-                .map(|((row, segments), own)| Sequence {
-                    ids: &row.ids,
-                    segments,
-                    own,
-                })
-                .collect();
-            let of_batch = self.encoder.forward(&sequences, |sequence, hidden| {
-                let window = &batch[sequence.own.start];
-                let ends = window.ends(&self.info, words);
-                let input = Input {
-                    window,
-                    ends: &ends,
-                    features,
-                };
-                let mut spans = Vec::new();
-                let width = self.encoder.hidden();
-                let take = |first, last, logits: &[f32]| {
-                    let (label, probability) = best(logits);
-                    if probability >= threshold {
-                        spans.push(ScoredSpan {
-                            first,
-                            last,
-                            label,
-                            probability,
-                        });
-                    }
-                };
-                self.head
-                    .spans(hidden, width, &input, columns.clone(), take);
-                spans
+        for (windows, rows) in windows.chunks(BATCH).zip(rows.chunks(BATCH)) {
+            let spans = self.forward(rows, |at, hidden| {
+                self.spans_in(reading, &windows[at], hidden)
             });
-            found.extend(of_batch.into_iter().flatten());
+            found.extend(spans.into_iter().flatten());
         }
         found
+    }
+
+    /// The probabilities of the spans that begin in a window's own words and reach the threshold.
+    ///
+    /// # Shapes
+    /// hidden `[seq, hidden]`, from [`Detector::last_layer`] for this window
+    ///
+    /// # Panics
+    /// As [`Detector::spans`], or if the values are not those of the window.
+    pub fn spans_in(
+        &self,
+        reading: &Reading<'_>,
+        window: &Window,
+        hidden: &[f32],
+    ) -> Vec<ScoredSpan> {
+        let ends = window.ends(&self.info, reading.words);
+        let input = Input {
+            window,
+            ends: &ends,
+            features: reading.features,
+        };
+        let mut spans = Vec::new();
+        let take = |first, last, logits: &[f32]| {
+            let (label, probability) = best(logits);
+            if probability >= reading.threshold {
+                spans.push(ScoredSpan {
+                    first,
+                    last,
+                    label,
+                    probability,
+                });
+            }
+        };
+        let columns = self.info.columns(reading.scheme);
+        let width = self.encoder.hidden();
+        self.head.spans(hidden, width, &input, columns, take);
+        spans
+    }
+
+    /// The values of one token in [`Detector::last_layer`].
+    pub fn width(&self) -> usize {
+        self.encoder.hidden()
+    }
+
+    /// Runs the encoder and calls `take` with the position of each row and its last layer.
+    fn forward<R: Send>(
+        &self,
+        rows: &[Encoded],
+        take: impl Fn(usize, &[f32]) -> R + Sync,
+    ) -> Vec<R> {
+        let segments: Vec<Vec<u32>> = rows.iter().map(|row| row.segments().collect()).collect();
+        let own: Vec<_> = (0..rows.len()).map(|at| at..at + 1).collect();
+        // The place of a row travels in its `own` range.
+        let sequences: Vec<Sequence<'_>> = rows
+            .iter()
+            .zip(&segments)
+            .zip(&own)
+            .map(|((row, segments), own)| Sequence {
+                ids: &row.ids,
+                segments,
+                own,
+            })
+            .collect();
+        self.encoder.forward(&sequences, |sequence, hidden| {
+            take(sequence.own.start, hidden)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //! one forward pass.
 
 use super::Encoder;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::tower::{Pooling, Side};
 use crate::score::Scorer;
 use crate::tokens::Encoded;
@@ -47,6 +47,31 @@ impl Encodings {
 }
 
 impl Encoder {
+    /// The vectors in the values of [`Vectors::Here`](super::Vectors::Here), which another encoder of the same bundle computed
+    /// for these rows.
+    ///
+    /// # Errors
+    /// If the number of values does not match the rows.
+    pub fn encodings(
+        &self,
+        scorer: Scorer,
+        rows: &[&Encoded],
+        values: Vec<f32>,
+    ) -> Result<Encodings> {
+        let vectors = |row: &&Encoded| match scorer {
+            Scorer::Dual => 1,
+            Scorer::SumOfMax => 1 + row.ids.len(),
+        };
+        let expected = rows.iter().map(vectors).sum::<usize>() * self.dim;
+        if values.len() != expected {
+            let (rows, found) = (rows.len(), values.len());
+            return Err(Error::input(format!(
+                "{rows} sequences: expected {expected} values, found {found}"
+            )));
+        }
+        Ok(self.unpack(scorer, rows, values))
+    }
+
     /// The vectors in the values that a device computed for [`Encoder::start`], which may be
     /// padded.
     ///

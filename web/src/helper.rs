@@ -1,0 +1,57 @@
+//! What a further worker computes for the one that links: the encoders alone, on the processor.
+
+use crate::failure::Outcome;
+use crate::files::Files;
+use crate::shapes::Rows;
+use burn::tensor::Device;
+use pel_shared::bundle::Encoders;
+use pel_shared::error::Error;
+use pel_shared::model::tower::Side;
+use pel_shared::tokens::Encoded;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The encoders of a bundle.
+#[wasm_bindgen]
+pub struct Helper {
+    encoders: Encoders,
+}
+
+#[wasm_bindgen]
+impl Helper {
+    /// Builds the encoders of a bundle that an [`Engine`](crate::Engine) has read.
+    ///
+    /// # Errors
+    /// If the files do not fit together.
+    pub fn load(files: Files) -> Outcome<Helper> {
+        let encoders = Encoders::from_parts(&files.into_parts(), &Device::flex())?;
+        Ok(Self { encoders })
+    }
+
+    /// The values of a window, for [`Engine::take_window`](crate::Engine::take_window).
+    ///
+    /// # Errors
+    /// If the bundle has no detector.
+    #[wasm_bindgen(js_name = readWindow)]
+    pub fn read_window(&self, window: &str) -> Outcome<Vec<f32>> {
+        let rows = serde_json::from_str::<Rows>(window)?.sequences();
+        let detector = self.encoders.detector.as_ref();
+        let detector = detector.ok_or_else(|| Error::input("the bundle has no detector"))?;
+        Ok(detector.last_layer(&rows).concat())
+    }
+
+    /// The values of a batch of mentions, for [`Engine::take_vectors`](crate::Engine::take_vectors).
+    ///
+    /// # Errors
+    /// If a sequence is not one of the encoder.
+    pub fn encode(&self, batch: &str) -> Outcome<Vec<f32>> {
+        let rows = serde_json::from_str::<Rows>(batch)?.sequences();
+        let rows: Vec<&Encoded> = rows.iter().collect();
+        let (encoder, scorer) = (&self.encoders.encoder, self.encoders.scorer);
+        let whole = [(0..rows.len()).collect()];
+        let mut values = Vec::new();
+        for step in encoder.steps(scorer, Side::Mention, &rows, &whole) {
+            values.extend(step?.vectors.read()?);
+        }
+        Ok(values)
+    }
+}
