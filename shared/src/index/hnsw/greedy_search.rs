@@ -62,6 +62,13 @@ pub struct SearchGraph<'a> {
     pub dim: usize,
 }
 
+/// The most nodes of the lowest upper layer from which a search of the lowest layer begins. From
+/// one alone, more searches end among nodes that are all farther than the nearest ones.
+const STARTS: usize = 16;
+
+/// Candidates of a search for each start: starts take a small part of its time.
+const PER_START: usize = 4;
+
 /// A greedy search with its buffers. Reuse it, so that searches allocate nothing.
 #[derive(Default)]
 pub struct GreedySearch {
@@ -70,6 +77,10 @@ pub struct GreedySearch {
     search: u8,
     /// The nearest nodes so far, best first.
     best: Vec<Near>,
+    /// Their ranks, in an upper layer.
+    ranks: Vec<u32>,
+    /// The ranks of the new nodes there.
+    fresh_ranks: Vec<u32>,
     /// New nodes, to be compared with the query.
     fresh: Vec<u32>,
     /// Their first rows.
@@ -98,12 +109,11 @@ impl GreedySearch {
     /// The `ef` nodes nearest to the query among those that the search visits, best first.
     pub fn nearest(&mut self, graph: SearchGraph, query: &Query, ef: usize) -> &[Near] {
         self.best.clear();
-        let Some(start) = self.start(graph, query).filter(|_| ef > 0) else {
+        if ef == 0 {
             return &self.best;
-        };
+        }
+        self.enter(graph, query, (ef / PER_START).clamp(1, STARTS));
         self.begin(graph.links.nodes());
-        self.visited[start.node() as usize] = self.search;
-        self.best.push(start);
         let mut at = 0;
         while let Some(node) = self.best.get_mut(at) {
             let at_node = node.node();
@@ -138,37 +148,67 @@ impl GreedySearch {
         self.nearest(graph, &query, ef)
     }
 
-    /// The entry point of the lowest layer: in each upper layer the search moves to a nearer node
-    /// as long as there is one.
-    fn start(&mut self, graph: SearchGraph, query: &Query) -> Option<Near> {
+    /// Fills `best` with the nodes from which the search of the lowest layer begins: in each upper
+    /// layer the search moves to the nearest node, in the lowest of them to the `starts` nearest.
+    fn enter(&mut self, graph: SearchGraph, query: &Query, starts: usize) {
         let links = graph.links;
-        let mut rank = links.first()?;
+        let Some(first) = links.first() else {
+            return;
+        };
         self.fresh.clear();
-        self.fresh.push(links.node_of(rank));
+        self.fresh.push(links.node_of(first));
         self.compare(graph, query);
-        let mut near = Near::new(self.fresh[0], self.similarities[0]);
+        self.best
+            .push(Near::new(self.fresh[0], self.similarities[0]));
+        self.ranks.clear();
+        self.ranks.push(first);
         for layer in links.upper() {
-            loop {
-                let ranks = links.of_upper(layer, rank);
-                self.fresh.clear();
-                self.fresh
-                    .extend(ranks.iter().map(|rank| links.node_of(*rank)));
-                self.compare(graph, query);
-                let nodes = self
-                    .fresh
-                    .iter()
-                    .zip(&self.similarities)
-                    .map(|(node, score)| Near::new(*node, *score));
-                match nodes.zip(ranks).min() {
-                    Some((better, next)) if better < near => (rank, near) = (*next, better),
-                    _ => break,
-                }
+            let most = if layer == 0 { starts } else { 1 };
+            self.begin(links.nodes());
+            while let Some(at) = self.best.iter().position(|near| !near.followed()) {
+                self.best[at].0 |= 1;
+                self.follow_upper(graph, query, layer, self.ranks[at], most);
             }
         }
-        Some(near)
     }
 
-    /// Begins a search: no node has been visited.
+    /// Compares the nodes to which a rank is linked in an upper layer, and keeps the `most` nearest
+    /// of all.
+    fn follow_upper(
+        &mut self,
+        graph: SearchGraph,
+        query: &Query,
+        layer: usize,
+        rank: u32,
+        most: usize,
+    ) {
+        self.fresh.clear();
+        self.fresh_ranks.clear();
+        for rank in graph.links.of_upper(layer, rank) {
+            let node = graph.links.node_of(*rank);
+            let visited = &mut self.visited[node as usize];
+            if *visited != self.search {
+                *visited = self.search;
+                graph.vectors.prefetch(graph.nodes.first(node), graph.dim);
+                self.fresh.push(node);
+                self.fresh_ranks.push(*rank);
+            }
+        }
+        self.compare(graph, query);
+        for at in 0..self.fresh.len() {
+            let near = Near::new(self.fresh[at], self.similarities[at]);
+            let place = self.best.partition_point(|one| *one < near);
+            if place < most {
+                self.best.insert(place, near);
+                self.ranks.insert(place, self.fresh_ranks[at]);
+                self.best.truncate(most);
+                self.ranks.truncate(most);
+            }
+        }
+    }
+
+    /// Begins the search of a layer: the nodes in `best` alone have been visited, and none was
+    /// followed.
     fn begin(&mut self, nodes: usize) {
         if self.search == u8::MAX || self.visited.len() != nodes {
             self.visited.clear();
@@ -176,6 +216,10 @@ impl GreedySearch {
             self.search = 0;
         }
         self.search += 1;
+        for start in &mut self.best {
+            start.0 &= !1;
+            self.visited[start.node() as usize] = self.search;
+        }
     }
 
     fn compare(&mut self, graph: SearchGraph, query: &Query) {
@@ -215,6 +259,51 @@ impl GreedySearch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::hnsw::build::filled;
+    use crate::index::hnsw::links::{UPPER_WIDTH, WIDTH};
+    use crate::numbers::Numbers;
+    use bytes::Bytes;
+
+    /// Two parts without a link between them: the nearest node of the upper layer is in one, the
+    /// nearest node of all in the other.
+    #[test]
+    fn a_search_begins_from_several_nodes_of_the_upper_layer() {
+        let points: Vec<f32> = [20f32, 25.0, -30.0, -5.0]
+            .iter()
+            .map(|degrees| degrees.to_radians())
+            .flat_map(|angle| [angle.cos(), angle.sin()])
+            .collect();
+        let vectors = Vectors::F32 {
+            values: Numbers::Copied(points),
+        };
+        let lowest = [(0, 1), (1, 0), (2, 3), (3, 2)].map(|(own, to)| filled::<WIDTH>(own, &[to]));
+        let upper = [(0, 1), (1, 0)].map(|(own, to)| filled::<UPPER_WIDTH>(own, &[to]));
+        let upper = [&[2], upper.as_flattened()].concat();
+        let sections = [lowest.as_flattened(), &[0, 2], &upper]
+            .map(|numbers| Bytes::copy_from_slice(bytemuck::cast_slice(numbers)));
+        let (links, nodes) = (Links::new(sections, 4).expect("a graph"), Nodes::Single(4));
+        let graph = SearchGraph {
+            links: &links,
+            nodes: &nodes,
+            vectors: &vectors,
+            dim: 2,
+        };
+        let mut search = GreedySearch::default();
+        let query = vectors.query(&[1.0, 0.0]);
+        let mut found = |ef| -> Vec<u32> {
+            let near = search.nearest(graph, &query, ef);
+            near.iter().map(|near| near.node()).collect()
+        };
+        assert_eq!(found(2 * PER_START), [3, 0, 1, 2]);
+        // With one start the search stays in the part of the nearest.
+        assert_eq!(found(2 * PER_START - 1), [0, 1]);
+        assert_eq!(found(1), [0]);
+        assert!(found(0).is_empty());
+        // The numbers of searches begin again.
+        for _ in 0..200 {
+            assert_eq!(found(2 * PER_START), [3, 0, 1, 2]);
+        }
+    }
 
     #[test]
     fn nodes_are_ordered_by_similarity_then_number() {
