@@ -165,7 +165,8 @@ impl Bundle {
         }))
     }
 
-    /// Takes the last layer of a window, as [`Detector::last_layer`] gives it for
+    /// Takes the last layer of a window, as
+    /// [`Detector::last_layer`](crate::model::detector::Detector::last_layer) gives it for
     /// [`DetectorInput::rows`], in any order.
     ///
     /// # Errors
