@@ -1,4 +1,5 @@
-//! The encoders of a bundle by themselves: what several workers of a web page need who share the encoding of one text.
+//! The encoders of a bundle by themselves: what several workers of a web page need who share the
+//! encoding of one text.
 
 use super::{Manifest, Parts, detector, names};
 use crate::error::Result;
@@ -19,11 +20,12 @@ pub struct Encoders {
 }
 
 impl Encoders {
-    /// Builds the encoders on a device from files of a bundle that was read before ([`Bundle::read`]): the files are not
-    /// compared with the manifest again.
+    /// Builds the encoders on a device from files of a bundle that was read before
+    /// ([`Bundle::read`]): the files are not compared with the manifest again.
     ///
     /// # Errors
-    /// If one of [`Encoders::FILES`] that the manifest lists is missing, or they do not fit together.
+    /// If one of [`Encoders::FILES`] that the manifest lists is missing, or they do not fit
+    /// together.
     ///
     /// [`Bundle::read`]: super::Bundle::read
     pub fn from_parts(parts: &Parts, device: &Device) -> Result<Self> {

@@ -47,8 +47,8 @@ impl Encodings {
 }
 
 impl Encoder {
-    /// The vectors in the values of [`Vectors::Here`](super::Vectors::Here), which another encoder of the same bundle computed
-    /// for these rows.
+    /// The vectors in the values of [`Vectors::Here`](super::Vectors::Here), which another encoder
+    /// of the same bundle computed for these rows.
     ///
     /// # Errors
     /// If the number of values does not match the rows.
