@@ -8,7 +8,7 @@ use super::lanes::{self, LANES, Lane, fma};
 use serde::{Deserialize, Serialize};
 
 /// Activations of BERT's feed-forward layers, by the names of Hugging Face's configurations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activation {
     /// x Φ(x) = `x/2 (1 + erf(x/√2))`.
     #[default]

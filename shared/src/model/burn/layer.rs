@@ -2,31 +2,52 @@
 
 use super::dropout::apply_dropout;
 use super::fused::{self, Call};
+use super::rows::{Product, on_gpu, probabilities};
 use crate::error::Result;
 use crate::kernels::rows::Activation;
-use crate::model::burn::pass::{Pass, dtype};
+use crate::model::burn::pass::Pass;
 use crate::model::config::BertConfig;
-use crate::model::layer::{Dropout, LINEARS, LayerOptions, Precision, take_linears, take_norms};
+use crate::model::layer::{Dropout, LINEARS, LayerOptions, take_linears, take_norms};
 use crate::model::weights::Weights;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Bool, Device, FloatDType, Tensor, activation};
+use burn::tensor::{Bool, Device, Tensor};
 
 /// The padding of a batch.
 #[derive(Clone, Debug)]
 pub enum Padding {
     /// The real tokens of each sequence, for a device that runs a layer as one operation.
     Lengths(Vec<usize>),
+    /// A mask for Burn's operations.
+    Mask(Box<Mask>),
+}
+
+/// The padding of a batch, in the two forms that operations want.
+#[derive(Clone, Debug)]
+pub struct Mask {
+    /// `[batch, seq]`, 1 = real token.
+    real: Tensor<2>,
     /// `[batch, 1, 1, seq]`, `true` = padding.
-    Mask(Box<Tensor<4, Bool>>),
+    padding: Tensor<4, Bool>,
+}
+
+impl Mask {
+    /// From a mask `[batch, seq]`, 1 = real token.
+    fn new(real: &Tensor<2>) -> Self {
+        let [batch, seq] = real.dims();
+        Self {
+            real: real.clone(),
+            padding: real.clone().equal_elem(0.0).reshape([batch, 1, 1, seq]),
+        }
+    }
 }
 
 impl Padding {
     /// Reads a mask `[batch, seq]`, 1 = real token.
     pub fn new(mask: &Tensor<2>) -> Self {
-        let [batch, seq] = mask.dims();
+        let [_, seq] = mask.dims();
         if fused::runs_on(&mask.device())
             && let Ok(values) = mask.clone().into_data().try_to_vec::<f32>()
         {
@@ -40,9 +61,7 @@ impl Padding {
                 return Self::Lengths(rows.map(length).collect());
             }
         }
-        Self::Mask(Box::new(
-            mask.clone().equal_elem(0.0).reshape([batch, 1, 1, seq]),
-        ))
+        Self::Mask(Box::new(Mask::new(mask)))
     }
 }
 
@@ -169,98 +188,58 @@ impl Layer {
         )
     }
 
-    /// The layer composed of Burn's operations.
+    /// The layer composed of single operations.
     ///
     /// # Shapes
-    /// padding `[batch, 1, 1, seq]` (`true` = padding)
-    fn composed(&self, hidden: Tensor<3>, padding: &Tensor<4, Bool>, pass: &Pass) -> Tensor<3> {
+    /// `[batch, seq, hidden]` -> `[batch, seq, hidden]`
+    fn composed(&self, hidden: Tensor<3>, mask: &Mask, pass: &Pass) -> Tensor<3> {
         let of = |site: u64| pass.dropout.map(|dropout| dropout.part(site));
-        let through = |linear: &Linear, x: Tensor<3>| through(linear, x, pass.precision);
-        let attended = through(
-            &self.attended,
-            self.attend(hidden.clone(), padding, of(1), &through),
-        );
-        let attended = apply_dropout(attended, of(2));
-        let hidden = self.attended_norm.forward(hidden + attended);
-        let wide = through(&self.wide, hidden.clone()); // [batch, seq, intermediate]
-        let wide = match self.activation {
-            Activation::Gelu => activation::gelu(wide),
-            Activation::GeluTanh => activation::gelu_approximate(wide),
-            Activation::Relu => activation::relu(wide),
-        };
-        self.norm
-            .forward(hidden + apply_dropout(through(&self.narrow, wide), of(3)))
+        let product = |linear: &Linear, x: Tensor<3>| Product::new(linear, x, pass.precision);
+        let mixed = self.attend(hidden.clone(), mask, of(1), &product);
+        let attended = dropped(product(&self.attended, mixed), of(2));
+        let hidden = attended.added_to(hidden, &self.attended_norm, self.epsilon);
+        // [batch, seq, intermediate]
+        let wide = product(&self.wide, hidden.clone()).activated(self.activation);
+        let narrow = dropped(product(&self.narrow, wide), of(3));
+        narrow.added_to(hidden, &self.norm, self.epsilon)
     }
 
     fn attend(
         &self,
         hidden: Tensor<3>,
-        padding: &Tensor<4, Bool>,
+        mask: &Mask,
         dropout: Option<Dropout>,
-        through: &impl Fn(&Linear, Tensor<3>) -> Tensor<3>,
+        product: &impl Fn(&Linear, Tensor<3>) -> Product,
     ) -> Tensor<3> {
         let [batch, seq, width] = hidden.dims();
-        let split = |linear: &Linear| {
-            let all = through(linear, hidden.clone());
-            all.reshape([batch, seq, self.heads, width / self.heads])
-                .swap_dims(1, 2) // [batch, heads, seq, head]
-        };
-        let padding = padding.clone().expand([batch, self.heads, seq, seq]);
+        let split = |linear| product(linear, hidden.clone()).by_heads(self.heads);
         let [query, key, value] = [&self.query, &self.key, &self.value].map(split);
-        let mixed = match dropout {
-            None => attention(
+        let mixed = if dropout.is_none() && !on_gpu(&hidden.device()) {
+            let padding = mask.padding.clone().expand([batch, self.heads, seq, seq]);
+            attention(
                 query,
                 key,
                 value,
                 Some(padding),
                 None,
                 AttentionModuleOptions::default(),
-            ),
-            Some(_) => {
-                let scores =
-                    query.matmul(key.swap_dims(2, 3)) / ((width / self.heads) as f32).sqrt();
-                let probabilities = activation::softmax(scores.mask_fill(padding, f32::MIN), 3);
-                apply_dropout(probabilities, dropout).matmul(value)
-            }
+            )
+        } else {
+            let divisor = ((width / self.heads) as f32).sqrt();
+            let scores = query.matmul(key.swap_dims(2, 3));
+            let probabilities = probabilities(scores, &mask.real, &mask.padding, divisor);
+            apply_dropout(probabilities, dropout).matmul(value)
         };
         mixed.swap_dims(1, 2).reshape([batch, seq, width])
     }
 }
 
-/// A linear layer that multiplies in `precision`. The backward pass casts gradients at the same
-/// points.
-///
-/// # Shapes
-/// `[batch, seq, in]` -> `[batch, seq, out]`
-pub(super) fn through(linear: &Linear, x: Tensor<3>, precision: Precision) -> Tensor<3> {
-    let weight = linear.weight.val();
-    let product = match dtype(precision) {
-        None if fused::runs_on(&x.device()) => return linear.forward(x),
-        None => rows_by(x, weight),
-        Some(dtype) => rows_by(x.cast(dtype), weight.cast(dtype)).cast(FloatDType::F32),
-    };
-    match &linear.bias {
-        Some(bias) => product + bias.val().unsqueeze(),
+/// A product after dropout, if there is any.
+fn dropped(product: Product, dropout: Option<Dropout>) -> Product {
+    match dropout {
         None => product,
+        Some(_) => apply_dropout(product.with_bias(), dropout).into(),
     }
-}
-
-/// The product of all rows with a matrix. On a GPU it is one product: a product for each sequence
-/// would be too small, and its backward pass would keep a gradient of the matrix for each sequence.
-/// On the CPU a product for each sequence has sums in an order that does not depend on how the
-/// matrix lies in memory, so that a resumed training ends with the same weights.
-///
-/// # Shapes
-/// `[batch, seq, in]`, `[in, out]` -> `[batch, seq, out]`
-pub(super) fn rows_by(x: Tensor<3>, matrix: Tensor<2>) -> Tensor<3> {
-    if fused::runs_on(&x.device()) {
-        return x.matmul(matrix.unsqueeze());
-    }
-    let [batch, seq, inputs] = x.dims();
-    let [_, outputs] = matrix.dims();
-    x.reshape([batch * seq, inputs])
-        .matmul(matrix)
-        .reshape([batch, seq, outputs])
 }
 
 /// A linear layer. PyTorch stores weights as `[out, in]`, Burn as `[in, out]`.
@@ -371,7 +350,7 @@ mod tests {
         let real = mask.clone().reshape([batch, seq, 1]);
         let fused = Padding::new(&mask);
         assert!(matches!(&fused, Padding::Lengths(lengths) if *lengths == [7, 4, 1]));
-        let composed = Padding::Mask(Box::new(mask.equal_elem(0.0).reshape([batch, 1, 1, seq])));
+        let composed = Padding::Mask(Box::new(Mask::new(&mask)));
         let run = |padding: &Padding| {
             let x = Tensor::<3>::from_data(x.clone().into_data(), &device).require_grad();
             let out = layer.forward(x.clone(), padding, &Pass::default()) * real.clone();

@@ -5,7 +5,10 @@ pub mod biencoder;
 mod dropout;
 pub mod export;
 mod fused;
+#[cfg(feature = "gpu")]
+mod gpu_rows;
 mod layer;
 mod pass;
+mod rows;
 pub mod span_head;
 pub mod sum_of_max;

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::model::burn::bert::{Bert, BertInput, Pass};
 use crate::model::burn::export::Exported;
-use crate::model::burn::layer::{rows_by, through};
+use crate::model::burn::rows::{Product, rows_by};
 use crate::model::config::BertConfig;
 use crate::model::detector::features::{MARKS, MATCHES, SHAPES};
 use crate::model::detector::{DetectorInfo, names};
@@ -231,7 +231,8 @@ impl SpanHead {
         let [first, last] = &input.ends;
         let means = (rows.clone().select(0, first.clone()) + rows.select(0, last.clone())) / 2.0;
         let means = means.reshape([batch, words, size]);
-        let through = |linear: &Linear, x: Tensor<3>| through(linear, x, Precision::F32);
+        let through =
+            |linear: &Linear, x: Tensor<3>| Product::new(linear, x, Precision::F32).with_bias();
         let vectors = relu(
             through(&self.input, means)
                 + self.marks.forward(input.marks.clone())
