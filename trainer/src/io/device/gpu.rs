@@ -120,6 +120,7 @@ fn start(args: &DeviceArgs, adapters: &[(Adapter, DeviceKind)]) -> Result<OpenDe
     } else {
         WgpuBackend::Vulkan
     };
+    keep_measured_kernels();
     let options = Device::wgpu_options()
         .device_kind(selector.clone())
         .graphics_api(api);
@@ -133,8 +134,28 @@ fn start(args: &DeviceArgs, adapters: &[(Adapter, DeviceKind)]) -> Result<OpenDe
     })
 }
 
+/// Keeps what was measured of kernels in the user's cache folder, so that each card is measured
+/// once. CubeCL would keep it in `target` of a Cargo project around the working folder. A folder
+/// that a `cubecl.toml` names is used instead.
+#[cfg(feature = "autotune")]
+fn keep_measured_kernels() {
+    use cubecl::config::cache::CacheConfig;
+    use cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+    if matches!(
+        CubeClRuntimeConfig::get().environment.path,
+        CacheConfig::Target
+    ) {
+        cubecl::environment::set_root(CacheConfig::Global.root());
+    }
+}
+
+/// Nothing is measured.
+#[cfg(not(feature = "autotune"))]
+fn keep_measured_kernels() {}
+
 #[cfg(feature = "cuda")]
 pub(super) fn cuda(number: usize) -> Result<OpenDevice> {
+    keep_measured_kernels();
     // The driver is loaded at run time. Without one the runtime panics.
     let opened = std::panic::catch_unwind(|| {
         let device = Device::cuda(number);
