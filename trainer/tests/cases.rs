@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{CommandOutput, index, output_of, pel, tiny};
+use common::{CommandOutput, output_of, pel, shared_bundle, tiny};
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -82,15 +82,11 @@ fn folder() -> PathBuf {
 
 /// The bundle of the concept table beside the cases.
 fn bundle() -> &'static Path {
-    static BUNDLE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = BUNDLE.get_or_init(|| {
-        let made = tempfile::tempdir().expect("a folder");
-        let path = made.path().join("bundle");
-        let done = index(&folder().join("kb.jsonl"), &path, &[]);
-        assert_eq!(done.code, Some(0), "{}", done.err);
-        (made, path)
-    });
-    path
+    static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
+    BUNDLE.get_or_init(|| {
+        let kb = folder().join("kb.jsonl");
+        shared_bundle("cases-bundle", |_| kb.clone(), &[&kb])
+    })
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -9,7 +9,7 @@ mod common;
 
 use burn::tensor::Device;
 use bytes::Bytes;
-use common::{CommandOutput, output_of, pel};
+use common::{CommandOutput, output_of, pel, shared_folder};
 use pel_shared::bundle::{Bundle, Encoders, Parts};
 use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::model::encode::BatchSize;
@@ -27,33 +27,30 @@ fn file(name: &str) -> PathBuf {
 
 /// The default bundle, decompressed as by `./run`.
 fn bundle() -> &'static str {
-    static BUNDLE: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();
-    let (_, path) = BUNDLE.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("a folder");
-        for entry in std::fs::read_dir(file("bundle/default")).expect("committed") {
-            let path = entry.expect("listed").path();
-            let name = path
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned();
-            let from = std::fs::File::open(&path).expect("readable");
-            match name.strip_suffix(".xz") {
-                Some(name) => {
-                    let mut to = std::fs::File::create(folder.path().join(name)).expect("made");
-                    std::io::copy(
-                        &mut liblzma::read::XzDecoder::new_multi_decoder(from),
-                        &mut to,
-                    )
-                    .expect("unpacked");
-                }
-                None => drop(std::fs::copy(&path, folder.path().join(name)).expect("copied")),
+    static BUNDLE: OnceLock<String> = OnceLock::new();
+    BUNDLE.get_or_init(|| {
+        let committed = file("bundle/default");
+        let unpacked = shared_folder("default-bundle", &[&committed], |folder| {
+            for entry in std::fs::read_dir(&committed).expect("committed") {
+                unpack(&entry.expect("listed").path(), folder);
             }
-        }
-        let path = folder.path().display().to_string();
-        (folder, path)
-    });
-    path
+        });
+        unpacked.display().to_string()
+    })
+}
+
+/// Copies a file to a folder, decompressed if its name ends in `.xz`.
+fn unpack(path: &Path, folder: &Path) {
+    let name = path.file_name().expect("a name").to_string_lossy();
+    let to = folder.join(name.strip_suffix(".xz").unwrap_or(&name));
+    if !name.ends_with(".xz") {
+        std::fs::copy(path, to).expect("copied");
+        return;
+    }
+    let from = std::fs::File::open(path).expect("readable");
+    let mut to = std::fs::File::create(to).expect("made");
+    let mut from = liblzma::read::XzDecoder::new_multi_decoder(from);
+    std::io::copy(&mut from, &mut to).expect("unpacked");
 }
 
 /// A line of `--format jsonl`.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Concepts for linking a note.
 pub const KB: &str = r#"{"id": "D1", "name": "fever", "synonyms": ["pyrexia"], "types": ["Sign"], "definition": "A high temperature.", "sources": ["TEST"]}
@@ -82,20 +83,68 @@ pub fn index_with(encoder: &Path, kb: &Path, out: &Path, more: &[&str]) -> Comma
     output_of(pel(&args))
 }
 
-/// A bundle of [`KB`], built once.
-pub fn bundle() -> &'static str {
-    static BUNDLE: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();
-    let (_, path) = BUNDLE.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("a folder");
-        let kb = folder.path().join("kb.jsonl");
-        std::fs::write(&kb, KB).expect("written");
-        let out = folder.path().join("bundle");
-        let done = index(&kb, &out, &[]);
+/// A folder below Cargo's own for tests, which the processes of a run share. It is made again when
+/// one of the files or folders that it is `made_of` has changed, and takes the place of the former.
+/// Tests only read it.
+pub fn shared_folder(name: &str, made_of: &[&Path], make: impl FnOnce(&Path)) -> PathBuf {
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let newest = made_of.iter().flat_map(|path| changes(path)).max();
+    let newest = newest.expect("it is made of something").as_nanos();
+    let folder = all.join(format!("{name}-{newest}"));
+    if !folder.is_dir() {
+        let part = tempfile::tempdir_in(all).expect("a folder");
+        make(part.path());
+        for entry in std::fs::read_dir(all).expect("listed") {
+            let path = entry.expect("listed").path();
+            let of = path.file_name().and_then(|of| of.to_str());
+            if of.is_some_and(|of| of.starts_with(&format!("{name}-"))) && path != folder {
+                drop(std::fs::remove_dir_all(path));
+            }
+        }
+        // Another process may have been first.
+        let made = std::fs::rename(part.path(), &folder);
+        assert!(folder.is_dir(), "{}: {made:?}", folder.display());
+    }
+    folder
+}
+
+/// When a file, or each file of a folder, changed, since 1970.
+fn changes(path: &Path) -> Vec<Duration> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).expect("listed");
+        return entries
+            .flat_map(|entry| changes(&entry.expect("listed").path()))
+            .collect();
+    }
+    let changed = path.metadata().and_then(|about| about.modified());
+    let changed = changed
+        .expect("the system knows")
+        .duration_since(UNIX_EPOCH);
+    vec![changed.expect("after 1970")]
+}
+
+/// A bundle of a knowledge base that [`index`] makes. See [`shared_folder`].
+pub fn shared_bundle(name: &str, kb: impl FnOnce(&Path) -> PathBuf, made_of: &[&Path]) -> PathBuf {
+    let (program, encoder) = (Path::new(env!("CARGO_BIN_EXE_pel")), tiny());
+    let made_of: Vec<&Path> = [program, &encoder].iter().chain(made_of).copied().collect();
+    let make = |folder: &Path| {
+        let done = index(&kb(folder), &folder.join("bundle"), &[]);
         assert_eq!(done.code, Some(0), "{}", done.err);
-        let path = out.display().to_string();
-        (folder, path)
-    });
-    path
+    };
+    shared_folder(name, &made_of, make).join("bundle")
+}
+
+/// A bundle of [`KB`].
+pub fn bundle() -> &'static str {
+    static BUNDLE: OnceLock<String> = OnceLock::new();
+    BUNDLE.get_or_init(|| {
+        let kb = |folder: &Path| {
+            let kb = folder.join("kb.jsonl");
+            std::fs::write(&kb, KB).expect("written");
+            kb
+        };
+        shared_bundle("small-bundle", kb, &[]).display().to_string()
+    })
 }
 
 /// The bytes of an edited manifest with a new digest.
