@@ -78,7 +78,12 @@ pub struct ExperimentArgs {
     )]
     resume_on: Option<String>,
     /// With --resume-on: the program there
-    #[arg(long, value_name = "PROGRAM", default_value = "pel")]
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        default_value = "pel",
+        requires = "resume_on"
+    )]
     remote_pel: String,
     #[command(flatten)]
     options: Options,
