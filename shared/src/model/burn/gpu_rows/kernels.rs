@@ -49,6 +49,18 @@ fn maximum_over_units(value: f32, #[comptime] units: usize) -> f32 {
     shared[0]
 }
 
+/// `hidden + x + bias` at a column of the row that begins at `start`.
+#[cube]
+fn summed(
+    hidden: &Tensor<f32>,
+    x: &Tensor<f32>,
+    bias: &Tensor<f32>,
+    start: usize,
+    at: usize,
+) -> f32 {
+    hidden[start + at] + x[start + at] + bias[at]
+}
+
 /// The mean of `hidden + x + bias` over a row, and the inverse of its deviation.
 #[cube]
 fn moments(
@@ -63,12 +75,12 @@ fn moments(
     let start = row * width;
     let mut sum = 0.0f32;
     for at in range_stepped(UNIT_POS as usize, width, units) {
-        sum += hidden[start + at] + x[start + at] + bias[at];
+        sum += summed(hidden, x, bias, start, at);
     }
     let mean = sum_over_units(sum, units) / f32::cast_from(width);
     let mut squares = 0.0f32;
     for at in range_stepped(UNIT_POS as usize, width, units) {
-        let off = hidden[start + at] + x[start + at] + bias[at] - mean;
+        let off = summed(hidden, x, bias, start, at) - mean;
         squares += off * off;
     }
     let variance = sum_over_units(squares, units) / f32::cast_from(width);
@@ -90,7 +102,7 @@ pub fn normalise(
     let start = row * width;
     let (mean, inverse) = moments(hidden, x, bias, row, epsilon, units);
     for at in range_stepped(UNIT_POS as usize, width, units) {
-        let off = hidden[start + at] + x[start + at] + bias[at] - mean;
+        let off = summed(hidden, x, bias, start, at) - mean;
         out[start + at] = off * inverse * gamma[at] + beta[at];
     }
 }
@@ -204,7 +216,7 @@ pub fn normalise_gradient(
     let mut sum = 0.0f32;
     let mut along = 0.0f32;
     for at in range_stepped(UNIT_POS as usize, width, units) {
-        let normal = (hidden[start + at] + x[start + at] + bias[at] - mean) * inverse;
+        let normal = (summed(hidden, x, bias, start, at) - mean) * inverse;
         let of_normal = gradient[start + at] * gamma[at];
         sum += of_normal;
         along += of_normal * normal;
@@ -212,7 +224,7 @@ pub fn normalise_gradient(
     let mean_gradient = sum_over_units(sum, units) / f32::cast_from(width);
     let along = sum_over_units(along, units) / f32::cast_from(width);
     for at in range_stepped(UNIT_POS as usize, width, units) {
-        let normal = (hidden[start + at] + x[start + at] + bias[at] - mean) * inverse;
+        let normal = (summed(hidden, x, bias, start, at) - mean) * inverse;
         let given = gradient[start + at];
         out[start + at] = inverse * (given * gamma[at] - mean_gradient - normal * along);
         of_gamma[start + at] = given * normal;
