@@ -468,6 +468,7 @@ def test_fhir_example(links):
 
 LENGTHS = {"snippet": 250, "offset": 50, "lexical_variant": 250, "nlp_system": 250, "term_exists": 1, "term_temporal": 50,
            "term_modifiers": 2000}
+INTEGERS = ["note_nlp_id", "note_id", "section_concept_id", "note_nlp_concept_id", "note_nlp_source_concept_id"]
 DDL = """create table note_nlp (note_nlp_id integer primary key not null, note_id integer not null, section_concept_id integer,
     snippet text, "offset" text, lexical_variant text not null, note_nlp_concept_id integer, note_nlp_source_concept_id integer,
     nlp_system text, nlp_date date not null, nlp_datetime datetime, term_exists text, term_temporal text, term_modifiers text)"""
@@ -483,9 +484,11 @@ def test_omop(links):
     database.executemany(f"insert into note_nlp values ({','.join('?' * 14)})", [[row[name] for name in columns] for row in rows])
     lines = [line for doc in dict.fromkeys(line["doc"] for line in all_lines(links)) for line in links.lines[doc]]
     expect(len(rows) == len(lines), "a row of NOTE_NLP for each mention")
+    expect([int(row["note_nlp_id"]) for row in rows] == list(range(1, len(rows) + 1)), "rows that are numbered over all notes")
     texts = {note.name: note.text for note in links.notes}
     for row, line in zip(rows, lines):
         text, (start, end) = texts[line["doc"]], extent(pieces_of(line))
+        expect(all(0 <= int(row[name]) < 2**31 for name in INTEGERS), f"integers of 32 bits: {row}")
         expect(all(len(row[name]) <= length for name, length in LENGTHS.items()), f"columns within their lengths: {row}")
         expect(int(row["offset"]) == start, f"the offset of {line['text']!r}")
         expect(row["lexical_variant"] == field(line["text"])[:250], f"the words of {line['text']!r}")

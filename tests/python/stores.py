@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests stores of vectors with a real PostgreSQL and pgvector, and Parquet files with pyarrow. scripts/stores calls it.
+"""Tests stores of vectors and rows of OMOP with a real PostgreSQL and pgvector, and Parquet files with pyarrow. scripts/stores calls it.
 
     stores.py PEL      PEL: a program with the cargo feature `stores`
 
@@ -8,6 +8,7 @@ with links of the bundle alone. It ends the server and connections while pel wor
 """
 
 import contextlib
+import csv
 import json
 import lzma
 import math
@@ -30,6 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TINY = ROOT / "shared/tests/fixtures/tiny"
 CONCEPTS = 1500
 NOTES = 400
+OMOP = ROOT / "tests/fixtures/omop/cdm-5.4-notes.sql"
 
 PEL = ""
 checks = 0
@@ -239,6 +241,66 @@ def test_other_stores(server, url, folder, bundles):
     pel("export-vectors", bundle, "--to", url, "--table", name, "--replace")
 
 
+# --- OMOP ---------------------------------------------------------------------------------------------------------------
+
+
+def omop(folder, name, bundle, inputs, *options):
+    """The files of NOTE_NLP and their rows."""
+    out = folder / name
+    pel("link", "--bundle", bundle, inputs, "--format", "omop", "--date", "2026-11-26", "--out", out, *options)
+    paths = sorted(out.rglob("*.note_nlp.csv"))
+    rows = []
+    for path in paths:
+        with open(path, encoding="utf-8", newline="") as file:
+            rows += list(csv.DictReader(file))
+    return paths, rows
+
+
+def load(server, paths):
+    """Loads rows into the tables of the Common Data Model."""
+    server.psql("SET client_min_messages = warning; DROP TABLE IF EXISTS note_nlp, note;\n" + OMOP.read_text(encoding="utf-8"))
+    steps = ["\\set ON_ERROR_STOP on", "CREATE TEMPORARY TABLE rows (LIKE note_nlp);"]
+    steps += [f"\\copy rows FROM '{path}' WITH (FORMAT csv, HEADER true)" for path in paths]
+    steps.append("INSERT INTO note SELECT DISTINCT note_id, 1, DATE '2026-11-26', NULL::timestamp, 0, 0, '', '', 0, 0 FROM rows;")
+    steps.append("INSERT INTO note_nlp SELECT * FROM rows;")
+    server.psql("\n".join(steps))
+    return [int(number) for number in column(server, "SELECT note_nlp_id FROM note_nlp ORDER BY 1")]
+
+
+def test_omop(server, folder, bundle):
+    """Rows of many notes, of tables in parts and of a resumed run load into the official schema and have different identifiers."""
+    paths, rows = omop(folder, "omop-texts", bundle, folder / "notes")
+    found = load(server, paths)
+    expect(len(rows) > NOTES and found == list(range(1, len(rows) + 1)), f"the rows 1 to {len(rows)}, found {len(found)}")
+    expect(len({row["note_id"] for row in rows}) == NOTES, "a number for each note")
+    expect(len(paths) == NOTES, "a file for each note")
+    # The names 100 to 399 are numbers, 000 to 099 are not.
+    by_name = {path.name.split(".")[0]: path for path in paths}
+    with open(by_name["123"], encoding="utf-8", newline="") as file:
+        expect({row["note_id"] for row in csv.DictReader(file)} == {"123"}, "the number of the note 123")
+    with open(by_name["007"], encoding="utf-8", newline="") as file:
+        expect(all("note=007" in row["term_modifiers"] for row in csv.DictReader(file)), "the name of the note 007")
+    paths, _ = omop(folder, "omop-more", bundle, folder / "notes", "--omop-first-id", 2147400000)
+    expect(min(load(server, paths)) == 2147400000, "rows from the first identifier on")
+    tables_of_notes = folder / "omop-tables"
+    tables_of_notes.mkdir()
+    for at in range(5):
+        texts = [path.read_text(encoding="utf-8") for path in sorted((folder / "notes").iterdir())[at * 40 : at * 40 + 40]]
+        lines = [json.dumps({"note_id": at * 1000 + number, "text": text}) for number, text in enumerate(texts)]
+        (tables_of_notes / f"{at}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    whole, rows = omop(folder, "omop-whole", bundle, tables_of_notes)
+    expect(load(server, whole) == list(range(1, len(rows) + 1)), "one row after the other over tables")
+    before = {path.name: path.read_bytes() for path in whole}
+    # A table whose links are gone is linked again with new identifiers, and the others keep theirs.
+    whole[1].unlink()
+    whole, _ = omop(folder, "omop-whole", bundle, tables_of_notes)
+    expect(len(load(server, whole)) == len(rows), "different identifiers after a resumed run")
+    expect([name for name in before if (folder / "omop-whole" / name).read_bytes() != before[name]] == [whole[1].name], "one new table")
+    for part in ["1/2", "2/2"]:
+        parts, _ = omop(folder, "omop-parts", bundle, tables_of_notes, "--part", part)
+    expect(len(load(server, parts)) == len(rows), "different identifiers of two parts")
+
+
 # --- a server that ends ---------------------------------------------------------------------------------------------------
 
 
@@ -396,6 +458,7 @@ def main():
         name, bundle = test_link(server, url, folder, bundles)
         test_types(server, url, folder, name, bundle, rows)
         test_other_stores(server, url, folder, bundles)
+        test_omop(server, folder, bundle)
         test_killed_export(server, url, name, bundle)
         test_encryption(server, folder, name, bundle)
         test_lost_connections(server, url, folder, name, bundle)

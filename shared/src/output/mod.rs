@@ -32,6 +32,7 @@ use std::borrow::Cow;
 
 pub use json::Line;
 pub use moment::Moment;
+pub use omop::{RowIds, note_id as omop_note_id};
 pub use parts::NoteWriter;
 
 /// The output formats.

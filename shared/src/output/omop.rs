@@ -1,6 +1,6 @@
 //! Rows of the table NOTE_NLP of the OMOP Common Data Model 5.4, as CSV.
 
-use super::facts::{Keys, code_points, facts, hash};
+use super::facts::{code_points, facts, hash};
 use super::moment::Moment;
 use super::{Note, Record, has_prefix};
 use crate::clean::field;
@@ -32,6 +32,62 @@ const SHORT: usize = 250;
 /// The most code points of the column `term_modifiers`.
 const LONG: usize = 2000;
 
+/// The largest identifier: the columns of the Common Data Model are integers of 32 bits.
+const MOST: u32 = i32::MAX as u32;
+
+/// The identifiers `note_nlp_id` of the next rows: a first one, and a step from each to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowIds {
+    next: u32,
+    step: u32,
+}
+
+impl RowIds {
+    /// Identifiers from `next` on with a step between them. Several processes that write into one
+    /// table begin at different numbers and have their count as step.
+    pub fn new(next: u32, step: u32) -> Self {
+        Self { next, step }
+    }
+
+    /// The next identifier.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// The distance between two identifiers.
+    pub fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// Leaves out the identifiers of some rows.
+    ///
+    /// # Errors
+    /// If there are no more identifiers.
+    pub fn skip(&mut self, rows: usize) -> Result<()> {
+        let next = u32::try_from(rows)
+            .ok()
+            .and_then(|rows| rows.checked_mul(self.step))
+            .and_then(|rows| rows.checked_add(self.next));
+        // The one after the last row need not be an identifier.
+        self.next = next
+            .filter(|next| *next <= MOST.saturating_add(self.step))
+            .ok_or_else(|| {
+                Error::usage(format!(
+                    "note_nlp_id: expected identifiers of at most {MOST}, found more rows; begin \
+                     at a smaller one, or link fewer notes into a table"
+                ))
+            })?;
+        Ok(())
+    }
+}
+
+impl Default for RowIds {
+    /// 1, 2, 3.
+    fn default() -> Self {
+        Self::new(1, 1)
+    }
+}
+
 /// The names of the columns.
 pub(super) fn head() -> String {
     format!("{}\n", HEAD.join(","))
@@ -44,7 +100,7 @@ pub(super) fn head() -> String {
 pub(super) fn write(
     note: &Note<'_>,
     offsets: &Offsets<'_>,
-    keys: &mut Keys,
+    ids: &mut RowIds,
     moment: Option<&Moment>,
 ) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
@@ -55,8 +111,8 @@ pub(super) fn write(
         .terminator(csv::Terminator::Any(b'\n'))
         .from_writer(Vec::new());
     for record in note.records {
-        let key = keys.next(record.pieces());
-        let id = positive(&[&note_id.to_le_bytes(), &key]);
+        let id = ids.next();
+        ids.skip(1)?;
         let (start, _) = code_points(offsets, &record.span);
         table
             .write_record([
@@ -73,7 +129,7 @@ pub(super) fn write(
                 &moment.date_time(),
                 if exists(&record.context) { "Y" } else { "N" },
                 temporal(record.context.temporality),
-                &modifiers(record, offsets),
+                &modifiers(note.name, record, offsets),
             ])
             .map_err(failed)?;
     }
@@ -83,20 +139,21 @@ pub(super) fn write(
     String::from_utf8(bytes).map_err(|cause| Error::io("writing a table").caused_by(cause))
 }
 
-/// The identifier of a note: its name if that is a number of at least 0 without further zeros or
-/// signs, else a number from the name's hash. So `7` and `007` are different notes.
-fn note_id(name: &str) -> i64 {
-    match name.parse::<i64>() {
-        Ok(number) if number >= 0 && number.to_string() == name => number,
-        _ => positive(&[name.as_bytes()]),
-    }
+/// The identifier `note_id` of a note: its name if that is a number from 0 to 2147483647 without
+/// further zeros or signs, else 31 bits of the name's hash. So `7` and `007` are different notes.
+/// Two names can have the same number.
+pub fn note_id(name: &str) -> u32 {
+    number(name).unwrap_or_else(|| {
+        let mut first = [0; 4];
+        first.copy_from_slice(&hash(&[name.as_bytes()]).as_bytes()[..4]);
+        u32::from_le_bytes(first) & MOST
+    })
 }
 
-/// A number of 63 bits from a hash.
-fn positive(values: &[&[u8]]) -> i64 {
-    let mut first = [0; 8];
-    first.copy_from_slice(&hash(values).as_bytes()[..8]);
-    (u64::from_le_bytes(first) >> 1) as i64
+/// The number that a name is.
+fn number(name: &str) -> Option<u32> {
+    let number = name.parse::<u32>().ok()?;
+    (number <= MOST && number.to_string() == name).then_some(number)
 }
 
 /// The program, the bundle and the knowledge base.
@@ -142,12 +199,16 @@ fn temporal(temporality: Temporality) -> &'static str {
     }
 }
 
-/// `key=value` pairs with `;` between them. Pairs that do not fit into the column are left out.
-fn modifiers(record: &Record, offsets: &Offsets<'_>) -> String {
+/// `key=value` pairs with `;` between them. Pairs that do not fit into the column are left out. A
+/// note whose name is no number has its name here.
+fn modifiers(name: &str, record: &Record, offsets: &Offsets<'_>) -> String {
     let mut pairs = Vec::new();
     if let Ok(named) = &record.decision {
         pairs.push(("concept_code", named.id.clone()));
         pairs.push(("concept_name", named.name.clone()));
+    }
+    if number(name).is_none() {
+        pairs.push(("note", name.to_owned()));
     }
     if !record.fragments.is_empty() {
         let places: Vec<String> = record
@@ -236,6 +297,25 @@ mod tests {
             assert!(note_id(name) > 7, "{name}");
         }
         assert_ne!(note_id("007"), note_id("07"));
+        assert_eq!(note_id("2147483647"), MOST);
+        for name in ["2147483648", "4294967296", "18446744073709551617"] {
+            assert!(note_id(name) <= MOST, "{name}");
+        }
+        let most = (0..1000).map(|at| note_id(&format!("note {at}"))).max();
+        assert!(most.is_some_and(|id| id > MOST / 2 && id <= MOST));
+    }
+
+    #[test]
+    fn identifiers_of_rows_follow_each_other_and_fit_into_32_bits() {
+        let mut ids = RowIds::new(3, 4);
+        ids.skip(2).expect("there are more");
+        assert_eq!(ids.next(), 11);
+        let mut ids = RowIds::new(MOST - 1, 1);
+        ids.skip(2).expect("two fit");
+        let error = ids.skip(1).expect_err("no more");
+        assert!(error.to_string().contains("2147483647"), "{error}");
+        assert!(RowIds::new(1, 2).skip(usize::MAX).is_err());
+        assert!(RowIds::new(1, 2).skip(1 << 31).is_err());
     }
 
     #[test]
@@ -278,11 +358,13 @@ mod tests {
         let mut record = record(Span::new(0, 5));
         record.read_as = Some("x".repeat(3000));
         record.context.section = Some("plan; old".to_owned());
-        let written = modifiers(&record, &Offsets::new("fever"));
+        let written = modifiers("7", &record, &Offsets::new("fever"));
         assert_eq!(
             written,
             "origin=name;negated=false;certainty=certain;temporality=current;experiencer=patient;\
              section=plan, old;nil_reason=no_candidate"
         );
+        let written = modifiers("ward;7", &record, &Offsets::new("fever"));
+        assert!(written.starts_with("note=ward,7;origin=name;"), "{written}");
     }
 }

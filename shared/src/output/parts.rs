@@ -1,8 +1,8 @@
 //! Writes a note part by part, so that its records need not be in memory together.
 
 use super::bioc::Encoding;
-use super::facts::Keys;
 use super::moment::Moment;
+use super::omop::RowIds;
 use super::{Form, Note, Record};
 use super::{bioc, brat, cas, csv, fhir, html, json, omop, pubtator, spacy};
 use crate::error::Result;
@@ -30,7 +30,7 @@ pub struct NoteWriter<'a> {
 enum State {
     Nothing,
     Page(html::PageRows),
-    Omop(Keys),
+    Omop(RowIds),
     Fhir(Box<fhir::Entries>),
     Spacy(spacy::Mentions),
     /// The number of annotations.
@@ -48,7 +48,7 @@ impl<'a> NoteWriter<'a> {
         };
         let state = match form {
             Form::Html => State::Page(html::PageRows::default()),
-            Form::Omop => State::Omop(Keys::default()),
+            Form::Omop => State::Omop(RowIds::default()),
             Form::Fhir => State::Fhir(Box::new(fhir::Entries::new(&note))),
             Form::SpacyJson => State::Spacy(spacy::Mentions::default()),
             Form::CasJson => State::Cas(0),
@@ -70,6 +70,14 @@ impl<'a> NoteWriter<'a> {
     /// BioC. OMOP needs it.
     pub fn dated(mut self, moment: Option<Moment>) -> Self {
         self.moment = moment;
+        self
+    }
+
+    /// Numbers the rows of OMOP by these identifiers, instead of 1, 2, 3.
+    pub fn numbered(mut self, ids: RowIds) -> Self {
+        if let State::Omop(own) = &mut self.state {
+            *own = ids;
+        }
         self
     }
 
@@ -125,7 +133,7 @@ impl<'a> NoteWriter<'a> {
                 mentions.add(&note, offsets);
                 String::new()
             }
-            State::Omop(keys) => omop::write(&note, offsets, keys, self.moment.as_ref())?,
+            State::Omop(ids) => omop::write(&note, offsets, ids, self.moment.as_ref())?,
             State::Fhir(entries) => entries.part(&note, offsets)?,
             State::Cas(annotations) => cas::part(&note, offsets, annotations)?,
             State::Nothing => match self.form {

@@ -13,6 +13,7 @@ use crate::link::inputs::{ColumnArgs, InputFormat};
 use crate::link::link_table;
 use crate::link::linking::Linking;
 use crate::link::notes::{self, Found, Note};
+use crate::link::omop_numbers::OmopNumbers;
 use crate::link::output_format::OutputFormat;
 use crate::link::second_stage::RankerArgs;
 use crate::link::shards::part::Part;
@@ -27,7 +28,7 @@ use pel_shared::clean::escaped;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::ConceptId;
 use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::output;
+use pel_shared::output::{self, RowIds};
 use pel_shared::text::detect::DetectOptions;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,14 @@ pub struct LinkArgs {
     /// [default: SOURCE_DATE_EPOCH, else now]
     #[arg(long)]
     pub(super) date: Option<String>,
+    /// First note_nlp_id of OMOP; other rows are numbered on. With the rows of earlier runs in one
+    /// table, give one above theirs [default: 1]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)),
+    )]
+    pub(super) omop_first_id: Option<u32>,
     /// Number of candidates per mention
     #[arg(
         long,
@@ -156,6 +165,10 @@ pub struct LinkArgs {
 /// If the bundle or an input cannot be read, a span does not fit, or the output cannot be written.
 pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let format = output_format(args, json)?;
+    let is_omop = format == OutputFormat::Text(Format::Omop);
+    if args.omop_first_id.is_some() && !is_omop {
+        return Err(Error::input("--omop-first-id: expected --format omop"));
+    }
     let Found {
         mut notes,
         shards,
@@ -231,6 +244,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         spans_only: args.spans_only,
         format,
         moment: date::moment(args.date.as_deref())?,
+        numbers: is_omop.then(|| OmopNumbers::new(RowIds::new(args.omop_first_id.unwrap_or(1), 1))),
     };
     if let Some(tables) = &tables {
         let done = tables.link(&linking, args);

@@ -202,6 +202,11 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         linking.engine.second.as_ref().map(|second| second.count),
         args.limit,
     );
+    // Only where it is given, so that links of earlier versions keep their key.
+    let described = match args.omop_first_id {
+        Some(first) => format!("{described} {first}"),
+        None => described,
+    };
     let manifest = &linking.engine.linker.bundle().manifest;
     let bundle = match &manifest.digest {
         Some(digest) => digest.clone(),

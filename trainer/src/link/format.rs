@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use pel_shared::error::Result;
 use pel_shared::linker::Linker;
 use pel_shared::output;
-use pel_shared::output::{Form, Moment, Note, Record};
+use pel_shared::output::{Form, Moment, Note, Record, RowIds};
 
 /// The output formats of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -129,6 +129,15 @@ impl<'a> NoteFormatter<'a> {
     pub fn dated(self, moment: &Moment) -> Self {
         let form = match self.form {
             Formatter::Form(form) => Formatter::Form(Box::new(form.dated(Some(moment.clone())))),
+            table => table,
+        };
+        Self { form, ..self }
+    }
+
+    /// Numbers the rows of OMOP by these identifiers.
+    pub fn numbered(self, ids: RowIds) -> Self {
+        let form = match self.form {
+            Formatter::Form(form) => Formatter::Form(Box::new(form.numbered(ids))),
             table => table,
         };
         Self { form, ..self }

@@ -9,13 +9,14 @@ use crate::link::format::{Format, NoteFormatter};
 use crate::link::inputs::{self, ReadOptions, Stopped};
 use crate::link::link_row::LinkRow;
 use crate::link::notes::{Note, Shard, Source, windows};
+use crate::link::omop_numbers::OmopNumbers;
 use crate::link::output_format::OutputFormat;
 use crate::link::sink::{Rendered, Sink};
 use crate::link::text_linker::{MENTIONS, TextLinker, TextOptions};
 use pel_shared::error::{Context, Error, Kind, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::linker::{Link, Prepared};
-use pel_shared::output::Moment;
+use pel_shared::output::{Moment, RowIds};
 use pel_shared::text::detect::{Detected, join};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -36,6 +37,8 @@ pub(crate) struct Linking {
     pub format: OutputFormat,
     /// When the links are made, for the formats that write it.
     pub moment: Moment,
+    /// The numbers of rows and notes, for OMOP.
+    pub numbers: Option<OmopNumbers>,
 }
 
 /// The outcome of linking.
@@ -338,20 +341,48 @@ impl Linking {
                 notes => format!("{} and {} more", notes[0].place(), notes.len() - 1),
             })?;
         done.mentions += links.iter().map(|links| links.len() as u64).sum::<u64>();
-        let write = |((note, text), links): ((&&Note, &Cow<'_, str>), &Vec<Link>)| {
-            self.write(note, text, links).context(|| note.place())
+        // In the order of the notes.
+        let ids: Vec<Result<RowIds>> = notes
+            .iter()
+            .zip(&links)
+            .map(|(note, links)| self.row_ids(note, self.options.kept(links).count()))
+            .collect();
+        let write = |(((note, text), links), ids): (
+            ((&&Note, &Cow<'_, str>), &Vec<Link>),
+            Result<RowIds>,
+        )| {
+            ids.map(|ids| self.write(note, text, links, ids).context(|| note.place()))
         };
         let written: Vec<_> = notes
             .par_iter()
             .zip(&texts)
             .zip(&links)
+            .zip(ids)
             .map(write)
             .collect();
         for rendered in written {
-            done.sink.put(rendered?, self.format)?;
-            (done.finished)();
+            match rendered {
+                Ok(rendered) => {
+                    done.sink.put(rendered?, self.format)?;
+                    (done.finished)();
+                }
+                // Treated as a note that cannot be read.
+                Err(error) if error.kind() == Kind::Input => done.fail(error),
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
+    }
+
+    /// The identifiers of the rows of a note, if the format has them.
+    ///
+    /// # Errors
+    /// As [`OmopNumbers::take`].
+    fn row_ids(&self, note: &Note, rows: usize) -> Result<RowIds> {
+        let Some(numbers) = &self.numbers else {
+            return Ok(RowIds::default());
+        };
+        numbers.take(&note.name, rows).context(|| note.place())
     }
 
     /// Links a large note in parts and writes the links of each part.
@@ -393,7 +424,8 @@ impl Linking {
                 Ok(())
             });
         };
-        let mut parts = self.formatter(format, note, text);
+        let ids = self.row_ids(note, 0)?;
+        let mut parts = self.formatter(format, note, text, ids);
         if !sink.is_headed() || !self.format.has_header() {
             sink.put_text(&parts.head()?)?;
         }
@@ -401,21 +433,33 @@ impl Linking {
         engine.link_in_parts(text, mentions, options, &mut |links| {
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;
-                sink.put_text(&parts.part(engine.records(links, options)?)?)?;
+                let records = engine.records(links, options)?;
+                if let Some(numbers) = &self.numbers {
+                    numbers.skip(records.len())?;
+                }
+                sink.put_text(&parts.part(records)?)?;
             }
             Ok(())
         })?;
         sink.put_text(&parts.tail()?)
     }
 
-    fn formatter<'n>(&'n self, format: Format, note: &'n Note, text: &'n str) -> NoteFormatter<'n> {
-        NoteFormatter::new(format, &note.name, text, &self.engine.linker).dated(&self.moment)
+    fn formatter<'n>(
+        &'n self,
+        format: Format,
+        note: &'n Note,
+        text: &'n str,
+        ids: RowIds,
+    ) -> NoteFormatter<'n> {
+        NoteFormatter::new(format, &note.name, text, &self.engine.linker)
+            .dated(&self.moment)
+            .numbered(ids)
     }
 
     /// Writes the links of a note to its file, or returns them for the sink.
-    fn write(&self, note: &Note, text: &str, links: &[Link]) -> Result<Rendered> {
+    fn write(&self, note: &Note, text: &str, links: &[Link], ids: RowIds) -> Result<Rendered> {
         let rendered = match self.format {
-            OutputFormat::Text(format) => self.rendered(format, note, text, links)?,
+            OutputFormat::Text(format) => self.rendered(format, note, text, links, ids)?,
             OutputFormat::Parquet => {
                 let records = self.engine.records(links, &self.options)?;
                 Rendered::Rows(LinkRow::of_note(&note.name, text, &records)?)
@@ -443,8 +487,9 @@ impl Linking {
         note: &Note,
         text: &str,
         links: &[Link],
+        ids: RowIds,
     ) -> Result<Rendered> {
-        let mut parts = self.formatter(format, note, text);
+        let mut parts = self.formatter(format, note, text, ids);
         let mut rendered = parts.head()?;
         for links in links.chunks(RECORDS) {
             rendered += &parts.part(self.engine.records(links, &self.options)?)?;

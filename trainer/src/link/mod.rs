@@ -9,6 +9,7 @@ mod link_row;
 pub(crate) mod link_table;
 pub(crate) mod linking;
 pub(crate) mod notes;
+pub(crate) mod omop_numbers;
 pub(crate) mod output_format;
 pub mod second_stage;
 pub(crate) mod shards;

@@ -90,6 +90,14 @@ impl TextOptions {
             asserted: false,
         }
     }
+
+    /// The links that have a record.
+    pub(crate) fn kept<'l>(&self, links: &'l [Link]) -> impl Iterator<Item = &'l Link> {
+        let asserted = self.asserted;
+        links
+            .iter()
+            .filter(move |link| !asserted || link.context.is_asserted())
+    }
 }
 
 impl TextLinker {
@@ -352,9 +360,8 @@ impl TextLinker {
     /// # Errors
     /// If a concept is damaged.
     pub fn records(&self, links: &[Link], options: &TextOptions) -> Result<Vec<Record>> {
-        let mut records: Vec<Record> = links
-            .iter()
-            .filter(|link| !options.asserted || link.context.is_asserted())
+        let mut records: Vec<Record> = options
+            .kept(links)
             .map(|link| {
                 let mut record = Record::new(&self.linker, link)?;
                 if options.sets {

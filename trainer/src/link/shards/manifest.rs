@@ -104,6 +104,9 @@ pub(crate) struct Entry {
     pub mentions: u64,
     /// The time that it took.
     pub seconds: f64,
+    /// The identifier after that of its last row, for OMOP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_row: Option<u32>,
     /// What else the links depend on.
     #[serde(flatten)]
     pub key: RunKey,
@@ -116,6 +119,9 @@ pub(crate) struct Manifest {
     own: BTreeMap<String, Entry>,
     /// The entries of other files in the folder.
     others: Vec<Entry>,
+    /// The largest [`Entry::next_row`] of tables that processes with another number of parts, or
+    /// this one, have linked. Those with the same number have identifiers between these.
+    next_row: Option<u32>,
     /// Holds the lock.
     _lock: Option<File>,
 }
@@ -145,22 +151,35 @@ impl Manifest {
         let path = folder.join(&name);
         let lock = lock(folder, &name)?;
         let (mut own, mut others) = (BTreeMap::new(), Vec::new());
+        let mut next_row = None;
         for found in entries(folder)? {
             if !is_manifest(&found) {
                 continue;
             }
             let is_own = found == name;
-            read(&folder.join(&found), |entry| match is_own {
-                true => drop(own.insert(entry.output.clone(), entry)),
-                false => others.push(entry),
+            let is_beside = !is_own && part.is_some() && parts(&found) == parts(&name);
+            read(&folder.join(&found), |entry| {
+                if !is_beside {
+                    next_row = next_row.max(entry.next_row);
+                }
+                match is_own {
+                    true => drop(own.insert(entry.output.clone(), entry)),
+                    false => others.push(entry),
+                }
             })?;
         }
         Ok(Self {
             path,
             own,
             others,
+            next_row,
             _lock: lock,
         })
+    }
+
+    /// The identifier after those of the rows that are linked, if any are.
+    pub fn next_row(&self) -> Option<u32> {
+        self.next_row
     }
 
     /// Its path.
@@ -224,6 +243,11 @@ pub(crate) fn is_manifest(name: &str) -> bool {
     }
 }
 
+/// The number of parts in the file name of a manifest: `16` of `manifest.3-of-16.jsonl`.
+fn parts(name: &str) -> Option<&str> {
+    Some(name.strip_suffix(".jsonl")?.rsplit_once("-of-")?.1)
+}
+
 fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<()> {
     for_each_line_within(path, Bound::Records, |_, line| {
         if line.trim().is_empty() {
@@ -278,8 +302,52 @@ mod tests {
             repeated: 0,
             mentions: 5,
             seconds: 0.5,
+            next_row: None,
             key: key("o"),
         }
+    }
+
+    #[test]
+    fn rows_go_on_after_those_of_other_partings() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [input, output] = ["a.csv", "a.csv.out"].map(|name| folder.path().join(name));
+        std::fs::write(&input, "text\n").expect("written");
+        std::fs::write(&output, "{}\n").expect("written");
+        for (part, next) in [(None, 5), (Some("1-of-3"), 41), (Some("2-of-3"), 92)] {
+            let mut manifest = Manifest::open(folder.path(), part).expect("made");
+            let entry = Entry {
+                next_row: Some(next),
+                ..entry(&input, &output)
+            };
+            manifest.add(entry).expect("written");
+        }
+        for (part, next) in [
+            (None, 92),
+            (Some("1-of-3"), 41),
+            (Some("2-of-3"), 92),
+            (Some("3-of-3"), 5),
+            (Some("1-of-2"), 92),
+        ] {
+            let manifest = Manifest::open(folder.path(), part).expect("opened");
+            assert_eq!(manifest.next_row(), Some(next), "{part:?}");
+        }
+    }
+
+    #[test]
+    fn changes_before_1970_are_seen() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.csv");
+        let write = |text: &str, days: u64| {
+            std::fs::write(&path, text).expect("written");
+            let then = UNIX_EPOCH - Duration::from_secs(days * 86_400);
+            let file = File::options().write(true).open(&path).expect("there");
+            file.set_modified(then).expect("its own");
+        };
+        write("fever", 3);
+        let state = FileState::of(&path).expect("there");
+        assert_eq!(state.modified, -3 * 86_400_000);
+        write("cough", 2);
+        assert!(!state.is_still(&path).expect("there"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) mod progress;
 use super::inputs::{ReadOptions, Stopped};
 use super::linking::{Linking, ShardOutcome};
 use super::notes::Shard;
+use super::omop_numbers::OmopNumbers;
 use super::sink::Sink;
 use crate::io::files::write_atomic;
 use crate::io::interrupt;
@@ -19,6 +20,7 @@ use manifest::{Entry, FileState, Manifest, RunKey, State};
 use part::Part;
 use pel_shared::clean::escaped;
 use pel_shared::error::{Error, Result};
+use pel_shared::output::RowIds;
 use progress::ShardProgress;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -138,6 +140,13 @@ impl ShardRun<'_> {
     /// otherwise before.
     pub fn write_folder(&self, shards: &[Shard], folder: &Folder<'_>) -> Result<Summary> {
         let mut manifest = Manifest::open(folder.out, folder.part.map(Part::word).as_deref())?;
+        if let Some(numbers) = &self.linking.numbers {
+            let (first, next) = (numbers.rows().next(), manifest.next_row().unwrap_or(0));
+            numbers.set_rows(match folder.part {
+                Some(part) => part.row_ids(first, next),
+                None => RowIds::new(first.max(next), 1),
+            });
+        }
         let mut summary = Summary::default();
         let (mut left, mut skipped, mut unread) = (Vec::new(), 0_usize, 0);
         for (at, (shard, output)) in shards.iter().zip(&folder.outputs).enumerate() {
@@ -191,6 +200,7 @@ impl ShardRun<'_> {
                     unread: counts.unread,
                     repeated: counts.repeated,
                     mentions: counts.mentions,
+                    next_row: self.linking.numbers.as_ref().map(|of| of.rows().next()),
                     seconds: (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
                     key: folder.key.clone(),
                 })?;
@@ -205,6 +215,7 @@ impl ShardRun<'_> {
         out: &Path,
         progress: &mut ShardProgress,
     ) -> std::result::Result<ShardOutcome, Stopped> {
+        let rows = self.linking.numbers.as_ref().map(OmopNumbers::rows);
         let mut unreadable = None;
         let mut linked = None;
         let written = write_atomic(out, |file| {
@@ -224,6 +235,9 @@ impl ShardRun<'_> {
                 }
             }
         });
+        if let (Some(numbers), Some(rows), true) = (&self.linking.numbers, rows, written.is_err()) {
+            numbers.set_rows(rows);
+        }
         match (unreadable, written, linked) {
             (Some(error), ..) => Err(Stopped::Unreadable(error)),
             (None, Err(error), _) => Err(Stopped::Ended(error)),

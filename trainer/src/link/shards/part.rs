@@ -1,5 +1,6 @@
 //! A share of the tables, for several processes or machines.
 
+use pel_shared::output::RowIds;
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,6 +18,14 @@ impl Part {
     /// Whether the part has the table with this number, from 0.
     pub fn has(self, at: usize) -> bool {
         at as u64 % u64::from(self.of) == u64::from(self.number - 1)
+    }
+
+    /// The identifiers of the rows of this part, from `first` on and not before `next`. Those of
+    /// other parts lie between them.
+    pub fn row_ids(self, first: u32, next: u32) -> RowIds {
+        let first = first.saturating_add(self.number - 1);
+        let used = next.saturating_sub(first).div_ceil(self.of);
+        RowIds::new(first.saturating_add(used.saturating_mul(self.of)), self.of)
     }
 
     /// The word of the part in a file name: `3-of-16`.
@@ -52,6 +61,18 @@ impl FromStr for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_have_different_row_ids() {
+        let ids = |text: &str, next| {
+            let part: Part = text.parse().expect(text);
+            let ids = part.row_ids(10, next);
+            (ids.next(), ids.step())
+        };
+        assert_eq!([ids("1/3", 0), ids("3/3", 0)], [(10, 3), (12, 3)]);
+        assert_eq!([ids("1/3", 13), ids("1/3", 14)], [(13, 3), (16, 3)]);
+        assert_eq!([ids("2/3", 100), ids("3/3", 100)], [(101, 3), (102, 3)]);
+    }
 
     #[test]
     fn every_table_is_in_one_part() {
