@@ -67,13 +67,10 @@ pub struct Listening {
     )]
     max_connections: u32,
     /// Maximum number of connections per client address, which clients behind a proxy share
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 64,
-        value_parser = clap::value_parser!(u32).range(1..),
-    )]
-    max_per_address: u32,
+    /// [default: 64; as many as --max-connections if only this machine can connect, or with a
+    /// token]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_per_address: Option<u32>,
     /// Seconds for a client to send a request head, including the wait before it
     #[arg(
         long,
@@ -91,6 +88,9 @@ pub struct Listening {
     )]
     write_timeout: u64,
 }
+
+/// Default number of connections per client address, where anyone may connect.
+const PER_ADDRESS: u32 = 64;
 
 /// Default port.
 const PORT: u16 = 8080;
@@ -127,7 +127,12 @@ pub fn run(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             at.port()
         );
     }
-    server.run(site, local, listening.limits(), listening.read_timeout());
+    server.run(
+        site,
+        local,
+        listening.limits(local),
+        listening.read_timeout(),
+    );
     Ok(())
 }
 
@@ -161,11 +166,17 @@ impl Listening {
         Server::new(listener).map_err(starting)
     }
 
-    /// The limits on connections.
-    pub(super) fn limits(&self) -> Limits {
+    /// The limits on connections. `known` clients are of this machine, or have a token: they may
+    /// share an address, as behind a proxy.
+    pub(super) fn limits(&self, known: bool) -> Limits {
+        let default = if known {
+            self.max_connections
+        } else {
+            PER_ADDRESS
+        };
         Limits {
             all: self.max_connections as usize,
-            of_address: self.max_per_address as usize,
+            of_address: self.max_per_address.unwrap_or(default) as usize,
             write_timeout: Duration::from_secs(self.write_timeout),
         }
     }

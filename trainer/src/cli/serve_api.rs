@@ -150,7 +150,7 @@ impl ApiArgs {
         // After a signal, requests may end; then this process ends without an error.
         let held = interrupt::critical_section();
         let settings = Settings {
-            limits: listening.limits(),
+            limits: listening.limits(local || has_token),
             read_timeout: listening.read_timeout(),
             last: Duration::from_secs(self.stop_timeout),
             tls,

@@ -30,6 +30,15 @@ pub struct Limits {
     pub write_timeout: Duration,
 }
 
+/// The limit that lets a client not in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// [`Limits::all`].
+    All(usize),
+    /// [`Limits::of_address`].
+    Address(usize),
+}
+
 /// The open connections.
 #[derive(Clone)]
 pub struct Connections {
@@ -126,20 +135,28 @@ impl Connections {
     }
 
     /// Admits a client. If no slot is free, the longest idle connection is closed, of the same
-    /// address if that is at its limit. `None` if no connection is idle.
-    pub fn admit(&self, address: IpAddr) -> Option<Place> {
+    /// address if that is at its limit.
+    ///
+    /// # Errors
+    /// The limit that is reached, if no connection is idle.
+    pub fn admit(&self, address: IpAddr) -> Result<Place, Full> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let of_address = state
             .open
             .values()
             .filter(|open| open.address == address)
             .count();
-        if of_address >= self.limits.of_address && !state.close_idle(|open| open.address == address)
-        {
-            return None;
+        let Limits {
+            all,
+            of_address: most,
+            ..
+        } = self.limits;
+        // Where an address may have all connections, its limit says nothing.
+        if of_address >= most && most < all && !state.close_idle(|open| open.address == address) {
+            return Err(Full::Address(most));
         }
-        if state.open.len() >= self.limits.all && !state.close_idle(|_| true) {
-            return None;
+        if state.open.len() >= all && !state.close_idle(|_| true) {
+            return Err(Full::All(all));
         }
         let (number, pulse) = (state.next, Arc::new(Pulse::new()));
         state.next += 1;
@@ -151,7 +168,7 @@ impl Connections {
                 end: None,
             },
         );
-        Some(Place {
+        Ok(Place {
             number,
             pulse,
             connections: self.clone(),
@@ -355,7 +372,7 @@ mod tests {
         }
 
         fn admit(&mut self, last: u8, silent: u64) -> Option<u64> {
-            let place = self.connections.admit(address(last))?;
+            let place = self.connections.admit(address(last)).ok()?;
             let number = place.number();
             let task = self.runtime.spawn(std::future::pending::<()>());
             self.connections
@@ -440,5 +457,12 @@ mod tests {
         assert_eq!(clients.admit(2, 0), Some(4));
         assert_eq!(clients.open().len(), 4);
         assert!(clients.open().starts_with(&[0, 1]));
+        let full = clients.connections.admit(address(1)).err();
+        assert_eq!(full, Some(Full::Address(2)));
+        let mut clients = TestClients::new(2, 2);
+        clients.admit(1, 0).expect("a free place");
+        clients.admit(1, 0).expect("a free place");
+        let full = clients.connections.admit(address(1)).err();
+        assert_eq!(full, Some(Full::All(2)));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::io::interrupt;
 use crate::serve::answer::answer;
-use crate::serve::connections::{Activity, Connections, Limits, TimedStream};
+use crate::serve::connections::{Activity, Connections, Full, Limits, TimedStream};
 use crate::serve::site::Site;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -28,11 +28,6 @@ const HEAD: (usize, usize) = (16 << 10, 64);
 
 /// Number of files compressed at the same time.
 const PACKERS: usize = 4;
-
-/// Response to a client that is not admitted.
-const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
-                      Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\n\
-                      Too many clients are connected; try again soon";
 
 /// Time for aborted connections to close.
 const BRIEF: Duration = Duration::from_millis(2);
@@ -149,12 +144,15 @@ where
             }
             Err(_) => continue,
         };
-        let Some(place) = connections.admit(address.ip()) else {
-            // A client of TLS cannot read it.
-            if plain {
-                refuse_busy(stream);
+        let place = match connections.admit(address.ip()) {
+            Ok(place) => place,
+            Err(full) => {
+                // A client of TLS cannot read it.
+                if plain {
+                    refuse_busy(stream, full);
+                }
+                continue;
             }
-            continue;
         };
         let number = place.number();
         let activity = place.activity();
@@ -233,7 +231,22 @@ impl<H> Connection<H> {
 }
 
 /// Sends the busy response without waiting for the client.
-fn refuse_busy(stream: TcpStream) {
+fn refuse_busy(stream: TcpStream, full: Full) {
+    let (whose, limit, option) = match full {
+        Full::Address(limit) => (" from this address", limit, "--max-per-address"),
+        Full::All(limit) => ("", limit, "--max-connections"),
+    };
+    let body = format!(
+        "Too many clients are connected{whose} (limit {limit}, {option} of pel serve); try again \
+         soon"
+    );
+    let response = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: \
+         text/plain; charset=utf-8\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
     // A client that does not read it sees a closed connection.
-    let _ = stream.into_std().and_then(|mut stream| stream.write(BUSY));
+    let _ = stream
+        .into_std()
+        .and_then(|mut stream| stream.write(response.as_bytes()));
 }

@@ -191,6 +191,12 @@ fn connections_per_address_are_limited() {
         .collect();
     std::thread::sleep(Duration::from_millis(800));
     assert_eq!(status(&server, "/style.css"), Some(503));
+    let refused = rest(&mut send(&server, WANTS_LARGE));
+    let refused = String::from_utf8_lossy(&refused);
+    assert!(
+        refused.contains("from this address (limit 2, --max-per-address of pel serve)"),
+        "{refused}"
+    );
     readers
         .into_iter()
         .for_each(|reader| reader.join().expect("it ends"));
