@@ -6,7 +6,7 @@ use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::model::detector::decode::{ScoredSpan, without_overlap};
 use crate::model::detector::features::place;
-use crate::model::detector::{Features, Reading, Window};
+use crate::model::detector::{self, Features, Reading, Window};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{Barriers, DetectOptions, Detected, Origin, is_jargon};
@@ -105,12 +105,33 @@ impl Bundle {
     /// # Errors
     /// If the text cannot be tokenized, or a concept is damaged.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Result<Vec<Detected>> {
+        self.detect_while(text, options, || Ok(()))
+    }
+
+    /// As [`Bundle::detect`]. `tick` is called between the windows of a long text and can end the
+    /// work.
+    ///
+    /// # Errors
+    /// As [`Bundle::detect`], or that of `tick`.
+    pub fn detect_while(
+        &self,
+        text: &str,
+        options: &DetectOptions,
+        mut tick: impl FnMut() -> Result<()>,
+    ) -> Result<Vec<Detected>> {
         let Some(mut input) = self.detector_input(text, options)? else {
             return Ok(self.detect_names(text, options));
         };
         if let Some(detector) = &self.detector {
-            input.spans = detector.spans_of(&input.reading(), &input.windows, &input.rows);
+            let mut spans = Vec::new();
+            let rows = input.rows.chunks(detector::BATCH);
+            for (windows, rows) in input.windows.chunks(detector::BATCH).zip(rows) {
+                tick()?;
+                spans.extend(detector.spans_of(&input.reading(), windows, rows));
+            }
+            input.spans = spans;
         }
+        tick()?;
         self.detect_from(text, options, input)
     }
 

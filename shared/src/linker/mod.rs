@@ -365,7 +365,20 @@ impl Linker {
     /// # Errors
     /// As [`Bundle::detect`].
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Result<Vec<Detected>> {
-        let found = self.bundle.detect(text, &options.detect)?;
+        self.detect_while(text, options, || Ok(()))
+    }
+
+    /// As [`Linker::detect`]; `tick` as in [`Bundle::detect_while`].
+    ///
+    /// # Errors
+    /// As [`Bundle::detect_while`].
+    pub fn detect_while(
+        &self,
+        text: &str,
+        options: &LinkOptions,
+        tick: impl FnMut() -> Result<()>,
+    ) -> Result<Vec<Detected>> {
+        let found = self.bundle.detect_while(text, &options.detect, tick)?;
         Ok(self.detected(text, options, found))
     }
 

@@ -118,6 +118,8 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     let body = match render {
         Render::Json if !one => format!("[{}]\n", linked.join(",")),
         Render::Csv => csv_head(&api)? + &linked.concat(),
+        // Without a copy of what may be long.
+        _ if linked.len() == 1 => linked.pop().unwrap_or_default(),
         _ => linked.concat(),
     };
     drop(held);

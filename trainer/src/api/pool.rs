@@ -1,20 +1,23 @@
-//! The pool for inference: one thread with a bounded queue. Jobs that wait are merged into one
-//! batch (micro-batching), since the encoder is faster on many mentions than on few.
+//! The pool for inference: a thread with a bounded queue for each of searches, notes and long texts,
+//! so that none waits for one that takes longer. Jobs that wait are merged into one batch
+//! (micro-batching), since the encoder is faster on many mentions than on few. A batch that nobody
+//! waits for any more is ended.
 
 use crate::api::metrics::{Metrics, Queue};
 use crate::api::problem::Problem;
 use crate::api::request::K;
+use crate::io::interrupt;
 use crate::link::date::moment;
 use crate::link::text_linker::{GivenText, TextLinker, TextOptions};
 use hyper::StatusCode;
-use pel_shared::error::Result;
-use pel_shared::linker::LinkOptions;
+use pel_shared::error::{Error, Result};
+use pel_shared::linker::{LinkOptions, Linker};
 use pel_shared::output::{Form, NoteWriter, Record};
 use pel_shared::text::detect::{DetectOptions, Detected};
 use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -98,6 +101,14 @@ impl Note {
         bytes.saturating_mul(k.max(default)) / default
     }
 
+    fn given_text(&self) -> GivenText<'_> {
+        GivenText {
+            text: &self.text,
+            given: self.given.clone(),
+            only_given: self.only_given,
+        }
+    }
+
     /// The note, if its candidates fit into memory. `most` is the largest text in bytes.
     ///
     /// # Errors
@@ -139,16 +150,36 @@ struct Job {
     settings: Arc<Settings>,
     render: Render,
     answer: oneshot::Sender<Result<Vec<String>, Problem>>,
+    /// Whether nobody waits for it any more.
+    left: Arc<AtomicBool>,
 }
 
-/// The thread that links, and its queue.
+impl Job {
+    fn weight(&self) -> usize {
+        let k = self.settings.k;
+        self.notes.iter().map(|note| note.weight(k)).sum()
+    }
+}
+
+/// Sets the flag of a job when its client leaves, or its time is over.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The threads that link, and their queues.
 pub struct Pool {
-    queue: mpsc::Sender<Job>,
+    searches: mpsc::Sender<Job>,
+    notes: mpsc::Sender<Job>,
+    long: mpsc::Sender<Job>,
     metrics: Arc<Metrics>,
 }
 
 impl Pool {
-    /// Starts the thread. At most `places` jobs wait. The thread ends when the pool is dropped.
+    /// Starts the threads. At most `places` jobs wait for each. They end when the pool is dropped.
     ///
     /// # Errors
     /// If the system starts no thread.
@@ -157,22 +188,48 @@ impl Pool {
         places: usize,
         metrics: Arc<Metrics>,
     ) -> std::io::Result<Self> {
-        let (queue, jobs) = mpsc::channel(places);
-        let worker = Worker {
-            linker,
-            metrics: Arc::clone(&metrics),
+        let start = |name: &str, threads: usize| {
+            let (queue, jobs) = mpsc::channel(places);
+            let worker = Worker {
+                linker: Arc::clone(&linker),
+                metrics: Arc::clone(&metrics),
+            };
+            // Threads of its own: the system shares the processors between the three.
+            let threads = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .thread_name(|_| "linking".into())
+                .build()
+                .map_err(std::io::Error::other)?;
+            std::thread::Builder::new()
+                .name(name.into())
+                .spawn(move || worker.run(jobs, &threads))?;
+            Ok::<_, std::io::Error>(queue)
         };
-        std::thread::Builder::new()
-            .name("linking".into())
-            .spawn(move || worker.run(jobs))?;
-        Ok(Self { queue, metrics })
+        let all = rayon::current_num_threads();
+        Ok(Self {
+            searches: start("searches", 1)?,
+            notes: start("notes", all)?,
+            long: start("long texts", all)?,
+            metrics,
+        })
     }
 
-    /// The size of the queue.
+    /// The queue of a job.
+    fn queue_of(&self, job: &Job) -> &mpsc::Sender<Job> {
+        match job.render {
+            Render::Candidates => &self.searches,
+            _ if job.weight() > JOB.1 => &self.long,
+            _ => &self.notes,
+        }
+    }
+
+    /// The size of the queues together.
     pub fn queue(&self) -> Queue {
-        let places = self.queue.max_capacity();
+        let queues = [&self.searches, &self.notes, &self.long];
+        let places = queues.map(mpsc::Sender::max_capacity).iter().sum();
+        let free: usize = queues.map(mpsc::Sender::capacity).iter().sum();
         Queue {
-            waiting: places - self.queue.capacity(),
+            waiting: places - free,
             places,
         }
     }
@@ -191,20 +248,20 @@ impl Pool {
         waits: bool,
     ) -> Result<Vec<String>, Problem> {
         let (answer, answered) = oneshot::channel();
+        let waiting = Waiting(Arc::default());
         let job = Job {
             notes,
             settings: Arc::clone(settings),
             render,
             answer,
+            left: Arc::clone(&waiting.0),
         };
+        let queue = self.queue_of(&job);
         if waits {
-            self.queue
-                .send(job)
-                .await
-                .map_err(|_| Problem::stopping())?;
+            queue.send(job).await.map_err(|_| Problem::stopping())?;
         } else {
-            self.queue.try_send(job).map_err(|error| match error {
-                TrySendError::Full(_) => self.busy(),
+            queue.try_send(job).map_err(|error| match error {
+                TrySendError::Full(_) => self.busy(queue),
                 TrySendError::Closed(_) => Problem::stopping(),
             })?;
         }
@@ -212,9 +269,9 @@ impl Pool {
     }
 
     /// The problem of a full queue, with the time that the queue is likely to take.
-    fn busy(&self) -> Problem {
-        let Queue { waiting, places } = self.queue();
-        let seconds = self.metrics.mean_batch().as_secs_f64() * waiting as f64 / 2.0;
+    fn busy(&self, queue: &mpsc::Sender<Job>) -> Problem {
+        let places = queue.max_capacity();
+        let seconds = self.metrics.mean_batch().as_secs_f64() * places as f64 / 2.0;
         Problem::busy(
             (seconds.ceil() as u64).clamp(1, 60),
             format!("expected a free place in the queue of {places}, found none; try again later"),
@@ -248,7 +305,7 @@ struct Worker {
 
 impl Worker {
     /// Links batches until no job can come.
-    fn run(&self, mut jobs: mpsc::Receiver<Job>) {
+    fn run(&self, mut jobs: mpsc::Receiver<Job>, threads: &rayon::ThreadPool) {
         while let Some(first) = jobs.blocking_recv() {
             let mut batch = Vec::new();
             let (mut texts, mut bytes) = (0, 0);
@@ -257,11 +314,12 @@ impl Worker {
                 // Nobody waits for it any more.
                 if !job.answer.is_closed() {
                     texts += job.notes.len();
-                    let k = job.settings.k;
-                    bytes += job.notes.iter().map(|note| note.weight(k)).sum::<usize>();
+                    bytes += job.weight();
                     batch.push(job);
                 }
-                next = if texts < BATCH.0 && bytes < BATCH.1 {
+                // A long text is linked alone, so that it can be ended alone.
+                let is_long = bytes > JOB.1 && batch.len() == 1;
+                next = if texts < BATCH.0 && bytes < BATCH.1 && !is_long {
                     jobs.try_recv().ok()
                 } else {
                     None
@@ -270,7 +328,7 @@ impl Worker {
             // Only equal settings are linked together.
             while let Some(settings) = batch.first().map(|job| Arc::clone(&job.settings)) {
                 let (group, rest) = batch.into_iter().partition(|job| job.settings == settings);
-                self.answer(group, &settings);
+                threads.install(|| self.answer(group, &settings));
                 batch = rest;
             }
         }
@@ -279,6 +337,10 @@ impl Worker {
     /// Links jobs together, or each by itself if one of them fails.
     fn answer(&self, jobs: Vec<Job>, settings: &Settings) {
         let options = settings.options();
+        let jobs: Vec<Job> = jobs
+            .into_iter()
+            .filter(|job| !job.answer.is_closed())
+            .collect();
         if jobs.len() > 1 {
             let Some(mut linked) = self.link(&jobs, &options).ok() else {
                 for job in jobs {
@@ -307,8 +369,10 @@ impl Worker {
             .iter()
             .flat_map(|job| job.notes.iter().map(|note| (note, job.render)))
             .collect();
+        let left = jobs.iter().map(|job| Arc::clone(&job.left)).collect();
         // A fault in one batch must not end the server.
-        let linked = catch_unwind(AssertUnwindSafe(|| self.link_notes(&notes, options)))
+        let linked = || interrupt::wanted_by(left, || self.link_notes(&notes, options));
+        let linked = catch_unwind(AssertUnwindSafe(linked))
             .map_err(|_| Problem::internal())
             .and_then(|linked| linked.map_err(Problem::from));
         match &linked {
@@ -321,11 +385,12 @@ impl Worker {
     }
 
     fn link_notes(&self, notes: &[(&Note, Render)], options: &TextOptions) -> Result<Vec<String>> {
-        let texts = notes.iter().map(|(note, _)| GivenText {
-            text: &note.text,
-            given: note.given.clone(),
-            only_given: note.only_given,
-        });
+        if let [(note, render)] = notes
+            && note.text.len() > JOB.1
+        {
+            return Ok(vec![self.link_long(note, *render, options)?]);
+        }
+        let texts = notes.iter().map(|(note, _)| note.given_text());
         let records = self.linker.link_given(texts.collect(), options)?;
         for ((note, render), records) in notes.iter().zip(&records) {
             if *render != Render::Candidates {
@@ -339,11 +404,33 @@ impl Worker {
             .collect()
     }
 
+    /// Links a long text. Its records are not in memory together.
+    fn link_long(&self, note: &Note, render: Render, options: &TextOptions) -> Result<String> {
+        let mut rendering = Rendering::new(note, render, &self.linker.linker)?;
+        self.linker
+            .link_long(&note.given_text(), options, &mut |records| {
+                self.count_mentions(records);
+                rendering.part(records)
+            })?;
+        self.count_text(note);
+        rendering.finish()
+    }
+
     fn count(&self, note: &Note, records: &[Record]) {
+        self.count_text(note);
+        self.count_mentions(records);
+    }
+
+    fn count_text(&self, note: &Note) {
+        let metrics = &self.metrics;
+        metrics.texts.fetch_add(1, Ordering::Relaxed);
+        let bytes = note.text.len() as u64;
+        metrics.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn count_mentions(&self, records: &[Record]) {
         let linked = records.iter().filter(|record| record.decision.is_ok());
         for (total, count) in [
-            (&self.metrics.texts, 1),
-            (&self.metrics.bytes, note.text.len()),
             (&self.metrics.mentions, records.len()),
             (&self.metrics.linked, linked.count()),
         ] {
@@ -352,30 +439,76 @@ impl Worker {
     }
 
     fn render(&self, note: &Note, render: Render, records: &[Record]) -> Result<String> {
-        let write = |form| NoteWriter::new(form, &note.id, &note.text, &self.linker.linker);
-        Ok(match render {
-            Render::Json => {
-                let mut writer = write(Form::Json);
-                writer.head()? + &writer.part(records)? + &writer.tail()?
-            }
+        let mut rendering = Rendering::new(note, render, &self.linker.linker)?;
+        rendering.part(records)?;
+        rendering.finish()
+    }
+}
+
+/// What is made of a note, part by part.
+struct Rendering<'a> {
+    render: Render,
+    writer: NoteWriter<'a>,
+    out: String,
+    /// Whether there was a mention.
+    begun: bool,
+}
+
+impl<'a> Rendering<'a> {
+    fn new(note: &'a Note, render: Render, linker: &'a Linker) -> Result<Self> {
+        let form = match render {
+            Render::Json => Form::Json,
+            Render::Csv => Form::Csv,
+            Render::Fhir => Form::Fhir,
+            Render::Line | Render::Candidates => Form::Jsonl,
+        };
+        let mut writer = NoteWriter::new(form, &note.id, &note.text, linker);
+        if render == Render::Fhir {
+            writer = writer.dated(Some(moment(None)?));
+        }
+        let out = match render {
+            Render::Json | Render::Fhir => writer.head()?,
             Render::Line => {
-                let lines = write(Form::Jsonl).part(records)?;
-                let mentions: Vec<&str> = lines.lines().collect();
                 let id = serde_json::Value::from(note.id.as_str());
-                format!("{{\"doc\":{id},\"mentions\":[{}]}}\n", mentions.join(","))
+                format!("{{\"doc\":{id},\"mentions\":[")
             }
-            Render::Csv => write(Form::Csv).part(records)?,
-            Render::Fhir => {
-                let mut writer = write(Form::Fhir).dated(Some(moment(None)?));
-                writer.head()? + &writer.part(records)? + &writer.tail()?
-            }
+            Render::Csv | Render::Candidates => String::new(),
+        };
+        Ok(Self {
+            render,
+            writer,
+            out,
+            begun: false,
+        })
+    }
+
+    fn part(&mut self, records: &[Record]) -> Result<()> {
+        match self.render {
             Render::Candidates => {
                 let candidates = records.first().map(|record| record.candidates.as_slice());
-                serde_json::to_string(candidates.unwrap_or_default()).map_err(|cause| {
-                    pel_shared::error::Error::io("encoding JSON").caused_by(cause)
-                })?
+                self.out += &serde_json::to_string(candidates.unwrap_or_default())
+                    .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
             }
-        })
+            Render::Line => {
+                for line in self.writer.part(records)?.lines() {
+                    if std::mem::replace(&mut self.begun, true) {
+                        self.out.push(',');
+                    }
+                    self.out += line;
+                }
+            }
+            _ => self.out += &self.writer.part(records)?,
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<String> {
+        match self.render {
+            Render::Json | Render::Fhir => self.out += &self.writer.tail()?,
+            Render::Line => self.out += "]}\n",
+            Render::Csv | Render::Candidates => {}
+        }
+        Ok(self.out)
     }
 }
 

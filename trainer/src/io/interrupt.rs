@@ -17,8 +17,8 @@ static DEFERRED: AtomicUsize = AtomicUsize::new(0);
 /// Number of live [`CriticalSection`] guards.
 static CRITICAL: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
-    /// The flag of the work that this thread does, if any.
-    static STOPPED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    /// What stops the work that this thread does, if anything.
+    static STOPPED: RefCell<Option<Flags>> = const { RefCell::new(None) };
 }
 /// How long work without a guard may take to stop.
 const GRACE_PERIOD: Duration = Duration::from_millis(170);
@@ -111,18 +111,45 @@ impl Drop for DeferredExit {
 /// Does work that stops at its next safe point after `stop` is set, as after a signal. Only checks
 /// on this thread see the flag, so other work in the process goes on.
 pub fn stoppable<R>(stop: Arc<AtomicBool>, work: impl FnOnce() -> R) -> R {
-    /// Brings the flag of the work around this one back, after a panic too.
-    struct Before(Option<Arc<AtomicBool>>);
+    let all = vec![stop].into();
+    stopped_by(Flags { all, always: false }, work)
+}
+
+/// Does work for several that wait for it: it stops at its next safe point after each of them has
+/// set its flag, in a critical section too.
+pub fn wanted_by<R>(left: Vec<Arc<AtomicBool>>, work: impl FnOnce() -> R) -> R {
+    let all = left.into();
+    stopped_by(Flags { all, always: true }, work)
+}
+
+fn stopped_by<R>(flags: Flags, work: impl FnOnce() -> R) -> R {
+    /// Brings the flags of the work around this one back, after a panic too.
+    struct Before(Option<Flags>);
     impl Drop for Before {
         fn drop(&mut self) {
             STOPPED.set(self.0.take());
         }
     }
-    let _before = Before(STOPPED.replace(Some(stop)));
+    let _before = Before(STOPPED.replace(Some(flags)));
     work()
 }
 
-/// The flag of the work of this thread, for parts of the work on other threads.
+/// Flags that stop work when all of them are set.
+#[derive(Clone, Debug)]
+struct Flags {
+    all: Arc<[Arc<AtomicBool>]>,
+    /// Whether they count in a critical section.
+    always: bool,
+}
+
+impl Flags {
+    fn are_set(&self) -> bool {
+        self.all.iter().all(|flag| flag.load(Ordering::Relaxed))
+            && (self.always || CRITICAL.load(Ordering::Relaxed) == 0)
+    }
+}
+
+/// The flags of the work of this thread, for parts of the work on other threads.
 #[must_use]
 pub fn stop() -> Stop {
     Stop(STOPPED.with_borrow(Clone::clone))
@@ -130,7 +157,7 @@ pub fn stop() -> Stop {
 
 /// See [`stop`].
 #[derive(Clone, Debug)]
-pub struct Stop(Option<Arc<AtomicBool>>);
+pub struct Stop(Option<Flags>);
 
 impl Stop {
     /// As [`check`], on any thread.
@@ -138,11 +165,7 @@ impl Stop {
     /// # Errors
     /// [`Error::interrupted`].
     pub fn check(&self) -> Result<()> {
-        let stopped = self
-            .0
-            .as_ref()
-            .is_some_and(|flag| flag.load(Ordering::Relaxed));
-        if stopped && CRITICAL.load(Ordering::Relaxed) == 0 {
+        if self.0.as_ref().is_some_and(Flags::are_set) {
             return Err(Error::interrupted());
         }
         check()
@@ -151,10 +174,8 @@ impl Stop {
 
 /// Whether the user has requested a stop.
 pub fn is_requested() -> bool {
-    let stopped = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
-    (REQUESTED.load(Ordering::Relaxed)
-        || STOPPED.with_borrow(|flag| flag.as_ref().is_some_and(stopped)))
-        && CRITICAL.load(Ordering::Relaxed) == 0
+    (REQUESTED.load(Ordering::Relaxed) && CRITICAL.load(Ordering::Relaxed) == 0)
+        || STOPPED.with_borrow(|flags| flags.as_ref().is_some_and(Flags::are_set))
 }
 
 /// Whether the user has requested a stop, also in a critical section.
@@ -235,6 +256,18 @@ mod tests {
             std::thread::scope(|scope| {
                 scope.spawn(move || assert!(check().is_ok() && there.check().is_err()));
             });
+        });
+        assert!(check().is_ok());
+    }
+
+    #[test]
+    fn work_stops_when_nobody_wants_it() {
+        let left = [false, true].map(|left| Arc::new(AtomicBool::new(left)));
+        wanted_by(left.to_vec(), || {
+            assert!(check().is_ok() && stop().check().is_ok());
+            left[0].store(true, Ordering::Relaxed);
+            let _held = critical_section();
+            assert!(check().is_err() && stop().check().is_err());
         });
         assert!(check().is_ok());
     }

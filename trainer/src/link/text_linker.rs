@@ -26,6 +26,9 @@ use std::sync::{Mutex, PoisonError};
 /// are shared within a part.
 pub(crate) const MENTIONS: usize = 1 << 14;
 
+/// Records of a long text that are made at once.
+const RECORDS: usize = 512;
+
 /// Mentions that a thread prepares at once.
 const PREPARED: usize = 256;
 
@@ -153,15 +156,7 @@ impl TextLinker {
         let mut records = Vec::with_capacity(texts.len());
         for texts in texts.chunks(TEXTS) {
             let stop = interrupt::stop();
-            let mentions = |text: &GivenText<'_>| {
-                stop.check()?;
-                let found = if text.only_given {
-                    Vec::new()
-                } else {
-                    self.linker.detect(text.text, &options.link)?
-                };
-                Ok(join(text.given.clone(), found))
-            };
+            let mentions = |text: &GivenText<'_>| self.detect(text, options, &stop);
             let detected = texts.par_iter().map(mentions).collect::<Result<Vec<_>>>()?;
             let texts: Vec<&str> = texts.iter().map(|text| text.text).collect();
             for links in self.link_detected(&texts, detected, options)? {
@@ -169,6 +164,51 @@ impl TextLinker {
             }
         }
         Ok(records)
+    }
+
+    /// The given and the detected mentions of a text.
+    fn detect(
+        &self,
+        text: &GivenText<'_>,
+        options: &TextOptions,
+        stop: &interrupt::Stop,
+    ) -> Result<Vec<Detected>> {
+        stop.check()?;
+        let found = if text.only_given {
+            Vec::new()
+        } else {
+            self.linker
+                .detect_while(text.text, &options.link, || stop.check())?
+        };
+        Ok(join(text.given.clone(), found))
+    }
+
+    /// As [`TextLinker::link_given`], for one text whose records need not be in memory together:
+    /// they are passed on in parts, in its order.
+    ///
+    /// # Errors
+    /// As [`TextLinker::link_given`], or that of `each`.
+    pub fn link_long(
+        &self,
+        text: &GivenText<'_>,
+        options: &TextOptions,
+        each: &mut dyn FnMut(&[Record]) -> Result<()>,
+    ) -> Result<()> {
+        let mentions = self.detect(text, options, &interrupt::stop())?;
+        let mut pass = |links: &[Link]| {
+            for links in links.chunks(RECORDS) {
+                interrupt::check()?;
+                each(&self.records(links, options)?)?;
+            }
+            Ok(())
+        };
+        if mentions.len() > MENTIONS {
+            return self.link_in_parts(text.text, &mentions, options, &mut |links| pass(&links));
+        }
+        for links in self.link_batch(vec![(text.text, mentions)], options)? {
+            pass(&links)?;
+        }
+        Ok(())
     }
 
     /// The vectors of mentions that are the whole of a text, `[texts, dim]`. A text that is empty

@@ -97,15 +97,13 @@ fn full_queue_is_told() {
     // The thread has taken it from the queue; requests for metrics count themselves.
     server.wait_for("pel_http_requests_in_flight", 2.0);
     std::thread::sleep(std::time::Duration::from_millis(200));
-    send(
-        &mut second,
-        "POST /v1/link",
-        &[JSON],
-        b"{\"text\": \"fever\"}",
-    );
+    send(&mut second, "POST /v1/link", &[JSON], long().as_bytes());
     server.wait_for("pel_queue_jobs", 1.0);
-    let busy = server.link("{\"text\": \"fever\"}");
+    let busy = server.link(&long());
     busy.is_problem(429, None, "a full queue");
+    // Short texts and searches have queues of their own.
+    assert_eq!(server.link("{\"text\": \"fever\"}").status, 200);
+    assert_eq!(server.get("/v1/search?q=fever").status, 200);
     assert!(busy.header("retry-after").parse::<u64>().expect("seconds") >= 1);
     assert_eq!(
         (answer(&mut first).status, answer(&mut second).status),
@@ -124,6 +122,50 @@ fn clients_that_wait_for_an_answer_stay_connected() {
     std::thread::sleep(std::time::Duration::from_millis(700));
     assert_eq!(server.get("/health").status, 200);
     assert_eq!(answer(&mut first).status, 200);
+}
+
+#[test]
+fn searches_do_not_wait_for_notes() {
+    let server = Server::new(&[]);
+    // Each is one job, and too many bytes for a batch with others.
+    let text = "fever, chest pain, diabetes; ".repeat(8_000);
+    let body = json!({"text": text}).to_string();
+    let mut waiting: Vec<_> = (0..12)
+        .map(|_| {
+            let mut stream = server.connect();
+            send(&mut stream, "POST /v1/link", &[JSON], body.as_bytes());
+            stream
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let found = server.get("/v1/search?q=fever");
+    assert_eq!(found.status, 200);
+    let left = server.metric("pel_queue_jobs ");
+    assert!(left > 0.0, "the search has waited for the notes");
+    for stream in &mut waiting {
+        assert_eq!(answer(stream).status, 200);
+    }
+}
+
+#[test]
+fn work_that_nobody_waits_for_is_ended() {
+    let server = Server::new(&["--request-timeout", "1"]);
+    let body = json!({"texts": vec!["fever, chest pain, diabetes; ".repeat(36_000); 3]});
+    let body = body.to_string();
+    server.link(&body).is_problem(504, None, "a long text");
+    server.wait_for("pel_batch_failures_total ", 1.0);
+    let texts = server.metric("pel_texts_total ");
+    assert!(texts < 3.0, "{texts}");
+    // Nor for a client that has left.
+    let server = Server::new(&[]);
+    let mut stream = server.connect();
+    send(&mut stream, "POST /v1/link", &[JSON], body.as_bytes());
+    server.wait_for("pel_http_requests_in_flight", 2.0);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    drop(stream);
+    server.wait_for("pel_batch_failures_total ", 1.0);
+    server.wait_for("pel_http_requests_in_flight", 1.0);
+    assert_eq!(server.metric("pel_queue_jobs "), 0.0);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub struct Reading<'a> {
 }
 
 /// Windows that are encoded at once, so that memory is bounded for long texts.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 
 impl Detector {
     /// Builds a detector.
