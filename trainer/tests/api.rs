@@ -5,6 +5,8 @@
 mod access;
 #[path = "api/client.rs"]
 mod client;
+#[path = "api/coding.rs"]
+mod coding;
 mod common;
 #[path = "api/limits.rs"]
 mod limits;
@@ -281,8 +283,9 @@ fn other_methods_and_media_types_are_refused() {
         let answer = server.ask("POST /v1/link", lines, b"{\"text\": \"\"}");
         answer.is_problem(415, Some("Content-Type"), &lines.concat());
     }
-    let answer = server.ask("POST /v1/link", &[JSON, "Content-Encoding: gzip"], b"x");
-    answer.is_problem(415, Some("Content-Encoding"), "gzip");
+    let answer = server.ask("POST /v1/link", &[JSON, "Content-Encoding: br"], b"x");
+    answer.is_problem(415, Some("Content-Encoding"), "another coding");
+    assert_eq!(answer.header("accept-encoding"), "gzip, identity");
     for (first, lines) in [
         ("POST /v1/link", &[JSON, "Accept: image/png"][..]),
         ("GET /health", &["Accept: text/csv"]),

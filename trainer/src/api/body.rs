@@ -1,5 +1,6 @@
 //! Bodies: read within limits of size, time and memory, or sent as a stream.
 
+use crate::api::coding::Unpacking;
 use crate::api::problem::Problem;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
@@ -107,19 +108,51 @@ impl hyper::body::Body for Answer {
 pub struct Reader {
     body: Body,
     patience: Duration,
+    /// Unpacks what is read.
+    unpacking: Option<Unpacking>,
 }
 
 impl Reader {
     /// A reader that waits for at most `patience` for each piece.
     pub fn new(body: Body, patience: Duration) -> Self {
-        Self { body, patience }
+        Self {
+            body,
+            patience,
+            unpacking: None,
+        }
+    }
+
+    /// Unpacks the body by gzip.
+    pub fn unpack(&mut self) {
+        self.unpacking = Some(Unpacking::new());
     }
 
     /// The next piece; `None` at the end.
     ///
     /// # Errors
-    /// Status 408 if the client sends nothing, 400 if the body breaks off.
+    /// Status 408 if the client sends nothing, 400 if the body breaks off or cannot be unpacked.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        loop {
+            if let Some(unpacking) = &mut self.unpacking
+                && let Some(piece) = unpacking.next()?
+            {
+                return Ok(Some(piece));
+            }
+            let piece = self.sent().await?;
+            match (&mut self.unpacking, piece) {
+                (None, piece) => return Ok(piece),
+                (Some(unpacking), Some(piece)) => unpacking.put(piece),
+                (Some(unpacking), None) => {
+                    let rest = unpacking.finish()?;
+                    self.unpacking = None;
+                    return Ok(rest);
+                }
+            }
+        }
+    }
+
+    /// The next piece as the client sends it.
+    async fn sent(&mut self) -> Result<Option<Bytes>, Problem> {
         loop {
             let frame = timeout(self.patience, self.body.frame())
                 .await

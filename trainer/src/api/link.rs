@@ -5,7 +5,7 @@ use crate::api::body::{Answer, Reader};
 use crate::api::pool::{Note, Render, Settings, jobs};
 use crate::api::problem::Problem;
 use crate::api::request::{Body as LinkBody, Options, TextObject};
-use crate::api::{Api, stream};
+use crate::api::{Api, coding, stream};
 use crate::serve::connections::Activity;
 use axum::body::Body;
 use axum::extract::State;
@@ -72,9 +72,12 @@ pub async fn link(State(api): State<Arc<Api>>, request: Request<Body>) -> Respon
 async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>, Problem> {
     let (head, body) = request.into_parts();
     let options = Options::of_query(head.uri.query().unwrap_or_default())?;
-    check_coding(&head.headers)?;
+    let is_packed = coding::is_packed(&head.headers)?;
     let activity = head.extensions.get::<Activity>().cloned();
     let mut reader = Reader::new(body, api.limits.patience);
+    if is_packed {
+        reader.unpack();
+    }
     match media_type(&head.headers).as_deref() {
         Some(JSON) => {}
         Some(NDJSON) => {
@@ -84,7 +87,9 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
         _ => {
             let detail =
                 "expected application/json or application/x-ndjson in UTF-8, found another type";
-            return Err(unsupported("Content-Type", detail));
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+                .field("Content-Type")
+                .header(header::ACCEPT, "application/json, application/x-ndjson"));
         }
     }
     let offer = offered(&head.headers, &[JSON, NDJSON, CSV, FHIR, FHIR_LINES])?;
@@ -207,23 +212,4 @@ pub fn offered<'o>(headers: &HeaderMap, offers: &[&'o str]) -> Result<&'o str, P
         let detail = format!("expected one of {}, found another", offers.join(", "));
         Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept")
     })
-}
-
-/// Refuses compressed bodies.
-fn check_coding(headers: &HeaderMap) -> Result<(), Problem> {
-    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
-    match headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
-        true => Ok(()),
-        false => {
-            let detail = "expected a body without compression, found another";
-            Err(unsupported("Content-Encoding", detail).header(header::ACCEPT_ENCODING, "identity"))
-        }
-    }
-}
-
-/// The problem of a header about the body.
-fn unsupported(field: &str, detail: &str) -> Problem {
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
-        .field(field)
-        .header(header::ACCEPT, "application/json, application/x-ndjson")
 }

@@ -6,6 +6,7 @@
 mod accept;
 pub mod access;
 mod body;
+mod coding;
 mod concepts;
 mod link;
 mod metrics;
@@ -164,6 +165,7 @@ impl Interface {
         let _entered = self.api.metrics.in_flight.enter();
         let begun = Instant::now();
         let origin = self.access.origins.allowed(request.headers());
+        let packed = coding::accepts(request.headers());
         let head = request.method() == Method::HEAD;
         // Then the client sends no body before it has an answer.
         let expects = request.headers().contains_key(header::EXPECT);
@@ -183,6 +185,7 @@ impl Interface {
         }
         self.access.origins.add(origin, &mut response);
         secure(&mut response);
+        let mut response = coding::pack(packed && !head, response);
         if head {
             // The body of a problem, which the routes do not know to be left out.
             *response.body_mut() = Body::empty();

@@ -259,7 +259,10 @@ const LINKING: &[(u16, &str)] = &[
 const READING: &[(u16, &str)] = &[
     (408, "The body does not come."),
     (413, "The body, a text or the number of texts is too large."),
-    (415, "The body has another media type, or is compressed."),
+    (
+        415,
+        "The body has another media type, or another compression than gzip.",
+    ),
 ];
 
 /// The statuses of problems that a route can answer.

@@ -3,12 +3,12 @@
 use super::site::{Coding, File, Found, Site};
 use bytes::Bytes;
 use headers::{
-    AcceptRanges, ContentLength, ContentRange, ContentType, HeaderMapExt, Host, IfNoneMatch,
-    IfRange,
+    AcceptRanges, ContentLength, ContentRange, ContentType, HeaderMapExt, IfNoneMatch, IfRange,
 };
 use http_body_util::Full;
 use http_range_header::{EndPosition, StartPosition, parse_range_header};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use std::cmp::Reverse;
@@ -94,18 +94,25 @@ pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer
 /// Whether all hosts named in the request are loopback. This prevents DNS rebinding, by which
 /// another site could read what is served.
 pub(crate) fn names_this_machine<B>(request: &Request<B>) -> bool {
-    let local = |name: &str| {
-        let address = name
-            .strip_prefix('[')
-            .and_then(|name| name.strip_suffix(']'))
-            .unwrap_or(name);
-        name.eq_ignore_ascii_case("localhost")
-            || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-    };
     let headers = request.headers();
     let one = headers.get_all(header::HOST).iter().count() == 1;
-    let host = headers.typed_get::<Host>();
-    one && host.is_some_and(|host| local(host.hostname())) && request.uri().host().is_none_or(local)
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let target = request.uri().authority().map(Authority::as_str);
+    one && host.is_some_and(is_loopback) && target.is_none_or(is_loopback)
+}
+
+/// Whether a host, with a port or without, is loopback. Nothing may stand between host and port.
+fn is_loopback(host: &str) -> bool {
+    let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some(parts) => parts,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let is_number = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    (port.is_empty() || port.strip_prefix(':').is_some_and(is_number))
+        && (name.eq_ignore_ascii_case("localhost")
+            || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()))
 }
 
 /// A short text response.
@@ -273,7 +280,7 @@ fn has_sound_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
 }
 
 /// The accepted codings, preferred ones first.
-fn accepted(headers: &HeaderMap) -> Vec<Coding> {
+pub(crate) fn accepted(headers: &HeaderMap) -> Vec<Coding> {
     let values = headers
         .get_all(header::ACCEPT_ENCODING)
         .iter()
@@ -368,6 +375,14 @@ mod tests {
             ("/", "evil.example", false),
             ("/", "localhost.evil.example", false),
             ("/", "127.0.0.1.evil.example", false),
+            ("/", "[::1].evil.example", false),
+            ("/", "[::1]evil.example:80", false),
+            ("/", "[::1]:80.evil.example", false),
+            ("/", "[127.0.0.1", false),
+            ("/", "127.0.0.1:80.evil.example", false),
+            ("/", "localhost:x", false),
+            ("/", "[::1]", true),
+            ("http://[::1].evil.example/", "localhost", false),
             ("/", "localhost@evil.example", false),
             ("/", "192.168.0.1", false),
             ("/", "0.0.0.0", false),
