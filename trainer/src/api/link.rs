@@ -39,7 +39,8 @@ const LONG: usize = 64 << 10;
             description = "See `Options`. Separated by commas."),
         ("overlapping" = Option<bool>, Query, nullable = false, description = "See `Options`."),
         ("names_only" = Option<bool>, Query, nullable = false, description = "See `Options`."),
-        ("labels" = Option<String>, Query, nullable = false, description = "See `Options`."),
+        ("labels" = Option<String>, Query, nullable = false,
+            description = "See `Options`. Not with `names_only=true`."),
         ("spans_only" = Option<bool>, Query, nullable = false, description = "See `Options`."),
     ),
     request_body(

@@ -279,6 +279,11 @@ pub fn description(token: bool) -> Value {
     let mut description = serde_json::to_value(Description::openapi()).unwrap_or_default();
     description["info"]["version"] = env!("CARGO_PKG_VERSION").into();
     description["info"]["license"] = json!({"name": env!("CARGO_PKG_LICENSE")});
+    // A detector's labels and no detector at all: refused together.
+    description["components"]["schemas"]["Options"]["not"] = json!({
+        "required": ["labels", "names_only"],
+        "properties": {"labels": {"type": "string"}, "names_only": {"const": true}},
+    });
     let Some(paths) = description["paths"].as_object_mut() else {
         return description;
     };
@@ -377,6 +382,13 @@ mod tests {
         }
         assert!(link["security"].is_array());
         assert!(description["paths"]["/health"]["get"]["security"].is_null());
+        // As `Options::settings` answers.
+        let options = &description["components"]["schemas"]["Options"];
+        assert!(options["properties"]["labels"].is_object(), "{options}");
+        let refused = &options["not"];
+        assert_eq!(refused["required"], json!(["labels", "names_only"]));
+        assert_eq!(refused["properties"]["names_only"]["const"], true);
+        assert_eq!(refused["properties"]["labels"]["type"], "string");
         assert!(page(&description).contains("<code>POST /v1/link</code>"));
     }
 }
