@@ -1,21 +1,17 @@
 //! Partial files and folders, written beside their destination and renamed: `.pel-*.part`. They are
 //! locked while they are written and removed on an early end. Those of killed processes are removed
-//! later.
+//! by the next process that writes into their folder.
 
 use super::errors::io_error;
 use pel_shared::error::Result;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 use tempfile::{NamedTempFile, TempDir};
 
 const PREFIX: &str = ".pel-";
 const SUFFIX: &str = ".part";
-
-/// Files changed more recently are not removed, because their writer may not hold the lock yet.
-const MIN_AGE: Duration = Duration::from_secs(60);
 
 /// Partial files and folders of this process.
 static LIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -39,16 +35,41 @@ pub struct Claim {
 }
 
 impl Claim {
-    fn new(path: &Path, lock: Option<File>) -> Self {
-        let lock = lock.filter(|file| file.try_lock().is_ok());
+    /// `None` if another process takes the file for abandoned, since it had no lock yet.
+    fn new(path: &Path, lock: Option<File>) -> Option<Self> {
+        let lock = match lock.map(|file| (file.try_lock(), file)) {
+            Some((Ok(()), file)) => Some(file),
+            Some((Err(TryLockError::WouldBlock), _)) => return None,
+            Some((Err(TryLockError::Error(_)), _)) | None => None,
+        };
+        if !path.exists() {
+            return None;
+        }
         LIVE.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(path.to_owned());
-        Self {
+        Some(Self {
             path: path.to_owned(),
             _lock: lock,
+        })
+    }
+}
+
+/// How often a partial file is made again that another process has removed.
+const TRIES: usize = 10;
+
+/// Makes a partial file or folder and claims it.
+fn claimed<T>(
+    mut make: impl FnMut() -> std::io::Result<(T, Option<Claim>)>,
+) -> std::io::Result<(T, Claim)> {
+    for _ in 0..TRIES {
+        if let (made, Some(claim)) = make()? {
+            return Ok((made, claim));
         }
     }
+    Err(std::io::Error::other(
+        "other processes remove the partial files of this one",
+    ))
 }
 
 impl Drop for Claim {
@@ -96,9 +117,11 @@ pub fn file_in(folder: &Path, mode: u32) -> std::io::Result<(NamedTempFile, Clai
     beside.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     #[cfg(not(unix))]
     let _ = mode;
-    let file = beside.tempfile_in(folder)?;
-    let claim = Claim::new(file.path(), file.as_file().try_clone().ok());
-    Ok((file, claim))
+    claimed(|| {
+        let file = beside.tempfile_in(folder)?;
+        let claim = Claim::new(file.path(), file.as_file().try_clone().ok());
+        Ok((file, claim))
+    })
 }
 
 /// Creates a partial folder in a folder, after removing abandoned ones there.
@@ -107,13 +130,15 @@ pub fn file_in(folder: &Path, mode: u32) -> std::io::Result<(NamedTempFile, Clai
 /// If it cannot be created.
 pub fn folder_in(folder: &Path) -> std::io::Result<(TempDir, Claim)> {
     remove_abandoned(folder);
-    let made = tempfile::Builder::new()
-        .prefix(PREFIX)
-        .suffix(SUFFIX)
-        .tempdir_in(folder)?;
-    // Windows cannot open a folder this way; a partial folder there stays.
-    let claim = Claim::new(made.path(), File::open(made.path()).ok());
-    Ok((made, claim))
+    claimed(|| {
+        let made = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .suffix(SUFFIX)
+            .tempdir_in(folder)?;
+        // Windows cannot open a folder this way; a partial folder there stays.
+        let claim = Claim::new(made.path(), File::open(made.path()).ok());
+        Ok((made, claim))
+    })
 }
 
 /// Removes the partial files of this process before it ends. Failures are ignored.
@@ -143,7 +168,7 @@ fn remove(path: &Path) {
 }
 
 /// Removes partial files of killed processes from a folder, once per folder and process. They have
-/// our name pattern, no recent change and no lock.
+/// our name pattern and no lock: the system frees the locks of a process with its end.
 fn remove_abandoned(folder: &Path) {
     let place = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if !CLEANED
@@ -154,25 +179,24 @@ fn remove_abandoned(folder: &Path) {
         return;
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(is_partial) && is_abandoned(&entry.path()) {
+        if entry.file_name().to_str().is_some_and(is_partial)
+            && let Some(_lock) = abandoned(&entry.path())
+        {
             remove(&entry.path());
         }
     }
 }
 
-fn is_abandoned(path: &Path) -> bool {
-    let Ok(found) = fs::symlink_metadata(path) else {
-        return false;
-    };
-    let is_old = found
-        .modified()
-        .ok()
-        .and_then(|changed| changed.elapsed().ok())
-        .is_some_and(|age| age > MIN_AGE);
+/// The lock of a partial file that no process holds. While it lives, none can claim the file.
+fn abandoned(path: &Path) -> Option<File> {
+    let found = fs::symlink_metadata(path).ok()?;
     // PEL creates no links or pipes under these names.
-    is_old
-        && (found.is_file() || found.is_dir())
-        && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    if !found.is_file() && !found.is_dir() {
+        return None;
+    }
+    let file = File::open(path).ok()?;
+    file.try_lock().ok()?;
+    Some(file)
 }
 
 /// Flushes the entries of a folder, so that a renamed file survives a power failure.
@@ -203,22 +227,12 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::SystemTime;
-
-    fn age(path: &Path, seconds: u64) {
-        let then = SystemTime::now() - Duration::from_secs(seconds);
-        File::open(path)
-            .and_then(|file| file.set_modified(then))
-            .expect("its own");
-    }
-
     #[test]
     fn only_abandoned_partial_files_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         for name in [
-            ".pel-old.part",
-            ".pel-young.part",
+            ".pel-left.part",
             ".pel-locked.part",
             ".other-old.part",
             ".pel-old.txt",
@@ -227,27 +241,40 @@ mod tests {
         }
         fs::create_dir(path(".pel-folder.part")).expect("made");
         fs::write(path(".pel-folder.part/kb.jsonl"), "half").expect("written");
-        let names = [
-            ".pel-old.part",
-            ".pel-locked.part",
-            ".other-old.part",
-            ".pel-old.txt",
-            ".pel-folder.part",
-        ];
-        names.iter().for_each(|name| age(&path(name), 3600));
         let held = File::open(path(".pel-locked.part")).expect("there");
         held.try_lock().expect("nobody has it");
         drop(file_in(folder.path(), 0o600).expect("made"));
         let left = crate::io::files::entries(folder.path()).expect("listed");
         assert_eq!(
             left,
-            [
-                ".other-old.part",
-                ".pel-locked.part",
-                ".pel-old.txt",
-                ".pel-young.part"
-            ]
+            [".other-old.part", ".pel-locked.part", ".pel-old.txt"]
         );
+    }
+
+    #[test]
+    fn file_that_another_process_takes_for_abandoned_is_made_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut made = Vec::new();
+        let (last, _claim) = claimed(|| {
+            let path = folder.path().join(format!(".pel-{}.part", made.len()));
+            let file = File::create(&path)?;
+            made.push(path.clone());
+            let other = match made.len() {
+                // It looks at the file before the lock.
+                1 => abandoned(&path),
+                // It has removed the file.
+                2 => {
+                    fs::remove_file(&path)?;
+                    None
+                }
+                _ => None,
+            };
+            let claim = Claim::new(&path, Some(file));
+            drop(other);
+            Ok((path, claim))
+        })
+        .expect("made");
+        assert_eq!((made.len(), Some(&last)), (3, made.last()));
     }
 
     #[test]
@@ -257,8 +284,7 @@ mod tests {
         let (made, of_folder) = folder_in(folder.path()).expect("made");
         fs::write(made.path().join("half"), "half").expect("written");
         for path in [file.path(), made.path()] {
-            age(path, 3600);
-            assert!(!is_abandoned(path), "{path:?}");
+            assert!(abandoned(path).is_none(), "{path:?}");
         }
         let (file, made) = (file.into_temp_path().keep().expect("kept"), made.keep());
         // Tests that run at the same time register their own.
@@ -268,7 +294,7 @@ mod tests {
         drop((claim, of_folder));
         for path in [file, made] {
             assert!(
-                is_abandoned(&path) && !LIVE.lock().expect("whole").contains(&path),
+                abandoned(&path).is_some() && !LIVE.lock().expect("whole").contains(&path),
                 "{path:?}"
             );
         }
