@@ -6,20 +6,26 @@ use crate::io::limits::Bound;
 use pel_shared::error::{Context, Error, Result};
 use serde_json::Value;
 
+/// Gaps that a document may have, in code points: so many, and so many for each byte of its
+/// passages. Parts of an article stand far apart, but a small file must not become a large text.
+const GAPS: (u64, u64) = (128 << 10, 64);
+
 /// The text of a document that is put together from its passages.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     text: String,
     /// Its length in code points.
     length: u64,
+    /// The code points of it that are gaps.
+    gaps: u64,
 }
 
 impl Assembly {
     /// Adds a passage or sentence. A line end and spaces fill the gap before its offset.
     ///
     /// # Errors
-    /// If the offset, in code points, lies in the text that there is already, or the text becomes
-    /// larger than the limit of a record.
+    /// If the offset, in code points, lies in the text that there is already, the gaps become much
+    /// larger than the passages, or the text larger than the limit of a record.
     pub fn add(&mut self, offset: u64, text: &str) -> Result<()> {
         let Some(gap) = offset.checked_sub(self.length) else {
             return Err(Error::input(format!(
@@ -31,6 +37,16 @@ impl Assembly {
             .saturating_add(gap)
             .saturating_add(text.len() as u64);
         Bound::Record.check("passages", bytes)?;
+        self.gaps += gap;
+        let passages = bytes.saturating_sub(self.gaps);
+        let most = GAPS.0 + GAPS.1 * passages;
+        if self.gaps > most {
+            return Err(Error::input(format!(
+                "expected offsets with gaps of at most {most} code points between {passages} bytes \
+                 of passages, found {}",
+                self.gaps
+            )));
+        }
         for at in 0..gap {
             self.text.push(if at == 0 && self.length > 0 {
                 '\n'
@@ -159,6 +175,26 @@ mod tests {
     fn first_passage_may_begin_later() {
         let text = one(json!({"id": "a", "passages": [{"offset": "3", "text": "x"}]}));
         assert_eq!(text.as_deref(), Ok("   x"));
+    }
+
+    #[test]
+    fn gaps_may_be_wide_but_not_endless() {
+        let text = one(
+            json!({"id": "a", "passages": [{"offset": 120_000, "text": "Cough."},
+            {"offset": 120_100, "text": "x".repeat(10_000)}, {"offset": 600_000, "text": "Pain."}]}),
+        );
+        assert_eq!(text.map(|text| text.len()), Ok(600_005));
+        for offsets in [
+            vec![5_000_000],
+            (1..100).map(|at| at * 100_000).collect::<Vec<u64>>(),
+        ] {
+            let passages: Vec<Value> = offsets
+                .iter()
+                .map(|offset| json!({"offset": offset, "text": "x"}))
+                .collect();
+            let error = one(json!({"id": "a", "passages": passages})).expect_err("endless");
+            assert!(error.contains("gaps of at most 13"), "{error}");
+        }
     }
 
     #[test]
