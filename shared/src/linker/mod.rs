@@ -360,6 +360,16 @@ impl Linker {
         &self.context_rules
     }
 
+    /// A score as it is written: that of single vectors is at most 1, above which a candidate that
+    /// fits the text ([`Linker::finish`]) stands by a rounding.
+    pub(crate) fn shown_score(&self, score: f32) -> f32 {
+        let is_cosine = self.bundle.manifest.encoder.reduction.score == Similarity::Cosine;
+        match self.scorer {
+            Scorer::Dual if is_cosine => score.min(1.0),
+            _ => score,
+        }
+    }
+
     /// Detects the mentions of a text, in its order.
     ///
     /// # Errors

@@ -218,7 +218,7 @@ impl Named {
             types,
             sources,
             xrefs,
-            score: candidate.score,
+            score: linker.shown_score(candidate.score),
             ranker_score: None,
             added,
         })

@@ -348,6 +348,12 @@ fn turtle(
     let mut parser = TurtleParser::new().lenient().for_reader(guarded);
     for triple in parser.by_ref() {
         let triple = triple.map_err(|cause| match cause {
+            // So the parser tells that a text or statement does not fit into its buffer.
+            TurtleParseError::Io(cause) if cause.kind() == io::ErrorKind::OutOfMemory => {
+                Error::input(format!(
+                    "{name}: expected texts of at most 16 MiB in Turtle, found a longer one"
+                ))
+            }
             TurtleParseError::Io(cause) => xml::read_error(name, cause),
             TurtleParseError::Syntax(cause) => Error::input(format!(
                 "{name}: line {}: expected well-formed Turtle: {}",

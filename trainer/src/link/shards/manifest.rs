@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A file as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileState {
     /// Its size.
     pub bytes: u64,
-    /// Its change, in milliseconds since 1970.
-    pub modified: u64,
+    /// Its change, in milliseconds since 1970, or before it.
+    pub modified: i64,
     /// The BLAKE3 hash of its content.
     pub blake3: String,
 }
@@ -49,13 +49,17 @@ impl FileState {
     }
 }
 
-fn size_and_change(path: &Path) -> Result<(u64, u64)> {
+fn size_and_change(path: &Path) -> Result<(u64, i64)> {
     let failed = |cause| io_error("reading", path, cause);
     let found = std::fs::metadata(path).map_err(failed)?;
     let modified = found.modified().map_err(failed)?;
-    let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    Ok((found.len(), milliseconds))
+    let milliseconds = |of: Duration| i64::try_from(of.as_millis()).unwrap_or(i64::MAX);
+    let modified = match modified.duration_since(UNIX_EPOCH) {
+        Ok(since) => milliseconds(since),
+        // Some archives have such dates.
+        Err(before) => -milliseconds(before.duration()),
+    };
+    Ok((found.len(), modified))
 }
 
 fn hash(path: &Path) -> Result<String> {

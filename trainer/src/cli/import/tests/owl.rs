@@ -2,6 +2,7 @@
 
 use super::Workspace;
 use crate::data::terminologies::owl;
+use pel_shared::error::Kind;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::obo::OBSOLETE;
 
@@ -247,6 +248,18 @@ fn other_syntaxes_and_broken_documents_are_refused() {
             "{message}: {error}"
         );
     }
+}
+
+#[test]
+fn too_long_text_of_turtle_is_an_error_of_the_input() {
+    let text = format!(
+        "{TURTLE}\nex:T9 rdfs:label \"{}\" .\n",
+        "a".repeat(17 << 20)
+    );
+    let workspace = Workspace::new(&[("x.ttl", text.as_bytes())]);
+    let error = workspace.refusal("owl @x.ttl");
+    assert_eq!(error.kind(), Kind::Input, "{error}");
+    assert!(error.to_string().contains("at most 16 MiB"), "{error}");
 }
 
 #[test]
