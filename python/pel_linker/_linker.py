@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, overload
 
 from ._bundle import default_bundle
-from ._pel import Candidate, Concept, Engine, Link, RecordBatch
+from ._pel import Candidate, Concept, Engine, Link, RecordBatch, unpickled
 
 if TYPE_CHECKING:
     import numpy
@@ -71,6 +71,7 @@ class Linker:
         device: Device = "cpu",
         gpu: int | None = None,
         context_rules: StrPath = "english",
+        wordings: StrPath | None = None,
         ranker: StrPath | None = None,
         rerank: int | None = None,
     ) -> Linker:
@@ -83,6 +84,8 @@ class Linker:
         :param gpu: the number of the GPU in ``pel devices``.
         :param context_rules: the rules for negation, certainty, time, person, side and severity:
             english, german, french, spanish, contextkit, or a rule file.
+        :param wordings: a file of wordings that stand for names, in place of those of English, as
+            ``pel link --wordings``.
         :param ranker: a cross-encoder of ``pel train --stage rank``, which orders the candidates.
         :param rerank: the number of candidates that it orders, at least 2.
         :raises FileError: if no path is given and no bundle is found, or a file cannot be read.
@@ -97,6 +100,7 @@ class Linker:
             "device": device,
             "gpu": gpu,
             "context_rules": os.fspath(context_rules),
+            "wordings": None if wordings is None else os.path.abspath(wordings),
             "ranker": None if ranker is None else os.path.abspath(ranker),
             "rerank": rerank,
         }
@@ -153,7 +157,7 @@ class Linker:
 
         The links of a text are in its order. :class:`LinkOptions` describes the options.
 
-        :param text: a text, or several: a list, a generator, a column of a table.
+        :param text: a text, or several: a list, a generator, a column of a table, an array of Arrow.
         :param spans: given mentions, in code points: ``(start, end)``, or a list of such pairs for
             a discontinuous mention. For several texts one sequence for each. Mentions that are
             found besides do not overlap them.
@@ -170,7 +174,7 @@ class Linker:
         self,
         texts: Iterable[str],
         /,
-        ids: Iterable[str] | None = None,
+        ids: Iterable[str | int] | None = None,
         *,
         spans: Sequence[Sequence[Span]] | None = None,
         spans_only: bool = False,
@@ -181,8 +185,8 @@ class Linker:
         pyarrow, polars, pandas and others read the batch through the Arrow C data interface,
         without copies: ``pyarrow.record_batch(batch)``, ``polars.DataFrame(batch)``.
 
-        :param ids: the identifier of each text, for the column ``doc``. Default: its position, "0",
-            "1" and so on.
+        :param ids: the identifier of each text, a string or a whole number, for the column ``doc``,
+            which has strings. Default: its position, "0", "1" and so on.
         """
         return self._engine.link_arrow(texts, ids, spans, spans_only, **options)
 
@@ -194,6 +198,7 @@ class Linker:
         *,
         name: str = "note",
         date: str | None = None,
+        omop_first_id: int | None = None,
         spans: Sequence[Span] | None = None,
         spans_only: bool = False,
         **options: Unpack[LinkOptions],
@@ -204,9 +209,13 @@ class Linker:
         :param name: the name of the note in the output.
         :param date: when the links were made, for formats that state it: ``"2026-11-26"`` or
             ``"2026-11-26T10:45:00Z"``. Default: that of ``SOURCE_DATE_EPOCH``, else now.
+        :param omop_first_id: the first ``note_nlp_id`` of the format ``"omop"``. Default: 1, for each
+            note, so count on for several notes of one table.
         """
         given = None if spans is None else [spans]
-        return self._engine.write(text, format, name, date, given, spans_only, **options)
+        return self._engine.write(
+            text, format, name, date, omop_first_id, given, spans_only, **options
+        )
 
     def encode(self, texts: Iterable[str], /) -> numpy.typing.NDArray[numpy.float32]:
         """The vectors of mentions, each the whole of a text.
@@ -235,6 +244,11 @@ class Linker:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (dict(self._opened),)
+
+
+def _unpickled(kind: str, state: str) -> object:
+    """A link, candidate or concept. Pickles name this function."""
+    return unpickled(kind, state)
 
 
 def _reopen(opened: Mapping[str, Any]) -> Linker:

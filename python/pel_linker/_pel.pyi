@@ -14,6 +14,9 @@ def formats() -> list[str]:
 def main(args: Sequence[str]) -> int:
     """Run the command line ``pel`` with arguments, without the program's name. Returns its exit code."""
 
+def unpickled(kind: str, state: str) -> object:
+    """A link, candidate or concept of a pickle. Not for direct use."""
+
 @final
 class Candidate:
     """A concept with its similarity to a mention."""
@@ -189,6 +192,7 @@ class Engine:
         device: str = "cpu",
         gpu: int | None = None,
         context_rules: str = "english",
+        wordings: str | None = None,
         ranker: str | None = None,
         rerank: int | None = None,
     ) -> Engine: ...
@@ -202,7 +206,7 @@ class Engine:
     def link_arrow(
         self,
         texts: Iterable[str],
-        ids: Iterable[str] | None = None,
+        ids: Iterable[str | int] | None = None,
         spans: Sequence[Any] | None = None,
         spans_only: bool = False,
         **options: Any,
@@ -213,6 +217,7 @@ class Engine:
         format: str,
         name: str,
         date: str | None = None,
+        omop_first_id: int | None = None,
         spans: Sequence[Any] | None = None,
         spans_only: bool = False,
         **options: Any,

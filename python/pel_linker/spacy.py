@@ -61,6 +61,8 @@ class Settings:
     """Whether mentions that are not stated of the patient now are left out."""
     context_rules: str = "english"
     """Rules of context: ``english``, ``german``, ``french``, ``spanish``, ``contextkit``, or a file."""
+    wordings: Optional[str] = None
+    """A file of wordings that stand for names; ``None`` takes those of English."""
     xrefs: Optional[list[str]] = None
     """Prefixes of the cross-references to keep; ``None`` keeps all."""
     keep_ents: bool = False
@@ -113,6 +115,7 @@ def create_pel(
     threshold: Optional[float],
     asserted: bool,
     context_rules: str,
+    wordings: Optional[str],
     xrefs: Optional[list[str]],
     keep_ents: bool,
     detect: bool,
@@ -130,6 +133,7 @@ def create_pel(
         threshold=threshold,
         asserted=asserted,
         context_rules=context_rules,
+        wordings=wordings,
         xrefs=xrefs,
         keep_ents=keep_ents,
         detect=detect,
@@ -157,7 +161,10 @@ class PelComponent:
         if self._linker is None:
             settings = self.settings
             linker = Linker.open(
-                settings.bundle, threads=settings.threads, context_rules=settings.context_rules
+                settings.bundle,
+                threads=settings.threads,
+                context_rules=settings.context_rules,
+                wordings=settings.wordings,
             )
             # Options that do not suit the bundle are an error here, instead of one of each document.
             linker.link("", **self._options())
@@ -350,6 +357,13 @@ def _score(span: Span) -> Optional[float]:
     return candidates[0]["score"] if candidates else None
 
 
+def _kb_ents(span: Span) -> list[tuple[str, float]]:
+    """Identifiers and scores as scispaCy's linker has them: empty for a mention without a concept."""
+    if _record(span).get("concept") is None:
+        return []
+    return [(candidate["id"], candidate["score"]) for candidate in _candidates(span)]
+
+
 def _context(span: Span) -> Record:
     record = _record(span)
     return {name: record.get(name) for name in CONTEXT} if record else {}
@@ -377,6 +391,9 @@ def _register() -> None:
         getters[extension] = partial(_field, name)
     for extension, getter in getters.items():
         Span.set_extension(extension, getter=getter, force=True)
+    # Where scispaCy's linker has registered its own, that one stays.
+    if not Span.has_extension("kb_ents"):
+        Span.set_extension("kb_ents", getter=_kb_ents)
 
 
 _register()

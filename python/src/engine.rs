@@ -10,7 +10,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pel_shared::bundle::Resolved;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::LinkOptions;
-use pel_shared::output::{Named, Record};
+use pel_shared::output::{Named, Record, RowIds};
 use pel_shared::text::Span;
 use pel_shared::text::detect::{Detected, Origin};
 use pel_trainer::io::device::{DeviceArgs, DeviceChoice, GpuMemory, Work};
@@ -19,10 +19,10 @@ use pel_trainer::link::date::moment;
 use pel_trainer::link::format::{Format, NoteFormatter};
 use pel_trainer::link::second_stage::SecondStage;
 use pel_trainer::link::text_linker::{GivenText, TextLinker, TextOptions};
-use pel_trainer::link::{context_rules, link};
+use pel_trainer::link::{context_rules, link, wordings};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,6 +42,7 @@ struct Opening {
     path: PathBuf,
     device: DeviceArgs,
     context_rules: String,
+    wordings: Option<PathBuf>,
     ranker: Option<(PathBuf, usize)>,
 }
 
@@ -51,6 +52,9 @@ impl Opening {
         let mut linker = TextLinker::open(&self.path, &opened)?;
         let rules = context_rules(Path::new(&self.context_rules))?;
         linker.linker.set_context_rules(rules);
+        if let Some(file) = &self.wordings {
+            linker.linker.set_wordings(wordings(file)?);
+        }
         if let Some((folder, count)) = self.ranker {
             linker.second = Some(SecondStage::new(
                 open_ranker(&folder, &opened.device)?,
@@ -65,8 +69,8 @@ impl Opening {
 impl Engine {
     #[new]
     #[pyo3(signature = (
-        path, threads=None, device="cpu", gpu=None, context_rules="english", ranker=None,
-        rerank=None
+        path, threads=None, device="cpu", gpu=None, context_rules="english", wordings=None,
+        ranker=None, rerank=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -76,6 +80,7 @@ impl Engine {
         device: &str,
         gpu: Option<usize>,
         context_rules: &str,
+        wordings: Option<PathBuf>,
         ranker: Option<PathBuf>,
         rerank: Option<usize>,
     ) -> PyResult<Self> {
@@ -106,6 +111,7 @@ impl Engine {
                 gpu_memory: GpuMemory::default(),
             },
             context_rules: context_rules.to_owned(),
+            wordings,
             ranker,
         };
         let threads = Threads::start(threads.unwrap_or(0)).map_err(|e| errors::raised(py, &e))?;
@@ -154,7 +160,7 @@ impl Engine {
     ) -> PyResult<RecordBatch> {
         let job = self.job(texts, spans, spans_only, options)?;
         let ids = match ids {
-            Some(ids) => strings("ids", ids)?,
+            Some(ids) => identifiers(ids)?,
             None => (0..job.texts.len()).map(|at| at.to_string()).collect(),
         };
         if ids.len() != job.texts.len() {
@@ -171,7 +177,9 @@ impl Engine {
             .run(py, move || RecordBatch::new(&ids, &job.run()?))
     }
 
-    #[pyo3(signature = (text, format, name, date=None, spans=None, spans_only=false, **options))]
+    #[pyo3(signature = (
+        text, format, name, date=None, omop_first_id=None, spans=None, spans_only=false, **options
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn write(
         &self,
@@ -180,6 +188,7 @@ impl Engine {
         format: &str,
         name: String,
         date: Option<&str>,
+        omop_first_id: Option<&Bound<'_, PyAny>>,
         spans: Option<&Bound<'_, PyAny>>,
         spans_only: bool,
         options: Option<&Bound<'_, PyDict>>,
@@ -191,6 +200,9 @@ impl Engine {
                 format!("format: expected one of {known}, found {format:?}"),
             )
         })?;
+        let first = omop_first_id
+            .map(|first| options::whole("omop_first_id", first, 1..=i32::MAX as usize))
+            .transpose()?;
         let moment = moment(date).map_err(|error| errors::raised(py, &error))?;
         let texts = PyList::new(py, [text])?;
         let job = self.job(&texts, spans, spans_only, options)?;
@@ -199,7 +211,9 @@ impl Engine {
             let linker = job.linker.clone();
             let records = job.records()?.into_iter().flatten().collect();
             let writer = NoteFormatter::new(format, &name, &text, &linker.linker);
-            let mut writer = writer.dated(&moment);
+            let ids = first.and_then(|first| u32::try_from(first).ok());
+            let ids = ids.map_or_else(RowIds::default, |first| RowIds::new(first, 1));
+            let mut writer = writer.dated(&moment).numbered(ids);
             Ok(writer.head()? + &writer.part(records)? + &writer.tail()?)
         })
     }
@@ -328,30 +342,63 @@ impl Job {
     }
 }
 
-/// Reads strings, of a sequence or another iterable. A dictionary and a data frame are refused:
-/// their iterators yield keys and names of columns.
+/// Reads strings, of a sequence, an array of Arrow or another iterable.
 fn strings(what: &str, values: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    each(what, values, |value, at| match value.cast::<PyString>() {
+        Ok(value) => text_of(value, what, at),
+        Err(_) => Err(other_item(what, "a string", value, at)),
+    })
+}
+
+/// Reads identifiers: strings, or whole numbers, also those of NumPy.
+fn identifiers(values: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let what = "ids";
+    each(what, values, |value, at| {
+        if let Ok(value) = value.cast::<PyString>() {
+            return text_of(value, what, at);
+        }
+        match value.call_method0("__index__") {
+            Ok(number) if !value.is_instance_of::<PyBool>() => Ok(number.str()?.to_string()),
+            _ => Err(other_item(what, "a string or whole number", value, at)),
+        }
+    })
+}
+
+fn other_item(what: &str, expected: &str, value: &Bound<'_, PyAny>, at: usize) -> PyErr {
+    match value.get_type().name() {
+        Ok(found) => PyTypeError::new_err(format!(
+            "{what}: item {at}: expected {expected}, found {found}"
+        )),
+        Err(error) => error,
+    }
+}
+
+/// Reads the items of a sequence or another iterable. A dictionary and a data frame are refused:
+/// their iterators yield keys and names of columns.
+fn each(
+    what: &str,
+    values: &Bound<'_, PyAny>,
+    mut read: impl FnMut(&Bound<'_, PyAny>, usize) -> PyResult<String>,
+) -> PyResult<Vec<String>> {
     let refused = values.is_instance_of::<PyString>()
         || values.is_instance_of::<PyBytes>()
         || values.is_instance_of::<PyDict>()
         || values.hasattr("columns")?;
-    let (false, Ok(values)) = (refused, values.try_iter()) else {
+    // The iterator of an array of Arrow, chunked or a dictionary too, yields scalars of its own.
+    let listed = match refused || !values.hasattr("to_pylist")? {
+        true => values.clone(),
+        false => values.call_method0("to_pylist")?,
+    };
+    let (false, Ok(items)) = (refused, listed.try_iter()) else {
         let found = values.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
             "{what}: expected a sequence of strings, found {found}"
         )));
     };
-    let strings = values.enumerate().map(|(at, value)| {
-        let value = value?;
-        let Ok(value) = value.cast::<PyString>() else {
-            let found = value.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "{what}: item {at}: expected a string, found {found}"
-            )));
-        };
-        text_of(value, what, at)
-    });
-    strings.collect()
+    items
+        .enumerate()
+        .map(|(at, value)| read(&value?, at))
+        .collect()
 }
 
 /// A string as UTF-8.

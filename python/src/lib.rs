@@ -44,6 +44,7 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(run_program, module)?)?;
+    module.add_function(wrap_pyfunction!(links::unpickled, module)?)?;
     module.add_class::<engine::Engine>()?;
     module.add_class::<links::Link>()?;
     module.add_class::<links::Candidate>()?;

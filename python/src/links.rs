@@ -8,7 +8,7 @@ use pel_shared::output::{Form, Named, Note, Record};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_trainer::link::text_linker::TextLinker;
 use pyo3::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -20,9 +20,27 @@ pub struct Linked {
     pub records: Vec<Record>,
     /// Start and end of the fragments of each record in code points, one or more.
     pub pieces: Vec<Vec<(usize, usize)>>,
-    linker: Arc<TextLinker>,
+    origin: Source,
     /// The records as JSON, made when the first is asked for.
     lines: OnceLock<Vec<String>>,
+}
+
+/// Where records come from.
+enum Source {
+    /// A linker, which writes them as JSON.
+    Linker(Arc<TextLinker>),
+    /// A pickle of one record, with the text of its mention.
+    Pickle(String),
+}
+
+/// What a pickle of a link has. Of the text it has the mention alone.
+#[derive(Serialize, Deserialize)]
+struct Pickled {
+    mention: String,
+    pieces: Vec<(usize, usize)>,
+    record: Record,
+    /// The record as JSON.
+    line: String,
 }
 
 /// What begins a line of a note without a name.
@@ -41,14 +59,27 @@ impl Linked {
             text,
             records,
             pieces,
-            linker,
+            origin: Source::Linker(linker),
             lines: OnceLock::new(),
+        }
+    }
+
+    fn unpickled(state: Pickled) -> Self {
+        Self {
+            text: String::new(),
+            records: vec![state.record],
+            pieces: vec![state.pieces],
+            origin: Source::Pickle(state.mention),
+            lines: OnceLock::from(vec![state.line]),
         }
     }
 
     /// The text of a record. Fragments are joined by a space.
     pub fn mention(&self, at: usize) -> Cow<'_, str> {
-        text_of(&self.text, self.records[at].pieces()).unwrap_or_default()
+        match &self.origin {
+            Source::Linker(_) => text_of(&self.text, self.records[at].pieces()).unwrap_or_default(),
+            Source::Pickle(mention) => Cow::Borrowed(mention),
+        }
     }
 
     /// Start and end of a record in code points.
@@ -59,25 +90,59 @@ impl Linked {
 
     /// A record as a line of JSON. The name of the note is left out without one.
     fn line(&self, at: usize, doc: Option<&str>) -> Result<String> {
-        if self.lines.get().is_none() {
+        let line = self.nameless(at)?;
+        let members = line
+            .strip_prefix(NAMELESS)
+            .ok_or_else(|| Error::io("encoding JSON"))?;
+        match doc {
+            None => Ok(format!("{{{members}")),
+            Some(doc) => Ok(format!("{{\"doc\":{},{members}", escaped(&json(&doc)?))),
+        }
+    }
+
+    /// A record as a line of JSON of a note without a name.
+    fn nameless(&self, at: usize) -> Result<&str> {
+        if let (None, Source::Linker(linker)) = (self.lines.get(), &self.origin) {
             let note = Note {
                 name: "",
                 text: &self.text,
                 records: &self.records,
-                linker: &self.linker.linker,
+                linker: &linker.linker,
             };
             let lines = note.write(Form::Jsonl)?;
             // Another thread may have been first.
             let _ = self.lines.set(lines.lines().map(str::to_owned).collect());
         }
         let line = self.lines.get().and_then(|lines| lines.get(at));
-        let members = line
-            .and_then(|line| line.strip_prefix(NAMELESS))
-            .ok_or_else(|| Error::io("encoding JSON"))?;
-        match doc {
-            None => Ok(format!("{{{members}")),
-            Some(doc) => Ok(format!("{{\"doc\":{},{members}", escaped(&json(&doc)?))),
+        line.map(String::as_str)
+            .ok_or_else(|| Error::io("encoding JSON"))
+    }
+}
+
+/// What a pickle calls: a function of the package with the kind of the object and its state.
+type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, String));
+
+/// What `__reduce__` returns.
+fn reduced(py: Python<'_>, kind: &'static str, state: Result<String>) -> PyResult<Reduced<'_>> {
+    let state = state.map_err(|error| errors::raised(py, &error))?;
+    let call = py.import("pel_linker._linker")?.getattr("_unpickled")?;
+    Ok((call, (kind, state)))
+}
+
+/// The link, candidate or concept of a pickle.
+#[pyfunction]
+pub fn unpickled<'py>(py: Python<'py>, kind: &str, state: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn read<T: serde::de::DeserializeOwned>(py: Python<'_>, state: &str) -> PyResult<T> {
+        let message = "expected the pickle of a link of this version, found another";
+        serde_json::from_str(state).map_err(|_| errors::input(py, message))
+    }
+    match kind {
+        "link" => {
+            let note = Arc::new(Linked::unpickled(read(py, state)?));
+            Ok(Bound::new(py, Link { note, at: 0 })?.into_any())
         }
+        "candidate" => Ok(Bound::new(py, Candidate(read(py, state)?))?.into_any()),
+        _ => Ok(Bound::new(py, Concept(read(py, state)?))?.into_any()),
     }
 }
 
@@ -248,7 +313,25 @@ impl Link {
     }
 
     fn __eq__(&self, other: &Self) -> bool {
-        self.record() == other.record() && self.text() == other.text()
+        // A pickle has no cues, which say why the context is as it is.
+        let seen = |link: &Self| {
+            let mut record = link.record().clone();
+            record.context.cues.clear();
+            record
+        };
+        seen(self) == seen(other) && self.text() == other.text()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let state = self.note.nameless(self.at).and_then(|line| {
+            json(&Pickled {
+                mention: self.text().into_owned(),
+                pieces: self.note.pieces[self.at].clone(),
+                record: self.record().clone(),
+                line: line.to_owned(),
+            })
+        });
+        reduced(py, "link", state)
     }
 
     /// Without the text, which may be a patient's.
@@ -306,6 +389,10 @@ impl Candidate {
         parsed(py, json(&self.0))
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduced(py, "candidate", json(&self.0))
+    }
+
     fn __repr__(&self) -> String {
         format!("<pel_linker.Candidate {} {:?}>", self.0.id, self.0.name)
     }
@@ -360,6 +447,10 @@ impl Concept {
 
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         parsed(py, json(&self.0))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduced(py, "concept", json(&self.0))
     }
 
     fn __repr__(&self) -> String {

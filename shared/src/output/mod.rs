@@ -86,7 +86,7 @@ impl Form {
 }
 
 /// A mention with its decision, its concepts with identifiers and names.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The extent of the mention, from its first fragment to its last.
     pub span: Span,

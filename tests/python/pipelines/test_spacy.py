@@ -52,6 +52,8 @@ def test_entities_have_concepts_labels_and_context(nlp):
     assert ents["chest pain"]._.pel_context["negated"] is True
     assert ents["COPD"]._.pel_context["negated"] is False
     assert ents["breast cancer"]._.pel_context["experiencer"] == "family"
+    pairs = ents["COPD"]._.kb_ents
+    assert pairs[0] == ("C0024117", ents["COPD"]._.pel_score) and len(pairs) == len(ents["COPD"]._.pel_candidates)
     knee = next(ent for ent in doc.ents if "knee" in ent.text)
     assert knee._.pel_context["laterality"] == "left"
     assert knee._.pel_context["severity"] == "severe"
@@ -64,6 +66,7 @@ def test_a_mention_without_a_concept_is_nil(nlp):
     doc = nlp("Since last month she takes melvanoxine within a trial.")
     (ent,) = [ent for ent in doc.ents if ent.text == "melvanoxine"]
     assert ent.kb_id_ == "NIL"
+    assert ent._.kb_ents == []
     assert ent._.pel_concept is None and ent._.pel_decision == "nil" and ent._.pel_nil_reason
 
 

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy
 import pandas
+import pyarrow
 import pytest
 
 import pel_linker
@@ -134,6 +136,63 @@ def test_wrong_types_are_refused(linker):
         linker.link("a \ud800 b")
     with pytest.raises(TypeError):
         Linker()
+
+
+def test_arrays_of_arrow_are_texts(linker, text):
+    texts = [text, "Fever.", text]
+    expected = linker.link(texts)
+    for kind in [pyarrow.string(), pyarrow.large_string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())]:
+        array = pyarrow.array(texts).cast(kind)
+        assert linker.link(array) == expected
+        assert linker.link(pyarrow.chunked_array([array[:1], array[1:]])) == expected
+    with pytest.raises(TypeError, match="item 1: expected a string, found NoneType"):
+        linker.link(pyarrow.array(["Fever.", None]))
+    with pytest.raises(TypeError, match="expected a sequence of strings, found Table"):
+        linker.link(pyarrow.table({"text": texts}))
+
+
+def test_identifiers_may_be_whole_numbers(linker):
+    texts = ["Fever.", "Cough."]
+    for ids in [[7, 8], numpy.array([7, 8]), pyarrow.array([7, 8]), pandas.Series([7, 8]), ["7", 8]]:
+        assert pyarrow.record_batch(linker.link_arrow(texts, ids=ids)).column("doc").to_pylist() == ["7", "8"]
+    for wrong in [[7.0, 8], [True, False], [None, 8]]:
+        with pytest.raises(TypeError, match="ids: item 0: expected a string or whole number"):
+            linker.link_arrow(texts, ids=wrong)
+
+
+def test_links_can_be_pickled(linker, text):
+    links = linker.link(text, sets=True) + linker.link("breast and ovarian cancer", spans=[[(0, 6), (19, 25)]], spans_only=True)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        state = pickle.dumps(links, protocol)
+        copies = pickle.loads(state)
+        assert copies == links and pickle.loads(pickle.dumps(copies)) == links
+        for link, copy in zip(links, copies):
+            assert (copy.text, copy.start, copy.end, copy.fragments) == (link.text, link.start, link.end, link.fragments)
+            assert copy.as_dict("a") == link.as_dict("a") and copy.candidates == link.candidates
+        # Of the text it has the mentions alone.
+        assert b"65-year-old" not in state
+    assert pickle.loads(pickle.dumps(links[0].concept)) == links[0].concept
+    concept = linker.concept("C0024117")
+    assert pickle.loads(pickle.dumps(concept)) == concept
+    with pytest.raises(InputError, match="pickle"):
+        pel_linker._linker._unpickled("link", "{}")
+
+
+def test_wordings_of_a_file_stand_for_names(linker, tmp_path):
+    file = tmp_path / "wordings.tsv"
+    file.write_text("hematemesis\tbrought up dark stuff\n", encoding="utf-8")
+    own = Linker.open(linker.path, threads=1, wordings=file)
+    found = by_text(own.link("She brought up dark stuff."))
+    assert found["brought up dark stuff"].read_as == "hematemesis"
+    assert "brought up dark stuff" in by_text(pickle.loads(pickle.dumps(own)).link("She brought up dark stuff."))
+    assert "brought up dark stuff" not in by_text(linker.link("She brought up dark stuff."))
+
+
+def test_rows_of_omop_are_numbered_from_a_first_one(linker):
+    rows = linker.write("Fever and cough.", "omop", name="7", date="2026-11-26", omop_first_id=41).splitlines()[1:]
+    assert [row.split(",")[:2] for row in rows] == [["41", "7"], ["42", "7"]]
+    with pytest.raises(InputError, match="omop_first_id"):
+        linker.write("Fever.", "omop", omop_first_id=0)
 
 
 def test_representations_have_no_text(linker, text):

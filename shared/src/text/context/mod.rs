@@ -26,6 +26,7 @@ use crate::error::Result;
 use crate::kb::group::Group;
 use rules::RuleSet;
 pub use rules::RuleText;
+use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 pub use values::{Certainty, Effect, Experiencer, Laterality, Severity, Temporality};
 
@@ -48,7 +49,8 @@ pub struct Target<'a> {
 }
 
 /// The context of a mention. The default is that of a statement about the patient now.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Context {
     /// Whether the mention is said to be absent.
     pub negated: bool,
@@ -65,6 +67,7 @@ pub struct Context {
     /// How severe the problem is; `None` if the text does not say.
     pub severity: Option<Severity>,
     /// The cues that decided the values, at most one for each property.
+    #[serde(skip)]
     pub cues: Vec<Cue>,
 }
 
