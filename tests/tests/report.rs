@@ -2,7 +2,7 @@
 
 use pel_shared::index::Precision;
 use pel_shared::nil::NilReason;
-use pel_shared::output::{Form, Note, Record};
+use pel_shared::output::{DecidedBy, Form, Note, Record};
 use pel_shared::text::Span;
 use pel_shared::text::context::{Experiencer, Laterality, Severity};
 use pel_shared::text::detect::Origin;
@@ -44,9 +44,9 @@ fn offsets_have_the_unit_of_each_format() {
         write(Form::Csv),
         "doc,start,end,text,read_as,decision,id,name,type,score,found,fragments,xrefs,\
          probability,group,negated,certainty,temporality,experiencer,section,\
-         laterality,severity\r\n\
-         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,,,problem,false,certain,current,patient,,,\r\n\
-         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,,,problem,false,certain,current,patient,,,\r\n"
+         laterality,severity,decided_by\r\n\
+         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,,,problem,false,certain,current,patient,,,,\r\n\
+         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,,,problem,false,certain,current,patient,,,,\r\n"
     );
     let lines = write(Form::Jsonl);
     let first: serde_json::Value =
@@ -89,7 +89,7 @@ fn user_decisions_are_written() {
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
     assert!(
-        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,,,problem,false,certain,current,patient,,,\r\n"),
+        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,,,problem,false,certain,current,patient,,,,\r\n"),
         "{csv}"
     );
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
@@ -115,7 +115,7 @@ fn laterality_and_severity_are_written_in_each_format() {
         write(Form::Brat)
     );
     let csv = write(Form::Csv);
-    assert!(csv.contains(",current,patient,,left,severe\r\n"), "{csv}");
+    assert!(csv.contains(",current,patient,,left,severe,\r\n"), "{csv}");
     assert!(write(Form::Html).contains("; left, severe"));
     let lines: Vec<serde_json::Value> = write(Form::Jsonl)
         .lines()
@@ -126,6 +126,29 @@ fn laterality_and_severity_are_written_in_each_format() {
         (&"left".into(), &"severe".into())
     );
     assert!(lines[1].get("laterality").is_none() && lines[1].get("severity").is_none());
+}
+
+#[test]
+fn a_decision_of_the_user_is_told_in_each_format_that_has_a_place_for_it() {
+    let write = written(|records| records[0].decided_by = DecidedBy::Reader);
+    let lines: Vec<serde_json::Value> = write(Form::Jsonl)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines[0]["decided_by"], "reader");
+    assert!(lines[1].get("decided_by").is_none());
+    let csv = write(Form::Csv);
+    let rows: Vec<&str> = csv.lines().collect();
+    assert!(
+        rows[0].ends_with(",decided_by") && rows[1].ends_with(",reader"),
+        "{csv}"
+    );
+    assert!(csv.ends_with(",\r\n"), "{csv}");
+    let brat = write(Form::Brat);
+    let note = "#1\tAnnotatorNotes T1\tLinked: chosen by the user\n";
+    assert!(brat.contains(note) && !brat.contains("#2\t"), "{brat}");
+    let html = write(Form::Html);
+    assert_eq!(html.matches("chosen by the user").count(), 1, "{html}");
 }
 
 /// What is denied or someone else's must not look like a fact.

@@ -4,7 +4,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::kb::group::Group;
 use pel_shared::linker::MatchedText;
 use pel_shared::nil::NilReason;
-use pel_shared::output::{Named, NamedSet, Record};
+use pel_shared::output::{DecidedBy, Named, NamedSet, Record};
 use pel_shared::text::context::{
     Certainty, Context, Experiencer, Laterality, Severity, Temporality,
 };
@@ -144,6 +144,8 @@ pub struct JsLink {
     decision: JsDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
+    #[serde(default, skip_serializing_if = "DecidedBy::is_machine")]
+    decided_by: DecidedBy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
     #[serde(default, skip_serializing_if = "is_none")]
@@ -188,6 +190,7 @@ impl JsLink {
             context,
             read_as,
             decision,
+            decided_by,
             candidates,
             probability,
             same_name,
@@ -221,6 +224,7 @@ impl JsLink {
             severity: context.severity,
             decision,
             nil_reason,
+            decided_by,
             probability,
             same_name,
             answer_sets,
@@ -250,6 +254,12 @@ impl JsLink {
             }
             (JsDecision::Nil, _) => Err(self.nil_reason.unwrap_or(NilReason::Reader)),
         };
+        let decided_by = match decision {
+            Err(NilReason::Reader) => DecidedBy::Reader,
+            _ => self.decided_by,
+        };
+        // They are about what the linker would have decided.
+        let of_machine = decided_by.is_machine();
         let fragments = spans(&self.fragments, text, offsets)?;
         let Self {
             origin,
@@ -289,10 +299,11 @@ impl JsLink {
             },
             read_as,
             decision,
+            decided_by,
             candidates,
-            probability,
+            probability: probability.filter(|_| of_machine),
             same_name,
-            answer_sets,
+            answer_sets: if of_machine { answer_sets } else { Vec::new() },
             nil_offset,
             cut,
         })

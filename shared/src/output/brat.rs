@@ -1,7 +1,7 @@
 //! BRAT standoff: a text-bound annotation per mention, a reference to its concept, and a note with
-//! the reason for NIL and the probability.
+//! the reason for NIL or that the user chose the concept, and the probability.
 
-use super::Note;
+use super::{Note, decision_words};
 use crate::clean::{breaks_line, field};
 use crate::text::context::{Certainty, Context, Experiencer, Temporality};
 use crate::text::{Offsets, Span};
@@ -51,11 +51,10 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
             );
         }
         // BRAT shows one note of an annotator for a mention.
-        let nil = record.decision.as_ref().err();
-        let nil = nil.map(|reason| format!("NIL: {}", reason.words()));
+        let decision = decision_words(record);
         let probability = record.probability;
         let probability = probability.map(|value| format!("Probability: {value:.4}"));
-        let words: Vec<String> = nil.into_iter().chain(probability).collect();
+        let words: Vec<String> = decision.into_iter().chain(probability).collect();
         if !words.is_empty() {
             let words = words.join("; ");
             let _ = writeln!(out, "#{number}\tAnnotatorNotes T{number}\t{words}");

@@ -1,13 +1,13 @@
 //! A table for spreadsheets: one mention per row.
 
-use super::{Note, origin_words};
+use super::{DecidedBy, Note, origin_words};
 use crate::clean::cell;
 use crate::error::{Error, Result};
 use crate::kb::group::Group;
 use crate::text::context::{Laterality, Severity};
 use crate::text::{Offsets, Span};
 
-const HEAD: [&str; 22] = [
+const HEAD: [&str; 23] = [
     "doc",
     "start",
     "end",
@@ -30,6 +30,7 @@ const HEAD: [&str; 22] = [
     "section",
     "laterality",
     "severity",
+    "decided_by",
 ];
 
 /// The names of the columns.
@@ -97,6 +98,10 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
                 &cell(record.context.section.as_deref().unwrap_or_default()),
                 record.context.laterality.map_or("", Laterality::name),
                 record.context.severity.map_or("", Severity::name),
+                match record.decided_by {
+                    DecidedBy::Machine => "",
+                    DecidedBy::Reader => "reader",
+                },
             ])
             .map_err(failed)?;
     }

@@ -1,6 +1,6 @@
 //! An HTML page: the note with coloured mentions, and a table of the decisions.
 
-use super::{Note, Record, origin_words};
+use super::{DecidedBy, Note, Record, origin_words};
 use crate::bundle::Manifest;
 use crate::clean;
 use crate::error::{Error, Result};
@@ -256,8 +256,10 @@ fn why(record: &Record) -> String {
     if !context.is_empty() {
         why += &format!("; {context}");
     }
-    if let Err(reason) = &record.decision {
-        why += &format!("; {}", reason.words());
+    match (&record.decision, record.decided_by) {
+        (Err(reason), _) => why += &format!("; {}", reason.words()),
+        (Ok(_), DecidedBy::Reader) => why += "; chosen by the user",
+        (Ok(_), DecidedBy::Machine) => {}
     }
     if let Some(probability) = record.probability {
         why += &format!("; probability {probability:.3}");

@@ -1,6 +1,6 @@
 //! JSON: one mention per line, or a note as one object.
 
-use super::{Named, NamedSet, Note, Record};
+use super::{DecidedBy, Named, NamedSet, Note, Record};
 use crate::clean::escaped;
 use crate::error::{Error, Result};
 use crate::kb::group::Group;
@@ -45,6 +45,8 @@ pub struct Line<'a> {
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
+    #[serde(skip_serializing_if = "DecidedBy::is_machine")]
+    decided_by: DecidedBy,
     #[serde(skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
     concept: Option<&'a Named>,
@@ -135,6 +137,7 @@ fn line<'a>(
             "nil"
         },
         nil_reason: record.decision.as_ref().err().copied(),
+        decided_by: record.decided_by,
         probability: record.probability,
         concept: record.decision.as_ref().ok(),
         same_name: record.same_name,

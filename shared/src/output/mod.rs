@@ -103,9 +103,12 @@ pub struct Record {
     pub read_as: Option<String>,
     /// The concept, or the reason for NIL.
     pub decision: std::result::Result<Named, NilReason>,
+    /// Who made the decision.
+    pub decided_by: DecidedBy,
     /// The best candidates, best first.
     pub candidates: Vec<Named>,
-    /// The probability that the best candidate is right; `None` without a model of it.
+    /// The probability that the best candidate is right; `None` without a model of it, and where the
+    /// user decided.
     pub probability: Option<f32>,
     /// The number of concepts that bear the mention as a name, if it is two or more and one of them
     /// is the best candidate; otherwise 0.
@@ -118,6 +121,24 @@ pub struct Record {
     pub nil_offset: f32,
     /// What the encoder's window truncated.
     pub cut: Cut,
+}
+
+/// Who decided what a mention is linked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// The linker.
+    #[default]
+    Machine,
+    /// The user, in place of the linker.
+    Reader,
+}
+
+impl DecidedBy {
+    /// Whether it is [`DecidedBy::Machine`], which outputs leave out.
+    pub fn is_machine(&self) -> bool {
+        *self == Self::Machine
+    }
 }
 
 /// A set of answers with the identifiers of its concepts.
@@ -262,6 +283,7 @@ impl Record {
             context: link.context.clone(),
             read_as: link.read_as.clone(),
             decision,
+            decided_by: DecidedBy::Machine,
             candidates,
             probability: link.probability,
             same_name: if link.same_name() < 2 {
@@ -328,6 +350,16 @@ pub fn origin_words(origin: Origin) -> &'static str {
     }
 }
 
+/// The reason for NIL, or that the user chose the concept, in words; `None` for a concept that the
+/// linker chose.
+fn decision_words(record: &Record) -> Option<String> {
+    match (&record.decision, record.decided_by) {
+        (Ok(_), DecidedBy::Machine) => None,
+        (Ok(_), DecidedBy::Reader) => Some("Linked: chosen by the user".to_owned()),
+        (Err(reason), _) => Some(format!("NIL: {}", reason.words())),
+    }
+}
+
 /// The text with each run of white space replaced by a space.
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -335,7 +367,7 @@ fn in_one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod testing {
-    use super::{Context, Cut, NilReason, Origin, Record, Span};
+    use super::{Context, Cut, DecidedBy, NilReason, Origin, Record, Span};
 
     /// The record of a mention without candidates.
     pub fn record(span: Span) -> Record {
@@ -347,6 +379,7 @@ mod testing {
             context: Context::default(),
             read_as: None,
             decision: Err(NilReason::NoCandidate),
+            decided_by: DecidedBy::Machine,
             candidates: Vec::new(),
             probability: None,
             same_name: 0,

@@ -188,11 +188,14 @@ fn read_ann(
     Ok(mentions.into_iter().map(|(_, mention)| mention).collect())
 }
 
-/// Whether a note is one that PEL writes itself: the reason for NIL, or the probability alone.
+/// Whether a note is one that PEL writes itself: the reason for NIL, that its user chose the
+/// concept, or the probability alone.
 fn is_own_note(line: &str) -> bool {
     let words = line.split('\t').nth(2).unwrap_or_default().trim();
     let number = words.strip_prefix("Probability: ");
-    words.starts_with("NIL: ") || number.is_some_and(|number| number.parse::<f32>().is_ok())
+    words.starts_with("NIL: ")
+        || words == "Linked: chosen by the user"
+        || number.is_some_and(|number| number.parse::<f32>().is_ok())
 }
 
 /// The semantic types of a label. BRAT has `_` for a space; `NIL` and `Concept` are PEL's labels
@@ -349,6 +352,8 @@ mod tests {
                 true,
             ),
             ("#1\tAnnotatorNotes T1\tProbability: 0.8750", true),
+            ("#1\tAnnotatorNotes T1\tLinked: chosen by the user", true),
+            ("#1\tAnnotatorNotes T1\tLinked: wrong", false),
             (
                 "#1\tAnnotatorNotes T1\tProbability: 0.8750, but wrong",
                 false,
