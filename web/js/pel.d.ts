@@ -73,6 +73,8 @@ export interface LinkOptions {
   k?: number;
   /** The lowest probability that is linked, or score if the bundle has no probabilities; the bundle's threshold by default. */
   threshold?: number;
+  /** Called while the detector reads the text, before there are links: the parts of the text that were read, and all. */
+  onRead?: (progress: { done: number; total: number }) => void;
   /** Called with the links of each batch. */
   onLinks?: (part: { links: Link[]; done: number; total: number }) => void;
   /** Cancels linking. */
@@ -119,6 +121,8 @@ export interface Link extends Span {
   severity?: "mild" | "moderate" | "severe";
   decision: "linked" | "nil";
   nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
+  /** `reader` where a reader decided and not the linker; {@link Pel.write} then leaves out `probability`. */
+  decided_by?: "reader";
   /** The probability, 0 to 1, that the best candidate is right; missing if the bundle has no model of it. */
   probability?: number;
   /** The number of concepts that bear the mention as a name, if there are two or more and one is the best candidate. */
@@ -188,6 +192,15 @@ export interface Concept {
   definition?: string | null;
   xrefs?: string[];
   sources?: string[];
+}
+
+export interface AddOptions {
+  /** The name of the list that the concepts replace or form; by default that of the file. */
+  list?: string;
+  /** Called with the texts that were encoded, and all that have to be. */
+  onProgress?: (progress: { done: number; total: number }) => void;
+  /** Cancels the addition: nothing is added then. */
+  signal?: AbortSignal;
 }
 
 /** The result of adding concepts. The counts of `removed`, `changed` and `unchanged` compare with the earlier list of the same name. */
@@ -298,8 +311,10 @@ export interface Manifest {
 }
 
 export type ErrorCode =
-  /** The bundle is damaged, of another version, or its parts do not fit together. */
+  /** The bundle is damaged, or its parts do not fit together. */
   | "bundle"
+  /** The bundle was written by a later version of PEL: a newer package or page reads it. */
+  | "newer-bundle"
   /** A text, span, option or concept is invalid. */
   | "input"
   /** A file could not be fetched. */
@@ -345,9 +360,10 @@ export class Pel {
 
   /**
    * Adds concepts, which are found at once. Skips an identifier that the bundle or an earlier addition has. A file, or concepts with the
-   * name of a list, replace those that were added under this name before; only new texts are encoded.
+   * name of a list, replace those that were added under this name before; only new texts are encoded. Texts are linked meanwhile, as if
+   * nothing had been added yet.
    */
-  addConcepts(concepts: Concept[] | ConceptFile, options?: { list?: string }): Promise<Added>;
+  addConcepts(concepts: Concept[] | ConceptFile, options?: AddOptions): Promise<Added>;
 
   /** Removes added concepts: the given identifiers, or all. Returns how many it removed. */
   removeConcepts(ids?: string[]): Promise<number>;

@@ -72,14 +72,17 @@ class Engine {
     this.#lost(error);
   }
 
-  /** Asks the worker; parts of the answer go to `onPart`. */
-  ask(method, args, { transfer = [], onPart } = {}) {
+  /** Asks the worker; parts of the answer go to `onPart`. `signal` gives the request up, if its method allows that. */
+  ask(method, args, { transfer = [], onPart, signal } = {}) {
     if (!this.#worker) return Promise.reject(this.#why);
     const id = (this.#last += 1);
-    return new Promise((resolve, reject) => {
+    const giveUp = () => this.#worker?.postMessage({ giveUp: id });
+    signal?.addEventListener("abort", giveUp, { once: true });
+    const answered = new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, onPart });
       this.#worker.postMessage({ id, method, args }, transfer);
     });
+    return answered.finally(() => signal?.removeEventListener("abort", giveUp));
   }
 
   /** Starts further workers with the program, which encode for this one as soon as they are ready. */
@@ -252,7 +255,7 @@ export class Pel {
         await forget(source);
         return Pel.#loaded(source, options);
       }
-      const gpu = wanted === "webgpu" && device === "auto" && !["bundle", "input"].includes(error.code) && !signal?.aborted;
+      const gpu = wanted === "webgpu" && device === "auto" && !["bundle", "newer-bundle", "input"].includes(error.code) && !signal?.aborted;
       if (!gpu) throw error;
       await pel.#restart("wasm");
       onDevice?.({ device: "wasm", why: error.message });
@@ -318,7 +321,7 @@ export class Pel {
     }
   }
 
-  async link(text, { onLinks, signal, ...request } = {}) {
+  async link(text, { onLinks, onRead, signal, ...request } = {}) {
     if (typeof text !== "string") throw new PelError("input", "expected a text");
     if (signal?.aborted) throw ended(signal);
     const own = (this.#linking += 1);
@@ -327,7 +330,11 @@ export class Pel {
     const stop = () => own === this.#linking && this.#engine?.cancel("link");
     signal?.addEventListener("abort", stop, { once: true });
     try {
-      const onPart = (part) => own === this.#linking && onLinks?.(part);
+      const onPart = (part) => {
+        if (own !== this.#linking) return;
+        if (part.links) onLinks?.(part);
+        else onRead?.({ done: part.read, total: part.windows });
+      };
       const args = [wellFormed(text), JSON.stringify({ ...request, threshold: finite(request.threshold) })];
       await this.#ready();
       if (signal?.aborted) throw ended(signal);
@@ -358,13 +365,18 @@ export class Pel {
     return this.#ask("explain", [JSON.stringify({ start, end, fragments }), k, finite(threshold)]);
   }
 
-  async addConcepts(concepts, { list } = {}) {
-    const file = !Array.isArray(concepts);
-    const added = file
-      ? await this.#ask("addFile", [list ?? concepts.name, concepts.format, concepts.text])
-      : await this.#ask("addConcepts", [JSON.stringify(concepts), list]);
-    this.#added = await this.#ask("addedLists", []);
-    return added;
+  async addConcepts(concepts, { list, onProgress, signal } = {}) {
+    if (signal?.aborted) throw ended(signal);
+    const [method, args] = Array.isArray(concepts)
+      ? ["addConcepts", [JSON.stringify(concepts), list]]
+      : ["addFile", [list ?? concepts.name, concepts.format, concepts.text]];
+    try {
+      const added = await this.#ask(method, args, { onPart: onProgress, signal });
+      this.#added = await this.#ask("addedLists", []);
+      return added;
+    } catch (error) {
+      throw error.code === "cancelled" && signal?.aborted ? ended(signal) : error;
+    }
   }
 
   async removeConcepts(ids) {

@@ -18,8 +18,19 @@ let engine;
 const helpers = new Set();
 /** The newest request of each method; older ones stop at their next step. */
 const newest = new Map();
-/** Requests run one after the other. */
+/** The requests that their callers have given up. */
+const givenUp = new Set();
+/** What the engine does runs one after the other, */
 let queue = Promise.resolve();
+/** and so do additions and removals of concepts. Requests that come between the steps of an addition do not wait for its end. */
+let changes = Promise.resolve();
+
+/** Does something once the engine has done all that was asked of it before. */
+function inTurn(work) {
+  const done = queue.then(work);
+  queue = done.catch(() => {});
+  return done;
+}
 
 /** Lets messages in, so that a newer request can end this one. A timer would wait four milliseconds each time. */
 const turn = (() => {
@@ -66,16 +77,25 @@ const methods = {
   },
 
   async link({ stopped, part }, text, request) {
+    if (stopped()) throw new PelError("cancelled", "a newer request has come");
     const check = async () => {
       await turn();
       if (stopped()) throw new PelError("cancelled", "a newer request has come");
     };
     await check();
     const windows = engine.begin(text, request);
+    let read = 0;
+    const progress = () => part({ read: (read += 1), windows });
     await shared(windows, helpers, check, {
-      here: (at) => engine.readWindow(at),
+      here: (at) => {
+        engine.readWindow(at);
+        progress();
+      },
       there: (helper, at) => helper.ask("readWindow", engine.window(at)),
-      take: (at, values) => engine.takeWindow(at, values),
+      take: (at, values) => {
+        engine.takeWindow(at, values);
+        progress();
+      },
     });
     const total = engine.detect();
     let done = 0;
@@ -105,25 +125,64 @@ const methods = {
   explain: async (span, k, threshold) => JSON.parse(await engine.explain(span, k, threshold)),
   find: async (text, k) => JSON.parse(await engine.find(text, k)),
   concept: (id) => parsed(engine.concept(id)),
-  addConcepts: async (concepts, list) => JSON.parse(await engine.addConcepts(concepts, list)),
-  addFile: async (name, format, text) => JSON.parse(await engine.addFile(name, format, text)),
-  removeConcepts: (ids) => engine.removeConcepts(ids),
+  addConcepts: (job, concepts, list) => add(job, () => engine.beginConcepts(concepts, list)),
+  addFile: (job, name, format, text) => add(job, () => engine.beginFile(name, format, text)),
+  removeConcepts: (job, ids) => inTurn(() => engine.removeConcepts(ids)),
   addedConcepts: () => JSON.parse(engine.addedConcepts()),
   addedLists: () => JSON.parse(engine.addedLists()),
   write: (format, note) => engine.write(format, note),
   document: (name) => engine.document(name) ?? null,
 };
 
-async function answer({ id, method, args }) {
-  const job = { stopped: () => newest.get(method) !== id, part: (part) => postMessage({ id, part }) };
+/** Adds concepts batch by batch. Nothing is added if it is given up. */
+async function add({ givenUp, part }, begin) {
+  const check = async () => {
+    await turn();
+    if (givenUp()) throw new PelError("cancelled", "the addition was cancelled");
+  };
+  await check();
+  const sizes = await inTurn(begin);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  let done = 0;
+  const progress = (at) => part({ done: (done += sizes[at]), total });
   try {
-    if (method === "link" && job.stopped()) throw new PelError("cancelled", "a newer request has come");
-    const result = await (method === "link" ? methods.link(job, ...args) : methods[method](...args));
+    await shared(sizes.length, helpers, check, {
+      here: async (at) => {
+        await inTurn(() => engine.encodeConcepts(at));
+        progress(at);
+      },
+      there: (helper, at) => helper.ask("encodeConcepts", engine.conceptBatch(at)),
+      take: (at, values) => {
+        engine.takeConcepts(at, values);
+        progress(at);
+      },
+    });
+    return JSON.parse(await inTurn(() => engine.finishConcepts()));
+  } catch (error) {
+    await inTurn(() => engine.dropConcepts());
+    throw error;
+  }
+}
+
+/** The methods that take the job too, and those of them that change the concepts. */
+const CHANGES = new Set(["addConcepts", "addFile", "removeConcepts"]);
+const JOBS = new Set(["link", ...CHANGES]);
+
+async function answer({ id, method, args }) {
+  const job = {
+    stopped: () => newest.get(method) !== id,
+    givenUp: () => givenUp.has(id),
+    part: (part) => postMessage({ id, part }),
+  };
+  try {
+    const result = await (JOBS.has(method) ? methods[method](job, ...args) : methods[method](...args));
     postMessage({ id, result, memory: memory.buffer.byteLength, workers: 1 + helpers.size });
   } catch (error) {
     // A trap leaves the instance in no state to go on.
     if (error instanceof WebAssembly.RuntimeError) postMessage({ lost: `the encoder failed: ${error.message}` });
     else postMessage({ id, error: posted(error) });
+  } finally {
+    givenUp.delete(id);
   }
 }
 
@@ -132,6 +191,11 @@ addEventListener("message", ({ data }) => {
     newest.delete(data.cancel);
     return;
   }
+  if (data.giveUp) {
+    givenUp.add(data.giveUp);
+    return;
+  }
   newest.set(data.method, data.id);
-  queue = queue.then(() => answer(data));
+  if (CHANGES.has(data.method)) changes = changes.then(() => answer(data));
+  else inTurn(() => answer(data));
 });

@@ -1,26 +1,18 @@
 //! A linker in a web page. The worker that owns it queues calls, so that one runs at a time.
 
+use crate::additions::Addition;
 use crate::browser::Timer;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::files::Files;
 use crate::gpu;
 use crate::shapes::{
     GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest, Rows,
 };
 use burn::tensor::Device;
-use pel_shared::bundle::{Bundle, DetectorInput, Encoders, names};
+use pel_shared::bundle::{Bundle, DetectorInput, Encoders, NEWEST_FORMAT, Parts, names};
 use pel_shared::error::Error;
 use pel_shared::kb::Concept;
-use pel_shared::kb::import::concepts::{Concepts, Defaults};
-use pel_shared::kb::import::delimited::Layout;
-use pel_shared::kb::import::merging::ConceptTable;
-use pel_shared::kb::import::obo::Ontology;
-use pel_shared::kb::import::obo::{Scope, SynonymChoice};
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
-use pel_shared::linker::{
-    AddedChanges, Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates,
-};
+use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates};
 use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
 use pel_shared::nil::Decision;
@@ -29,7 +21,7 @@ use pel_shared::text::context::ContextRules;
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Offsets, Span, text_of};
 use pel_shared::tokens::Encoded;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A text whose linking has begun.
@@ -108,16 +100,10 @@ impl Work {
 /// A bundle with its encoder on a device.
 #[wasm_bindgen]
 pub struct Engine {
-    linker: Linker,
+    pub(crate) linker: Linker,
     work: Option<Work>,
-}
-
-/// What an addition has changed, and why concepts were skipped.
-#[derive(Serialize)]
-struct AddedReport {
-    #[serde(flatten)]
-    changes: AddedChanges,
-    report: Report,
+    /// The concepts that are being added.
+    pub(crate) addition: Option<Addition>,
 }
 
 /// The added concepts of a list; `None` for concepts without a list.
@@ -139,8 +125,17 @@ impl Engine {
             true => gpu::device().await?,
             false => Device::flex(),
         };
-        let linker = Linker::new(Bundle::read(files.into_parts())?, &device)?;
-        Ok(Self { linker, work: None })
+        let parts = files.into_parts();
+        let newer = is_newer(&parts);
+        let bundle = Bundle::read(parts).map_err(|error| match newer {
+            true => Failure::newer_bundle(error),
+            false => error.into(),
+        })?;
+        Ok(Self {
+            linker: Linker::new(bundle, &device)?,
+            work: None,
+            addition: None,
+        })
     }
 
     /// The manifest of the bundle, as JSON.
@@ -482,76 +477,6 @@ impl Engine {
         Ok(Some(serde_json::to_string(&self.linker.concept(at)?)?))
     }
 
-    /// Adds concepts, given as JSON. With the name of a list they replace the concepts that were
-    /// added under this name before; only new texts are encoded.
-    ///
-    /// # Errors
-    /// If the JSON is invalid, no concept can be added, or the device fails. No concept is added
-    /// then.
-    #[wasm_bindgen(js_name = addConcepts)]
-    pub async fn add_concepts(&mut self, concepts: &str, list: Option<String>) -> Outcome<String> {
-        let concepts: Vec<Concept> = serde_json::from_str(concepts)?;
-        self.add(list.as_deref(), concepts, Report::default()).await
-    }
-
-    /// Adds the concepts of a file: `csv`, `tsv`, `obo` or `jsonl`. They replace the concepts of an
-    /// earlier file of the same name.
-    ///
-    /// # Errors
-    /// If the file cannot be read, no concept can be added, or the device fails. No concept is
-    /// added then.
-    #[wasm_bindgen(js_name = addFile)]
-    pub async fn add_file(&mut self, name: &str, format: &str, text: &str) -> Outcome<String> {
-        let (mut concepts, mut report) = (Vec::new(), Report::default());
-        let mut take = |concept| {
-            concepts.push(concept);
-            Ok(())
-        };
-        let mut out = Concepts::new(&mut take, Defaults::default(), &mut report);
-        let (mut reader, mut tick) = (text.as_bytes(), || Ok(()));
-        let input = Input {
-            name,
-            reader: &mut reader,
-            tick: &mut tick,
-            longest: Longest::default(),
-        };
-        let mut table = ConceptTable::default();
-        match format {
-            "csv" => delimited::read(input, &Layout::lenient(b','), &mut table, out.report)?,
-            "tsv" => delimited::read(input, &Layout::lenient(b'\t'), &mut table, out.report)?,
-            "jsonl" => jsonl::read(input, true, &mut table, out.report)?,
-            "obo" => {
-                let mut ontology = Ontology::default();
-                ontology.read(input, &SynonymChoice::of(&[Scope::Exact]), out.report)?;
-                ontology.finish(&mut out)?;
-            }
-            other => {
-                return Err(Error::input(format!(
-                    "expected csv, tsv, obo or jsonl, found {other:?}"
-                ))
-                .into());
-            }
-        }
-        table.finish(&mut out)?;
-        self.add(Some(name), concepts, report).await
-    }
-
-    async fn add(
-        &mut self,
-        list: Option<&str>,
-        concepts: Vec<Concept>,
-        mut report: Report,
-    ) -> Outcome<String> {
-        let tokenized = match list {
-            Some(list) => self.linker.tokenize_list(list, concepts, &mut report)?,
-            None => self.linker.tokenize_concepts(concepts, &mut report)?,
-        };
-        let rows: Vec<&Encoded> = tokenized.rows.iter().collect();
-        let vectors = self.vectors(Side::Entity, &rows).await?;
-        let changes = self.linker.add_concepts(tokenized, &vectors)?;
-        Ok(serde_json::to_string(&AddedReport { changes, report })?)
-    }
-
     /// Removes the added concepts with these identifiers (a JSON list), or all. Returns their
     /// number.
     ///
@@ -689,7 +614,18 @@ fn shown<'a>(
         .collect()
 }
 
-fn to_json(value: &impl Serialize) -> Outcome<String> {
+/// Whether the manifest has a format that a later version of PEL writes.
+fn is_newer(parts: &Parts) -> bool {
+    #[derive(Deserialize)]
+    struct Version {
+        format: u64,
+    }
+    let manifest = parts.0.get(names::MANIFEST);
+    let version = manifest.and_then(|json| serde_json::from_slice::<Version>(json).ok());
+    version.is_some_and(|version| version.format > u64::from(NEWEST_FORMAT))
+}
+
+pub(crate) fn to_json(value: &impl Serialize) -> Outcome<String> {
     Ok(serde_json::to_string(value)?)
 }
 

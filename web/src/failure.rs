@@ -22,6 +22,14 @@ impl Failure {
             message: format!("WebGPU cannot be used here: {cause}"),
         }
     }
+
+    /// The bundle is of a later version of PEL.
+    pub fn newer_bundle(cause: Error) -> Self {
+        Self {
+            code: "newer-bundle",
+            message: cause.to_string(),
+        }
+    }
 }
 
 impl From<Error> for Failure {

@@ -44,12 +44,26 @@ impl Helper {
     /// # Errors
     /// If a sequence is not one of the encoder.
     pub fn encode(&self, batch: &str) -> Outcome<Vec<f32>> {
+        self.values(Side::Mention, batch)
+    }
+
+    /// The values of a batch of texts of concepts, for
+    /// [`Engine::take_concepts`](crate::Engine::take_concepts).
+    ///
+    /// # Errors
+    /// If a sequence is not one of the encoder.
+    #[wasm_bindgen(js_name = encodeConcepts)]
+    pub fn encode_concepts(&self, batch: &str) -> Outcome<Vec<f32>> {
+        self.values(Side::Entity, batch)
+    }
+
+    fn values(&self, side: Side, batch: &str) -> Outcome<Vec<f32>> {
         let rows = serde_json::from_str::<Rows>(batch)?.sequences();
         let rows: Vec<&Encoded> = rows.iter().collect();
         let (encoder, scorer) = (&self.encoders.encoder, self.encoders.scorer);
         let whole = [(0..rows.len()).collect()];
         let mut values = Vec::new();
-        for step in encoder.steps(scorer, Side::Mention, &rows, &whole) {
+        for step in encoder.steps(scorer, side, &rows, &whole) {
             values.extend(step?.vectors.read()?);
         }
         Ok(values)

@@ -1,5 +1,6 @@
 //! PEL in a web page: a wasm-bindgen shell. All arithmetic is in `pel-shared`.
 
+mod additions;
 mod browser;
 mod engine;
 mod failure;
