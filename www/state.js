@@ -1,5 +1,7 @@
 // Notes, and how their mentions and decisions follow edits. Pure: no page, no engine.
 
+import { follow } from "./following.js";
+
 /** @typedef {import("./pkg/pel.js").Link} Link */
 /** @typedef {import("./pkg/pel.js").Candidate} Candidate */
 
@@ -27,7 +29,15 @@
  * @property {{ start: number, end: number }[]} added mentions that the reader has marked
  * @property {{ start: number, end: number } | null} chosen the mention whose details are open
  * @property {object | null} fresh the settings of the last linking; null after an edit
+ * @property {Lost | null} lost what edits have taken of the reader's work, until it is back or given up
+ * @property {string | null} saved what was last exported, or read from a file ({@link signature}); null if nothing was
  * @property {{ caret: number, scroll: number }} view
+ */
+
+/**
+ * The reader's work that went with the text it was about, and the text and the work before that.
+ *
+ * @typedef {{ text: string, decisions: Decision[], added: { start: number, end: number }[], count: number }} Lost
  */
 
 let count = 0;
@@ -48,6 +58,8 @@ export function createNote(name, text) {
     added: [],
     chosen: null,
     fresh: null,
+    lost: null,
+    saved: null,
     view: { caret: 0, scroll: 0 },
   };
 }
@@ -122,7 +134,8 @@ function moveSpan(span, by) {
 }
 
 /**
- * Changes the text of a note, and moves its mentions and decisions.
+ * Changes the text of a note, and moves its mentions and decisions. The reader's decisions and marks also follow a change of their own
+ * words; those whose words are gone are kept in `lost`, and are back once the text is.
  *
  * @param {Note} note
  * @param {string} text
@@ -132,16 +145,62 @@ function moveSpan(span, by) {
 export function editNote(note, text, caret) {
   const edit = findEdit(note.text, text, caret);
   if (!edit) return null;
+  const before = { text: note.text, decisions: note.decisions.map(copied), added: note.added.map((span) => ({ ...span })) };
   note.text = text;
   note.machine = shiftSpans(note.machine, edit);
-  note.decisions = shiftSpans(note.decisions, edit);
-  for (const decision of note.decisions) {
-    moveSpan(decision.base, decision.start - decision.base.start);
-  }
-  note.added = shiftSpans(note.added, edit);
-  if (note.chosen) [note.chosen = null] = shiftSpans([note.chosen], edit);
+  const followed = (pieces) => follow(pieces, edit, before.text, text) ?? [];
+  note.decisions = note.decisions.filter((decision) => {
+    const pieces = followed(piecesOf(decision.base));
+    return pieces.length > 0 && moveDecision(decision, pieces, text);
+  });
+  note.added = note.added.filter((span) => {
+    const [moved] = followed([span]);
+    if (moved) Object.assign(span, moved);
+    return Boolean(moved);
+  });
+  if (note.chosen) note.chosen = movedChoice(note.chosen, before, note) ?? shiftSpans([note.chosen], edit)[0] ?? null;
   note.fresh = null;
+  const gone = before.decisions.length - note.decisions.length + before.added.length - note.added.length;
+  if (gone > 0) note.lost = { ...(note.lost ?? before), count: (note.lost?.count ?? 0) + gone };
+  if (note.lost?.text === text) regain(note);
   return edit;
+}
+
+/** A copy of a decision that edits do not move. @param {Decision} decision @returns {Decision} */
+const copied = (decision) => ({ ...decision, base: { ...decision.base } });
+
+/** Moves a decision and the link that it is about to pieces of a text. */
+function moveDecision(decision, pieces, text) {
+  const [start, end] = [pieces[0].start, pieces.at(-1).end];
+  const fragments = decision.base.fragments?.length ? { fragments: pieces } : {};
+  const words = pieces.map((piece) => text.slice(piece.start, piece.end)).join(" ");
+  Object.assign(decision, { start, end });
+  Object.assign(decision.base, { start, end, text: words, ...fragments });
+  return true;
+}
+
+/** Where the mention of a decision or mark that is open has gone; undefined if it has none, or none is left. */
+function movedChoice(chosen, before, note) {
+  for (const [own, now] of [[before.decisions, note.decisions], [before.added, note.added]]) {
+    if (own.length !== now.length) continue;
+    const at = own.findIndex((span) => same(span, chosen));
+    if (at >= 0) return { start: now[at].start, end: now[at].end };
+  }
+  return undefined;
+}
+
+/** Brings back what was lost: the text is what it was then. Newer decisions and marks stay. @param {Note} note */
+function regain(note) {
+  const isFree = (own) => (span) => !own.some((one) => overlap(one, span));
+  note.decisions = [...note.decisions, ...note.lost.decisions.filter(isFree(note.decisions)).map(copied)];
+  note.added = inOrder([...note.added, ...note.lost.added.filter(isFree(note.added)).map((span) => ({ ...span }))]);
+  note.lost = null;
+}
+
+/** What of a note an export saves: the text, and what the reader has decided and marked. @param {Note} note */
+export function signature({ text, decisions, added }) {
+  const own = decisions.map(({ start, end, action, concept }) => [start, end, action, concept?.id ?? null]);
+  return JSON.stringify([text, own, added.map(({ start, end }) => [start, end])]);
 }
 
 /** @param {{ start: number, end: number }} a @param {{ start: number, end: number }} b */
@@ -210,12 +269,14 @@ export function applyDecisions(machine, decisions) {
   return inOrder(kept);
 }
 
+/** A link as the reader has decided it. The machine's reason and probability are about another decision. */
 function decided(base, { action, concept }) {
-  const { nil_reason: _, ...rest } = base;
-  if (action === "nil") return { ...rest, decision: "nil", nil_reason: "reader", concept: null };
+  const { nil_reason: _reason, probability: _probability, answer_sets: _sets, ...rest } = base;
+  const own = { ...rest, decided_by: "reader" };
+  if (action === "nil") return { ...own, decision: "nil", nil_reason: "reader", concept: null };
   const known = base.candidates.some(({ id }) => id === concept.id);
   const candidates = known ? base.candidates : [...base.candidates, concept];
-  return { ...rest, decision: "linked", concept, candidates };
+  return { ...own, decision: "linked", concept, candidates };
 }
 
 /**

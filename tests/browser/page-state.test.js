@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   addMention, applyDecisions, countTypes, createNote, decide, decisionOf, editNote, findEdit, linkAt, mergeLinks, removeMention,
-  restoreRemoved, shiftSpans, summary, typeOf, undo,
+  restoreRemoved, shiftSpans, signature, summary, typeOf, undo,
 } from "../../www/state.js";
 
 function link(text, word, { nil = false, type = "Disease", ...context } = {}) {
@@ -108,10 +108,80 @@ test("mentions and decisions of a note follow an edit", () => {
   assert.deepEqual(note.added, [{ start: 11, end: 14 }]);
   assert.equal(decisionOf(note, { start: 15, end: 19 }).base.start, 15);
   assert.equal(note.fresh, null);
+  // A change of the words of a decided mention leaves it decided, and open.
   editNote(note, "high fever and gut", 17);
-  assert.deepEqual(texts(note), ["fever"]);
-  assert.equal(note.decisions.length, 0);
-  assert.equal(note.chosen, null);
+  assert.deepEqual(texts(note), ["fever", "gut"]);
+  assert.deepEqual([decisionOf(note, { start: 15, end: 18 }).base.text, note.chosen], ["gut", { start: 15, end: 18 }]);
+});
+
+/** A note with one mention that the reader has decided, after some edits of its text. */
+function edited(text, word, ...later) {
+  const note = noteOf(text, word);
+  decide(note, note.machine[0], "nil");
+  note.chosen = { start: note.machine[0].start, end: note.machine[0].end };
+  for (const next of later) editNote(note, next, firstDifference(note.text, next));
+  return note;
+}
+
+/** The caret after an edit that typed or removed text there. */
+function firstDifference(before, after) {
+  let tail = 0;
+  while (tail < Math.min(before.length, after.length) && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  return after.length - tail;
+}
+
+test("a decision follows a change of the words that it is about", () => {
+  for (const [steps, word] of [
+    [["her gt, gone", "her gut, gone"], "gut"],
+    [["her gou, gone", "her gout, gone"], "gout"],
+    [["her gouty, gone"], "gouty"],
+    [["her agout, gone"], "agout"],
+    [["her gout , gone"], "gout"],
+    [["her acute gout, gone"], "gout"],
+    [["her go ut, gone", "her gout, gone"], "gout"],
+    [["her gout, all gone"], "gout"],
+    [["gout, gone"], "gout"],
+  ]) {
+    const note = edited("her gout, gone", "gout", ...steps);
+    assert.deepEqual(applyDecisions([], note.decisions).map(({ text, start, end }) => [text, note.text.slice(start, end)]), [[word, word]]);
+    assert.deepEqual([note.chosen, note.lost], [{ start: note.decisions[0].start, end: note.decisions[0].end }, null]);
+  }
+  const note = createNote("a", "left knee pain");
+  addMention(note, 5, 14);
+  editNote(note, "left knee joint pain", 15);
+  assert.deepEqual(note.added, [{ start: 5, end: 20 }]);
+  editNote(note, "left knee joint ", 16);
+  assert.deepEqual(note.added, [{ start: 5, end: 15 }]);
+});
+
+test("a decision on a discontinuous mention follows a change between its fragments", () => {
+  const note = noteOf("breast and ovarian cancer", "breast and ovarian cancer");
+  note.machine[0].fragments = [{ start: 0, end: 6 }, { start: 19, end: 25 }];
+  decide(note, note.machine[0], "nil");
+  editNote(note, "breast and also ovarian cancer", 16);
+  const [link] = applyDecisions([], note.decisions);
+  assert.deepEqual([link.text, link.fragments], ["breast cancer", [{ start: 0, end: 6 }, { start: 24, end: 30 }]]);
+});
+
+test("decisions whose words are gone are kept, and return with the text", () => {
+  for (const text of ["her , gone", "her asthma, gone", "hone", "", "her go\n\nut, gone", `her go${" many words".repeat(4)}ut, gone`]) {
+    const note = edited("her gout, gone", "gout", text);
+    assert.deepEqual([note.decisions, note.chosen, note.lost.count], [[], null, 1], text);
+    assert.equal(note.lost.text, "her gout, gone");
+    editNote(note, "her gout, gone");
+    assert.deepEqual([note.decisions.map(({ start, end }) => [start, end]), note.lost], [[[4, 8]], null], text);
+  }
+  // Two at different times, and a newer decision where one was.
+  const note = noteOf("fever and gout", "fever", "gout");
+  for (const one of note.machine) decide(note, one, "nil");
+  editNote(note, " and gout", 0);
+  editNote(note, " and ", 5);
+  assert.deepEqual([note.decisions.length, note.lost.count], [0, 2]);
+  editNote(note, " and gout", 9);
+  note.machine = [link(note.text, "gout")];
+  decide(note, note.machine[0], "concept", note.machine[0].candidates[1]);
+  editNote(note, "fever and gout", 5);
+  assert.deepEqual(note.decisions.map(({ action, start }) => [action, start]), [["concept", 10], ["nil", 0]]);
 });
 
 test("newer links replace overlapping ones", () => {
@@ -148,6 +218,35 @@ test("decisions of the reader are shown and can be undone", () => {
   [first] = applyDecisions(note.machine, note.decisions);
   assert.deepEqual(first.candidates, fever.candidates);
   assert.equal("nil_reason" in first, false);
+});
+
+test("a decision says that it is the reader's, without the machine's probability", () => {
+  const note = noteOf("fever and gout", "fever", "gout");
+  for (const one of note.machine) Object.assign(one, { probability: 0.93, answer_sets: [] });
+  const [fever, gout] = note.machine;
+  decide(note, fever, "concept", fever.candidates[1]);
+  for (const action of ["nil", "concept"]) {
+    decide(note, fever, action, fever.candidates[1]);
+    const [own, machine] = applyDecisions(note.machine, note.decisions);
+    assert.deepEqual([own.decided_by, "probability" in own, "answer_sets" in own], ["reader", false, false]);
+    assert.deepEqual([machine, "decided_by" in machine], [gout, false]);
+  }
+});
+
+test("the signature of a note changes with what an export would save", () => {
+  const note = noteOf("fever and gout", "fever", "gout");
+  const seen = new Set([signature(note)]);
+  decide(note, note.machine[0], "nil");
+  seen.add(signature(note));
+  decide(note, note.machine[0], "concept", note.machine[0].candidates[1]);
+  seen.add(signature(note));
+  addMention(note, 6, 9);
+  seen.add(signature(note));
+  editNote(note, "fever and gout.");
+  seen.add(signature(note));
+  assert.equal(seen.size, 5);
+  note.machine = [];
+  assert.ok(seen.has(signature(note)));
 });
 
 test("a decision keeps the context of the mention", () => {
