@@ -1,7 +1,7 @@
 // Filters of the mentions by context and kind, and the legend of the marks.
 
 import { ALL, contextsIn, KINDS, kindsIn, NO_KIND, passes, valuesIn } from "./context.js";
-import { byId, make } from "./dom.js";
+import { byId, closeAsMenu, make } from "./dom.js";
 
 /** @param {() => void} changed a filter has changed */
 export function createFilters(changed) {
@@ -10,6 +10,7 @@ export function createFilters(changed) {
   const filter = { context: ALL, kind: "" };
   let explained = "";
 
+  closeAsMenu(byId("marks-key"));
   contexts.addEventListener("change", () => {
     filter.context = contexts.value;
     changed();
@@ -30,7 +31,7 @@ export function createFilters(changed) {
     const key = values.map(({ word }) => word).join();
     if (key === explained) return;
     explained = key;
-    byId("mark-legend").hidden = values.length === 0;
+    byId("marks-key").hidden = values.length === 0;
     byId("mark-legend").replaceChildren(...values.map(explain));
   }
 

@@ -8,9 +8,11 @@ export function createTheme() {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
   const button = byId("theme");
+  const sheet = byId("dark");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const show = () => {
     button.setAttribute("aria-pressed", String(isDark()));
+    sheet.media = isDark() ? "all" : "not all";
   };
 
   const kept = recall();

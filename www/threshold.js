@@ -77,7 +77,9 @@ export function createThreshold(changed) {
       const curve = manifest.nil.curve ?? [];
       byId("curve").toggleAttribute("hidden", curve.length === 0);
       if (curve.length > 0) drawCurve(curve);
-      byId("calibrated").textContent = manifest.nil.calibrated_on ? `Measured on ${manifest.nil.calibrated_on}.` : "";
+      const measured = manifest.nil.calibrated_on;
+      byId("calibration").hidden = !measured;
+      byId("calibrated").textContent = measured ? `Measured on ${measured}.` : "";
       draw(manifest.nil.threshold);
     },
   };

@@ -13,6 +13,9 @@ const TYPES = {
   ".mjs": "text/javascript; charset=utf-8",
   ".json": "application/json",
   ".wasm": "application/wasm",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".webmanifest": "application/manifest+json",
 };
 
 // Chromium's own network services would wait for hosts that a test machine cannot reach.
