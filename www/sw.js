@@ -19,7 +19,7 @@ self.addEventListener("install", (event) => {
     const [list, current] = [await fetchList(), await currentVersion()];
     // Without a network the stored files remain in use.
     if (!list && !current) throw new Error("files.json could not be fetched");
-    if (list && list.version !== current) await keep(list);
+    if (list && list.version !== current) await keepWhole(list);
     if (list && !current) await setCurrent(list.version);
     await self.skipWaiting();
   })());
@@ -58,12 +58,12 @@ const isPage = (url) => [SITE, `${SITE}index.html`].includes(url.split(/[?#]/)[0
 /** Switches to a complete newer version, unless a page of the older one is open, and answers with the page. */
 async function open(event) {
   const next = await nextVersion();
-  if (next && !(await isOpenBeside(event.request))) {
-    await setCurrent(next);
-    await dropOld();
-  }
+  if (next && !(await isOpenBeside(event.request))) await setCurrent(next).then(dropOld, stayAsItIs);
   return answer("index.html", event);
 }
+
+/** Where the browser has no room even for the name of a version, the older one remains in use. */
+function stayAsItIs() {}
 
 /** Whether another page of the site is open. A page that reloads is still listed. */
 async function isOpenBeside({ isReloadNavigation }) {
@@ -77,8 +77,15 @@ async function answer(path, event) {
   if (file) return file;
   event.waitUntil(tell(event));
   const integrity = isProgram(path) && (await (await kept(cache, LIST))?.json())?.files[path];
-  return integrity ? keepOne(await caches.open(cache), path, integrity) : fetch(event.request);
+  if (!integrity) return fetch(event.request);
+  const whole = await checked(path, integrity);
+  const copy = whole.clone();
+  event.waitUntil(caches.open(cache).then((store) => store.put(new URL(path, SITE).href, copy)).catch(withoutRoom));
+  return whole;
 }
+
+/** A full store is no reason to fail: what was fetched is used, and fetched again another time. */
+function withoutRoom() {}
 
 /** The cached response of an address. Does not use caches.open, which would create the cache. */
 const kept = (cacheName, address) => caches.match(address, { cacheName });
@@ -92,10 +99,16 @@ async function update(event) {
   // A withdrawn version must not be used.
   await (await caches.open(STATE)).delete(NEXT);
   if (list.version === (await currentVersion())) return;
+  await keepWhole(list).catch(() => {});
+}
+
+/** Stores all files of a version, or none. */
+async function keepWhole(list) {
   try {
     await keep(list);
-  } catch {
+  } catch (error) {
     await caches.delete(PREFIX + list.version);
+    throw error;
   }
 }
 
@@ -134,22 +147,21 @@ async function keep({ version, files }) {
   const before = PREFIX + (await currentVersion());
   const isWanted = async (path) => !isProgram(path) || Boolean(await kept(before, new URL(path, SITE).href));
   await Promise.all(Object.entries(files).map(async ([path, integrity]) => {
-    if (await isWanted(path)) await keepOne(cache, path, integrity);
+    if (await isWanted(path)) await cache.put(new URL(path, SITE).href, await checked(path, integrity));
   }));
   await cache.put(LIST, new Response(JSON.stringify({ files })));
   await (await caches.open(STATE)).put(NEXT, new Response(version));
 }
 
-async function keepOne(cache, path, integrity) {
+/** A file of the site, compared with its hash. */
+async function checked(path, integrity) {
   const address = new URL(path, SITE).href;
   const response = await fetch(address, { cache: "no-cache", integrity });
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   const headers = new Headers(response.headers);
   headers.delete("content-encoding");
   if (path.endsWith(".js")) headers.set("content-security-policy", WORKER_POLICY);
-  const whole = new Response(await response.blob(), { headers });
-  await cache.put(address, whole.clone());
-  return whole;
+  return new Response(await response.blob(), { headers });
 }
 
 async function currentVersion() {
@@ -173,11 +185,11 @@ async function dropOld() {
   await Promise.all(old.map((name) => caches.delete(name)));
 }
 
-/** Reports a network request of a worker to its page. With several open pages the owner is unknown. */
+/** Reports a network request of a worker to the pages. The address of the worker says which page it belongs to (privacy.js). */
 async function tell(event) {
   const at = Date.now();
   const client = event.clientId && (await self.clients.get(event.clientId));
   if (!client || client.type !== "worker") return;
-  const pages = await self.clients.matchAll({ type: "window" });
-  if (pages.length === 1) pages[0].postMessage({ kind: "worker-request", at });
+  const owner = new URL(client.url).searchParams.get("page");
+  for (const page of await self.clients.matchAll({ type: "window" })) page.postMessage({ kind: "worker-request", at, owner });
 }
