@@ -3,10 +3,17 @@
 import { TYPES } from "./colours.js";
 import { byId, keepFocus, make, save } from "./dom.js";
 import { readFiles } from "./files.js";
+import { ask } from "./question.js";
 import { additionWords, counted, whole } from "./words.js";
 
 /** The greatest number of listed concepts. */
 const LISTED = 200;
+
+const REMOVING = {
+  heading: "Remove all added concepts?",
+  words: "They are not exported.",
+  yes: "Remove",
+};
 
 /**
  * @param {object} on
@@ -18,6 +25,10 @@ export function createConcepts(on) {
   const file = byId("concept-file");
   const report = byId("concept-report");
   const buttons = [byId("concept-add"), byId("concept-file-button"), byId("concepts-save"), byId("concepts-clear")];
+  /** The additions that are running or wait. */
+  const running = new Set();
+  let unsaved = false;
+  byId("concept-cancel").addEventListener("click", () => running.forEach((addition) => addition.abort()));
   byId("concept-types").append(...TYPES.map((type) => make("option", { value: type })));
 
   byId("concept-file-button").addEventListener("click", () => file.click());
@@ -38,9 +49,12 @@ export function createConcepts(on) {
     const added = await add([concept], concept.name);
     if (added > 0) form.reset();
   });
-  byId("concepts-clear").addEventListener("click", () => remove());
+  byId("concepts-clear").addEventListener("click", async () => {
+    if (!unsaved || (await ask(REMOVING))) await remove();
+  });
   byId("concepts-save").addEventListener("click", async () => {
     save("concepts.jsonl", await on.pel().exportConcepts(), "application/x-ndjson");
+    unsaved = false;
   });
   byId("concept-list").addEventListener("click", (event) => {
     const id = event.target.closest("button")?.dataset.key;
@@ -57,15 +71,35 @@ export function createConcepts(on) {
   async function add(concepts, name) {
     const pel = on.pel();
     if (!pel) return say(make("p", {}, "Concepts can be added after the model is loaded."), 0);
+    const addition = new AbortController();
+    running.add(addition);
+    drawProgress(name);
     try {
-      const result = await pel.addConcepts(concepts);
+      const result = await pel.addConcepts(concepts, {
+        signal: addition.signal,
+        onProgress: (progress) => drawProgress(name, progress),
+      });
+      unsaved = true;
       if (!Array.isArray(concepts)) report.append(drawReport(name, result));
       else report.replaceChildren(drawReport(name, result));
       if (result.added + result.changed + result.removed > 0) await changed();
       return result.added;
     } catch (error) {
-      return say(make("p", { className: "warning" }, `${name} was not added: ${error.message}`), 0);
+      const why = error?.code === "cancelled" ? "it was cancelled" : error.message;
+      return say(make("p", { className: "warning" }, `${name} was not added: ${why}`), 0);
+    } finally {
+      running.delete(addition);
+      byId("concept-progress").hidden = running.size === 0;
     }
+  }
+
+  function drawProgress(name, { done, total } = { done: 0, total: 0 }) {
+    byId("concept-progress").hidden = false;
+    byId("concept-words").textContent = total > 0
+      ? `Adding ${name}: ${whole(done)} of ${counted(total, "text")} encoded` : `Adding ${name} …`;
+    const bar = byId("concept-bar");
+    bar.max = Math.max(1, total);
+    bar.value = done;
   }
 
   function say(words, result) {
@@ -96,8 +130,9 @@ export function createConcepts(on) {
       for (const button of buttons) button.disabled = false;
     },
 
-    /** Whether concepts have been added. */
-    any: () => !byId("concepts-all").hidden,
+    /** Whether leaving the page would lose concepts: added ones, or one in the form. */
+    hasUnsavedWork: () => running.size > 0 || (unsaved && !byId("concepts-all").hidden) ||
+      ["name", "id", "synonyms", "definition"].some((field) => form.elements[field].value.trim() !== ""),
 
     /** Adds tables that were dropped. */
     take,

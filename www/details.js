@@ -189,7 +189,8 @@ function decision(link, threshold) {
       make("strong", { className: "nil" }, "NIL"), " ", make("span", { id: "nil-reason" }, nilWords(link, threshold)));
   }
   const { concept } = link;
-  const likely = link.concept?.id === link.candidates[0]?.id ? likelihoodWords(link) : "";
+  const best = link.concept?.id === link.candidates[0]?.id ? likelihoodWords(link) : "";
+  const likely = link.decided_by === "reader" ? "Chosen by you." : best;
   return make("p", { className: "decision", id: "decision" },
     "Linked to ", make("strong", {}, concept.name), " ", make("code", {}, concept.id),
     likely && make("span", { className: "quiet", id: "likelihood" }, ` ${likely}`));

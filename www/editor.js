@@ -4,7 +4,7 @@ import { colourOf } from "./colours.js";
 import { contextMarks, spoken } from "./context.js";
 import { byId, moveWithArrows } from "./dom.js";
 import { TextLayer } from "./layer.js";
-import { overlap, piecesOf, same, typeOf } from "./state.js";
+import { findEdit, overlap, piecesOf, same, typeOf } from "./state.js";
 
 /** Scripts that are written from right to left. Only with them does each paragraph need a direction of its own. */
 const RIGHT_TO_LEFT =
@@ -109,7 +109,23 @@ export function createEditor(on) {
   byId("mode-edit").addEventListener("click", () => setMode(false));
   byId("mode-read").addEventListener("click", () => setMode(true));
 
+  /** Replaces what differs, as if it were typed, so that the browser can undo it too. */
+  function replace(text) {
+    setMode(false);
+    const edit = findEdit(field.value, text);
+    if (!edit) return;
+    field.focus();
+    field.setSelectionRange(edit.start, edit.start + edit.removed);
+    const words = text.slice(edit.start, edit.start + edit.inserted);
+    const done = words === "" ? document.execCommand("delete") : document.execCommand("insertText", false, words);
+    if (done && field.value === text) return;
+    field.value = text;
+    on.edit(text, text.length);
+  }
+
   return {
+    replace,
+
     /** Puts another note into the field. @param {import("./state.js").Note} note */
     show(note) {
       field.value = note.text;

@@ -1,6 +1,7 @@
 // Exports notes with their links as downloads or to the clipboard.
 
 import { announce, byId, closeAsMenu, make, save } from "./dom.js";
+import { signature } from "./state.js";
 import { fileName } from "./words.js";
 
 /** @type {{ format: import("./pkg/pel.js").Format, name: string, ending: string, type: string }[]} */
@@ -60,7 +61,7 @@ export function createExports({ pel, notes, note, complete }) {
   async function write(format, wanted) {
     if (!(await complete(wanted))) throw new Error("the note changed during the export; try again");
     // A snapshot, because notes may change or close while files are written.
-    const written = wanted.map(({ name, text, links }) => ({ name, text, links }));
+    const written = wanted.map((note) => ({ note, name: note.name, text: note.text, links: note.links, signature: signature(note) }));
     for (const one of written) one.file = await pel().write(format, { name: one.name, text: one.text, links: one.links });
     return written;
   }
@@ -80,6 +81,8 @@ export function createExports({ pel, notes, note, complete }) {
         save(`${stem}txt`, one.text, "text/plain");
         files += 1;
       }
+      // A table has not the text.
+      if (format !== "csv") one.note.saved = one.signature;
     }
     return `${name}: ${files} ${files === 1 ? "file" : "files"} saved.`;
   }

@@ -8,11 +8,17 @@ const CANDIDATES = 5;
 /** The least time in milliseconds between two drawings of streamed links. */
 const PAUSE = 60;
 
+/**
+ * How far the linking of a note is: the parts that the detector has read, and then the mentions that are linked.
+ *
+ * @typedef {{ read?: { done: number, total: number }, linked?: { done: number, total: number } }} Progress
+ */
+
 export class Linker {
   /**
    * @param {object} on
    * @param {(note: import("./state.js").Note) => void} on.links the engine's links of a note have changed
-   * @param {(done: number, total: number) => void} on.progress
+   * @param {(progress: Progress, note: import("./state.js").Note) => void} on.progress
    * @param {(note: import("./state.js").Note, result: import("./pkg/pel.js").Linked) => void} on.finished
    * @param {(error: unknown) => void} on.failed
    */
@@ -30,6 +36,14 @@ export class Linker {
     /** The note that the engine linked last, for deciding again and explaining. */
     this.held = null;
     this.deciding = false;
+    /** The note whose linking has failed, until it is linked. */
+    this.broken = null;
+  }
+
+  /** How far the linking of a note is; null if it is linked, or failed. @returns {Progress | null} */
+  progressOf(note) {
+    if (!this.pel || this.isFresh(note) || this.broken === note) return null;
+    return this.run?.note === note ? this.run.progress : {};
   }
 
   /** Changes the note's text, and records the edit for a running request. */
@@ -65,15 +79,17 @@ export class Linker {
   async link(note) {
     clearTimeout(this.timer);
     if (!this.pel) return false;
-    const run = { note, edits: [], parts: [], merged: new Set(), drawn: 0, cost: 0, timer: 0 };
+    const run = { note, edits: [], parts: [], merged: new Set(), drawn: 0, cost: 0, timer: 0, progress: {} };
     if (this.run) clearTimeout(this.run.timer);
     this.run = run;
     this.held = null;
+    this.broken = null;
     const { threshold, nested, concepts } = this;
     const options = {
       k: CANDIDATES,
       overlapping: nested,
       spans: note.added.map(({ start, end }) => ({ start, end })),
+      onRead: (read) => this.#progress(run, { read }),
       onLinks: (part) => this.#arrived(run, part),
     };
     if (threshold !== null) options.threshold = threshold;
@@ -97,15 +113,24 @@ export class Linker {
       clearTimeout(run.timer);
       if (this.run !== run) return false;
       this.run = null;
-      if (error?.code !== "cancelled") this.on.failed(error);
+      if (error?.code !== "cancelled") {
+        this.broken = note;
+        this.on.failed(error);
+      }
       return false;
     }
+  }
+
+  #progress(run, progress) {
+    if (this.run !== run) return;
+    run.progress = progress;
+    this.on.progress(progress, run.note);
   }
 
   #arrived(run, { links, done, total }) {
     if (this.run !== run) return;
     for (const link of own(links)) run.parts.push(link);
-    this.on.progress(done, total);
+    this.#progress(run, { linked: { done, total } });
     if (run.timer) return;
     // Drawing a long note is slow: it may take at most a fifth of the time.
     const wait = Math.max(PAUSE, run.cost * 4) - (performance.now() - run.drawn);

@@ -2,49 +2,49 @@
 
 import { byId } from "./dom.js";
 import { prepareOffline } from "./offline.js";
+import { ask } from "./question.js";
+import { renew } from "./stored.js";
+import { errorWords } from "./words.js";
 
 const KEY = "pel-device";
 /** Workers that encode on WebAssembly. */
 const MOST_WORKERS = 4;
 const DEVICES = ["auto", "webgpu", "wasm"];
+const RELOAD = {
+  heading: "Reload the page?",
+  words: "The page must reload to use another device. Your notes, changes and added concepts are lost: export them first.",
+  yes: "Reload",
+};
 
 /**
  * @param {ReturnType<import("./status.js").createStatus>} status
  * @param {object} on
  * @param {(pel: import("./pkg/pel.js").Pel) => void} on.ready
  * @param {() => boolean} on.wouldLose whether a reload would lose the reader's work
+ * @param {() => void} on.leaving the page reloads, as the reader has agreed
  */
-export function loadEngine(status, { ready, wouldLose }) {
+export function loadEngine(status, { ready, wouldLose, leaving }) {
   const select = byId("device");
-  const dialog = byId("reload");
   let device = recall();
   let attempt = 0;
   let loading = null;
   let done = false;
   select.value = device;
 
-  select.addEventListener("change", () => {
+  select.addEventListener("change", async () => {
     if (!done) {
       keep(select.value);
       device = select.value;
       start();
-    } else if (wouldLose()) {
-      dialog.returnValue = "stay";
-      dialog.showModal();
+    } else if (!wouldLose() || (await ask(RELOAD))) {
+      // The page can no longer fetch files, so another device needs a reload.
+      keep(select.value);
+      leaving();
+      location.reload();
     } else {
-      reload();
+      select.value = device;
     }
   });
-  dialog.addEventListener("close", () => {
-    if (dialog.returnValue === "go") reload();
-    else select.value = device;
-  });
-
-  // The page can no longer fetch files, so another device needs a reload.
-  function reload() {
-    keep(select.value);
-    location.reload();
-  }
 
   async function start() {
     loading?.abort();
@@ -72,7 +72,12 @@ export function loadEngine(status, { ready, wouldLose }) {
       ready(pel);
     } catch (error) {
       attempt += 1;
-      if (loading === own && error?.code !== "cancelled") status.failed(error, start);
+      if (loading !== own) return;
+      // What still comes is not wanted any more.
+      loading = null;
+      own.abort();
+      if (error?.code === "newer-bundle") status.problem(errorWords(error), renew, "Reload");
+      else if (error?.code !== "cancelled") status.failed(error, start);
     }
   }
 

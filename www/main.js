@@ -12,11 +12,13 @@ import { Linker } from "./linker.js";
 import { loadEngine } from "./loading.js";
 import { createMentions } from "./mentions.js";
 import { createNotes } from "./notes.js";
-import { seal } from "./privacy.js";
-import { addMention, applyDecisions, decide, linkAt, removeMention, restoreRemoved, same, undo } from "./state.js";
+import { createDeletion, nameWorkers, seal } from "./privacy.js";
+import { guardLeaving } from "./question.js";
+import { addMention, applyDecisions, decide, linkAt, removeMention, restoreRemoved, same, signature, undo } from "./state.js";
 import { createStatus } from "./status.js";
 import { createTheme } from "./theme.js";
 import { createThreshold } from "./threshold.js";
+import { counted } from "./words.js";
 
 /** Milliseconds without typing before a note is linked. */
 const PAUSE = 150;
@@ -34,7 +36,10 @@ const linker = new Linker({
     changed.links = applyDecisions(changed.machine, changed.decisions);
     if (changed === notes.current()) draw();
   },
-  progress: status.linking,
+  progress: (progress, note) => {
+    status.linking(progress);
+    if (note === notes.current()) mentions.progress();
+  },
   finished: (changed, { ms }) => {
     status.linked(ms);
     status.engine(linker.pel);
@@ -44,7 +49,10 @@ const linker = new Linker({
     if (changed.chosen && !chosenLink()) closeDetails(false);
     mentions.say();
   },
-  failed: (error) => status.failed(error, () => linker.schedule(notes.current())),
+  failed: (error) => {
+    status.failed(error, () => linker.schedule(notes.current()));
+    mentions.progress();
+  },
 });
 
 const notes = createNotes({
@@ -91,6 +99,7 @@ const mentions = createMentions({
   },
   filter: () => draw(),
   restore: () => change(restoreRemoved),
+  progress: (note) => linker.progressOf(note),
 });
 
 const details = createDetails({
@@ -154,9 +163,17 @@ function draw() {
   editor.draw(note.text, visible, note.chosen);
   mentions.draw(note, visible);
   notes.draw();
+  drawLost(note);
   const link = chosenLink();
   if (link) details.show(note, link);
   else if (!note.chosen) details.hide();
+}
+
+/** Tells what an edit has taken of the reader's work, and offers it back. */
+function drawLost({ lost }) {
+  const words = lost ? `${counted(lost.count, "of your changes", "of your changes")} went with the text.` : "";
+  byId("lost").hidden = !lost;
+  if (byId("lost-words").textContent !== words) byId("lost-words").textContent = words;
 }
 
 function chosenLink() {
@@ -191,12 +208,20 @@ function change(work) {
 
 async function openFiles(files) {
   const { notes: read, tables, problems } = await readFiles(files);
-  for (const { name, text } of read) notes.add(name, text);
+  for (const { name, text } of read) {
+    const note = notes.add(name, text);
+    note.saved = signature(note);
+  }
   if (read.length > 0) notes.show(notes.all()[notes.all().length - read.length]);
   if (tables.length > 0) await concepts.take(tables, []);
   if (problems.length > 0) status.problem(problems.join(" "));
 }
 
+byId("lost-undo").addEventListener("click", () => editor.replace(notes.current().lost.text));
+byId("lost-dismiss").addEventListener("click", () => {
+  notes.current().lost = null;
+  drawLost(notes.current());
+});
 byId("new-note").addEventListener("click", () => {
   notes.show(notes.add());
   editor.focus(null);
@@ -216,6 +241,10 @@ byId("nested").addEventListener("change", ({ target }) => {
 });
 
 createTheme();
+createDeletion();
+nameWorkers();
+const wouldLose = () => notes.hasUnsavedWork() || concepts.hasUnsavedWork();
+const leaving = guardLeaving(wouldLose);
 notes.show(notes.add(EXAMPLES[0].name, EXAMPLES[0].text));
 loadEngine(status, {
   ready: (pel) => {
@@ -229,5 +258,6 @@ loadEngine(status, {
     root.dataset.ready = "true";
     linker.schedule(notes.current());
   },
-  wouldLose: () => notes.hasUnsavedWork() || concepts.any(),
+  wouldLose,
+  leaving,
 });

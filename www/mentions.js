@@ -5,7 +5,7 @@ import { contextWords, spoken } from "./context.js";
 import { announce, byId, keepFocus, make, moveWithArrows } from "./dom.js";
 import { createFilters } from "./filters.js";
 import { countTypes, same, summary, typeOf } from "./state.js";
-import { counted, score, shownWords, whole } from "./words.js";
+import { counted, readingWords, score, shownWords, whole } from "./words.js";
 
 /** Rows at a time; a long note has tens of thousands. */
 const ROWS = 100;
@@ -15,6 +15,7 @@ const ROWS = 100;
  * @param {(link: import("./state.js").Link) => void} on.open
  * @param {() => void} on.filter the filter has changed
  * @param {() => void} on.restore removed mentions are to come back
+ * @param {(note: import("./state.js").Note) => import("./linker.js").Progress | null} on.progress how far the linking of a note is
  */
 export function createMentions(on) {
   const hidden = new Set();
@@ -80,12 +81,17 @@ export function createMentions(on) {
     byId("page-on").disabled = page === pages - 1;
     byId("mention-table").hidden = shown.length === 0;
     byId("no-mentions").hidden = shown.length > 0;
-    if (loaded) drawNone();
+    if (loaded) drawState();
   }
 
-  function drawNone() {
-    byId("no-mentions").textContent =
-      note && note.links.length > 0 ? "The filters hide all mentions." : "No mentions to show.";
+  /** What there is to say of the list as a whole. */
+  function drawState() {
+    const progress = note && on.progress(note);
+    const reading = progress && `${readingWords(progress)}`;
+    const none = note.links.length === 0;
+    byId("summary").textContent = !reading ? summary(note.links) : none ? "" : `${summary(note.links)} so far: ${reading}`;
+    byId("no-mentions").textContent = !none ? "The filters hide all mentions."
+      : reading ? `The note is being read: ${reading}` : "No mentions to show.";
   }
 
   return {
@@ -102,7 +108,7 @@ export function createMentions(on) {
       if (note !== next) page = 0;
       note = next;
       shown = visible;
-      byId("summary").textContent = summary(note.links);
+      if (!loaded) byId("summary").textContent = summary(note.links);
       byId("shown").textContent = shown.length < note.links.length ? shownWords(shown.length, note.links.length) : "";
       drawLegend(note.links);
       filters.draw(note.links, shown);
@@ -112,10 +118,15 @@ export function createMentions(on) {
       byId("removed-words").textContent = `${counted(removed, "mention")} removed by you.`;
     },
 
-    /** From now on an empty list means that there is nothing. */
+    /** From now on notes are linked. */
     ready: () => {
       loaded = true;
-      drawNone();
+      drawState();
+    },
+
+    /** Tells how far the linking of the note is. */
+    progress: () => {
+      if (loaded) drawState();
     },
 
     /** Tells screen readers how the note was linked. */

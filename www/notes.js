@@ -2,7 +2,8 @@
 
 import { byId, closeAsMenu, keepFocus, make, moveWithArrows } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
-import { createNote } from "./state.js";
+import { ask } from "./question.js";
+import { createNote, signature } from "./state.js";
 import { whole } from "./words.js";
 
 /**
@@ -16,9 +17,16 @@ export function createNotes(on) {
   let current = null;
   let untitled = 0;
   let drawn = "";
+  /** Notes that were closed, with their places; the last one comes back first. */
+  let closed = [];
   const list = byId("note-list");
   const menu = byId("examples");
 
+  byId("closed-undo").addEventListener("click", reopen);
+  byId("closed-dismiss").addEventListener("click", () => {
+    closed = [];
+    drawClosed();
+  });
   closeAsMenu(menu);
   moveWithArrows(list, ".note");
   byId("example-list").append(...EXAMPLES.map((example) => make("li", {},
@@ -44,13 +52,33 @@ export function createNotes(on) {
     on.show(note);
   }
 
-  function close(note) {
+  async function close(note) {
+    if (hasWork(note) && !(await ask(closing(note)))) return;
     const at = notes.indexOf(note);
+    if (at < 0) return;
+    if (note === current) on.leave(note);
     notes.splice(at, 1);
+    if (note.text !== "") closed.push({ note, at });
+    drawClosed();
     if (notes.length === 0) add();
     if (note === current) show(notes[Math.min(at, notes.length - 1)]);
     else draw();
     list.children[Math.min(at, notes.length - 1)].querySelector(".note").focus();
+  }
+
+  function reopen() {
+    const { note, at } = closed.pop();
+    notes = notes.filter((one) => one.text !== "");
+    notes.splice(at, 0, note);
+    drawClosed();
+    show(note);
+    list.querySelector(".current .note").focus();
+  }
+
+  function drawClosed() {
+    const last = closed.at(-1);
+    byId("closed").hidden = !last;
+    byId("closed-words").textContent = last ? `“${last.note.name}” is closed.` : "";
   }
 
   function draw() {
@@ -87,7 +115,20 @@ export function createNotes(on) {
     draw,
 
     /** Whether closing the page would lose the reader's work. */
-    hasUnsavedWork: () => notes.some((note) => note.decisions.length > 0 || note.added.length > 0 ||
-      (note.text !== "" && !EXAMPLES.some(({ text }) => text === note.text))),
+    hasUnsavedWork: () => notes.some(hasWork),
   };
 }
+
+const isExample = (note) => EXAMPLES.some(({ text }) => text === note.text);
+
+/** Whether a note has a text, decisions or marks that were not exported, and come from no file. */
+function hasWork(note) {
+  const own = note.decisions.length > 0 || note.added.length > 0 || (note.text !== "" && !isExample(note));
+  return own && note.saved !== signature(note);
+}
+
+const closing = ({ name }) => ({
+  heading: `Close “${name}”?`,
+  words: "Its text, your changes and marks are not exported.",
+  yes: "Close",
+});

@@ -1,7 +1,7 @@
 // The status of the page: loading, problems, device, model, times, memory.
 
 import { byId } from "./dom.js";
-import { deviceWords, errorWords, megabytes, progressWords, whole } from "./words.js";
+import { deviceWords, errorWords, megabytes, progressWords, readingWords, whole } from "./words.js";
 
 export function createStatus() {
   const bar = byId("loading-bar");
@@ -45,16 +45,18 @@ export function createStatus() {
      * @param {() => void} again
      */
     failed(error, again) {
-      byId("loading").hidden = true;
       this.problem(errorWords(error), again);
     },
 
     /**
      * @param {string} words
      * @param {(() => void) | null} [again] the action of the retry button, which is hidden without it
+     * @param {string} [label] the words of that button
      */
-    problem(words, again = null) {
+    problem(words, again = null, label = "Try again") {
       retry = again;
+      byId("loading").hidden = true;
+      byId("retry").textContent = label;
       byId("retry").hidden = again === null;
       byId("dismiss").hidden = again !== null;
       byId("problem-words").textContent = words;
@@ -83,9 +85,9 @@ export function createStatus() {
       byId("status-device").textContent = deviceWords(device);
     },
 
-    /** @param {number} done @param {number} total */
-    linking(done, total) {
-      byId("status-times").textContent = `linking ${whole(done)} of ${whole(total)} …`;
+    /** @param {import("./linker.js").Progress} progress */
+    linking(progress) {
+      byId("status-times").textContent = readingWords(progress);
     },
 
     /** @param {{ encode: number, search: number }} ms */

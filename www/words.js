@@ -64,13 +64,13 @@ export function nilWords(link, threshold) {
 
 /**
  * The lowest score at which this mention is linked: the threshold less what the NIL model adds to its best score. Null if a
- * probability decides and not a score.
+ * probability decides, or the reader, and not a score.
  *
  * @param {number | null} threshold
  * @param {import("./pkg/pel.js").Link} link
  */
 export const thresholdOf = (threshold, link) =>
-  threshold === null || link.probability !== undefined ? null : threshold - (link.nil_offset ?? 0);
+  threshold === null || link.probability !== undefined || link.decided_by === "reader" ? null : threshold - (link.nil_offset ?? 0);
 
 /** How likely the best candidate is right, and how many concepts share its name. @param {import("./pkg/pel.js").Link} link */
 export function likelihoodWords({ probability, same_name: same = 0 }) {
@@ -114,6 +114,8 @@ export function originWords(origin) {
 const ERRORS = {
   bundle: "The bundle of model and concepts is damaged or of another version. Try again. If that does not help, ask " +
     "the operator of this site to publish it again.",
+  "newer-bundle": "This page is older than the bundle of model and concepts. Reload to get the newer page. If that does not help, " +
+    "ask the operator of this site to publish the newer page.",
   input: "PEL cannot use this input.",
   network: "PEL could not be loaded. Check the connection, then try again.",
   "no-wasm": "This browser cannot run PEL, which needs WebAssembly with SIMD. Update it, or use another browser.",
@@ -145,6 +147,16 @@ export function progressWords({ phase, loaded, total, cached }) {
   if (phase === "start") return "Checking and starting the model …";
   const size = total > 0 ? `${megabytes(loaded)} of ${megabytes(total)} MB` : `${megabytes(loaded)} MB`;
   return `${cached ? "Reading" : "Loading"} ${what}${cached ? " from this browser’s store" : ""}: ${size}`;
+}
+
+/**
+ * How far the linking of a note is.
+ *
+ * @param {import("./linker.js").Progress} progress
+ */
+export function readingWords({ read, linked }) {
+  if (linked) return `linking ${whole(linked.done)} of ${whole(linked.total)} …`;
+  return read && read.total > 0 ? `reading, ${percent(read.done / read.total)} …` : "reading …";
 }
 
 /** @param {import("./pkg/pel.js").DeviceName} device */

@@ -63,20 +63,26 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   const json = JSON.parse(await download(page, "Download JSON"));
   assert.equal(json.text, NOTE);
   assert.deepEqual(
-    json.mentions.map(({ text, negated, decision, nil_reason, concept }) => [text, negated, decision, nil_reason ?? concept.id]),
+    json.mentions.map(({ text, negated, decision, nil_reason, concept, decided_by: by }) =>
+      [text, negated, decision, nil_reason ?? concept.id, by]),
     [
-      ["fever", true, "nil", "reader"],
-      ["chest pain", true, "linked", "D4"],
-      ["Qwertz", false, "nil", "below_threshold"],
-      ["diabetes", false, "linked", "D3"],
+      ["fever", true, "nil", "reader", "reader"],
+      ["chest pain", true, "linked", "D4", "reader"],
+      ["Qwertz", false, "nil", "below_threshold", undefined],
+      ["diabetes", false, "linked", "D3", undefined],
     ],
   );
   assert.deepEqual([json.mentions[0].start_utf16, json.mentions[0].start_code_point, json.mentions[0].start], [6, 5, 8]);
-  assert.match(await download(page, "Download BRAT", 2), /^T1\tNIL 5 10\tfever\nA10\tNegated T1\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
-  assert.match(await download(page, "Download CSV"), /chest pain,,linked,D4,cough/);
+  const standoff = await download(page, "Download BRAT", 2);
+  assert.match(standoff, /^#2\tAnnotatorNotes T2\tLinked: chosen by the user$/m);
+  assert.match(standoff, /^T1\tNIL 5 10\tfever\nA10\tNegated T1\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
+  const rows = (await download(page, "Download CSV")).split("\r\n");
+  assert.match(rows[2], /chest pain,,linked,D4,cough.*,reader$/);
+  assert.match(rows[4], /diabetes,,linked,D3,.*,$/);
   assert.match(await download(page, "Download PubTator"), /\t5\t10\tfever\tNIL\t-\n/);
   const html = await download(page, "Download Annotated HTML");
   assert.ok(html.includes("&lt;b&gt;") && !html.includes("<b>"), html);
+  assert.match(html, /chosen by the user/);
   assert.deepEqual(complaints, []);
 });
 
@@ -94,6 +100,28 @@ test("the details show which candidates are in the sets of answers", { timeout: 
   assert.deepEqual(complaints, []);
 });
 
+test("an export has the machine's probability where the machine has decided alone", { timeout: 120_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t);
+  await calibrate(folder, bundle);
+  const { address } = await pelServe(t, bundle);
+  const { page, complaints } = await openReady(t, address);
+  await write(page, "Fever and cough.");
+  await page.locator("#mention-rows button").first().click();
+  const other = page.locator("#details-body .candidate").nth(1);
+  const id = (await other.locator(".quiet").first().textContent()).split(" · ").at(-1);
+  await other.click();
+  assert.equal(await page.locator("#likelihood").textContent(), " Chosen by you.");
+  await page.locator("#export summary").click();
+  const { mentions: [fever, cough] } = JSON.parse(await download(page, "Download JSON"));
+  assert.deepEqual([fever.concept.id, fever.decided_by, "probability" in fever], [id, "reader", false]);
+  assert.deepEqual(["decided_by" in cough, typeof cough.probability], [false, "number"]);
+  const [, own, machine] = (await download(page, "Download CSV")).split("\r\n").map((row) => row.split(","));
+  assert.deepEqual([own[13], own.at(-1)], ["", "reader"]);
+  assert.deepEqual([Number(machine[13]) > 0, machine.at(-1)], [true, ""]);
+  assert.doesNotMatch(await download(page, "Download BRAT", 2), /T1\t.*Probability/);
+  assert.deepEqual(complaints, []);
+});
+
 test("what the text says of a mention is marked, listed and filtered", { timeout: 120_000 }, async (t) => {
   const { page, complaints } = await served(t);
   await write(page, "No fever. Possible cough. Family history of diabetes.\nHe has chest pain.");
@@ -102,7 +130,9 @@ test("what the text says of a mention is marked, listed and filtered", { timeout
   assert.deepEqual(await page.locator("#marks .mark.uncertain").allTextContents(), ["cough"]);
   assert.deepEqual(await page.locator("#marks [data-signs=F]").allTextContents(), ["diabetes"]);
   const legend = page.getByRole("list", { name: "Marks in the note" }).getByRole("listitem");
+  await page.locator("#marks-key summary").click();
   assert.deepEqual(await legend.allTextContents(), ["abcnegated", "abcuncertain", "abcfamily"]);
+  await page.locator("#marks-key summary").click();
 
   // The list, the reading view and the details tell it in words.
   assert.equal(await page.locator("#mention-rows").getByRole("button", { name: "fever, negated", exact: true }).count(), 1);
@@ -118,7 +148,7 @@ test("what the text says of a mention is marked, listed and filtered", { timeout
   assert.deepEqual(await texts(), ["chest pain"]);
   assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["chest pain"]);
   assert.equal(await page.locator("#shown").textContent(), "1 of 4 mentions shown");
-  assert.equal(await legend.count(), 0);
+  assert.equal(await page.locator("#marks-key").isVisible(), false);
   for (const [label, text] of [["Negated", "fever"], ["Uncertain", "cough"], ["Family", "diabetes"]]) {
     await page.getByLabel("Show", { exact: true }).selectOption({ label });
     assert.deepEqual(await texts(), [text]);
@@ -234,7 +264,8 @@ test("the threshold can be moved, and the reader's own concepts are found", { ti
   );
   await write(page, "fever, cuboid");
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "LOCAL:3"]);
-  await linkedAfter(page, () => page.getByRole("button", { name: "Remove all" }).click());
+  await page.getByRole("button", { name: "Remove all" }).click();
+  await linkedAfter(page, () => page.locator("#question").getByRole("button", { name: "Remove" }).click());
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
 
   const slider = page.locator("#threshold");
