@@ -1,4 +1,4 @@
-// What the text says of a mention (absent, uncertain, past, of someone else; side and severity): its words, marks and filter. Pure.
+// What the text says of a mention (absent, uncertain, past, of someone else, an allergy; side and severity): its words, marks and filter. Pure.
 
 /** @typedef {import("./state.js").Link} Link */
 
@@ -18,6 +18,8 @@ const VALUES = [
   { field: "temporality", value: "future", word: "future", sign: "→" },
   { field: "experiencer", value: "family", word: "family", sign: "F" },
   { field: "experiencer", value: "other", word: "someone else", sign: "S" },
+  { field: "allergy", value: "allergen", word: "allergy", sign: "A" },
+  { field: "allergy", value: "reaction", word: "allergic reaction", sign: "a" },
   { field: "laterality", value: "left", word: "left", sign: "L", attribute: true },
   { field: "laterality", value: "right", word: "right", sign: "R", attribute: true },
   { field: "laterality", value: "bilateral", word: "bilateral", sign: "B", attribute: true },
@@ -65,7 +67,7 @@ export const valuesIn = (links) => VALUES.filter((value) => links.some((link) =>
 /** What is unusual: "negated, family, left"; empty if nothing is. @param {Link} link */
 export const contextWords = (link) => wordsOf(valuesOf(link));
 
-/** Whether a mention is stated of the patient now: not negated, doubted, past, planned or of someone else. @param {Link} link */
+/** Whether a mention is stated of the patient now: not negated, doubted, past, planned, of someone else or of an allergy. @param {Link} link */
 export const isStated = (link) => statusOf(link).length === 0;
 
 /** A mention with its context, for screen readers: "fever, negated". @param {Link} link */

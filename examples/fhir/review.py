@@ -18,8 +18,8 @@ def code_of(concept):
 
 
 def state_of(resource):
-    """The status of a resource; of a condition, its two statuses."""
-    if resource["resourceType"] == "Condition":
+    """The status of a resource; of a condition or allergy, its two statuses."""
+    if "verificationStatus" in resource:
         codes = [code_of(resource["verificationStatus"]), code_of(resource.get("clinicalStatus", {}))]
         return ", ".join(code for code in codes if code)
     return resource["status"]

@@ -82,7 +82,7 @@ class Linker:
         :param threads: threads of this linker, 1 to 1024; None uses ``RAYON_NUM_THREADS`` or all cores.
         :param device: where the encoder runs. The published wheels compute on the CPU alone.
         :param gpu: the number of the GPU in ``pel devices``.
-        :param context_rules: the rules for negation, certainty, time, person, side and severity:
+        :param context_rules: the rules for negation, certainty, time, person, side, severity and allergy:
             english, german, french, spanish, contextkit, or a rule file.
         :param wordings: a file of wordings that stand for names, in place of those of English, as
             ``pel link --wordings``.

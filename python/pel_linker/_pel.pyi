@@ -158,6 +158,9 @@ class Link:
     @property
     def severity(self) -> str | None:
         """How severe the problem is."""
+    @property
+    def allergy(self) -> str | None:
+        """``allergen`` of a substance that the patient does not tolerate, ``reaction`` of what one did."""
     def as_dict(self, doc: str | None = None) -> dict[str, Any]:
         """As a line of ``pel link --format jsonl``, with the field ``doc`` only if it is given here.
 

@@ -36,7 +36,7 @@ __all__ = ["CONTEXT", "NIL", "PelComponent", "Settings", "create_pel"]
 NIL = "NIL"
 
 #: What ``span._.pel_context`` has.
-CONTEXT = ("negated", "certainty", "temporality", "experiencer", "section", "laterality", "severity")
+CONTEXT = ("negated", "certainty", "temporality", "experiencer", "section", "laterality", "severity", "allergy")
 
 #: Fields of a mention that spaCy has by itself, or that count in other units.
 _LEFT_OUT = frozenset({"doc", "start", "end", "start_utf16", "end_utf16"})

@@ -43,6 +43,7 @@ MENTION = pa.struct(
         ("section", pa.string()),
         ("laterality", pa.string()),
         ("severity", pa.string()),
+        ("allergy", pa.string()),
         ("decision", pa.string()),
         ("nil_reason", pa.string()),
         ("probability", pa.float32()),

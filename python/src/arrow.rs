@@ -126,6 +126,7 @@ struct Columns {
     section: StringBuilder,
     laterality: StringBuilder,
     severity: StringBuilder,
+    allergy: StringBuilder,
     decision: StringBuilder,
     nil_reason: StringBuilder,
     probability: Float32Builder,
@@ -172,6 +173,7 @@ impl Default for Columns {
             section: StringBuilder::new(),
             laterality: StringBuilder::new(),
             severity: StringBuilder::new(),
+            allergy: StringBuilder::new(),
             decision: StringBuilder::new(),
             nil_reason: StringBuilder::new(),
             probability: Float32Builder::new(),
@@ -224,6 +226,8 @@ impl Columns {
             .append_option(context.laterality.map(|side| side.name()));
         self.severity
             .append_option(context.severity.map(|severity| severity.name()));
+        self.allergy
+            .append_option(context.allergy.map(|allergy| allergy.name()));
     }
 
     fn push_decision(&mut self, record: &Record) {
@@ -283,7 +287,7 @@ impl Columns {
             doc: false, start: false, end: false, start_byte: false, end_byte: false,
             fragments: false, text: false, read_as: true, origin: false, group: true,
             negated: false, certainty: false, temporality: false, experiencer: false,
-            section: true, laterality: true, severity: true,
+            section: true, laterality: true, severity: true, allergy: true,
             decision: false, nil_reason: true, probability: true,
             concept: true, name: true, types: false, xrefs: false, score: true,
             candidates: false,

@@ -300,6 +300,11 @@ impl Link {
             .map(|severity| severity.name())
     }
 
+    #[getter]
+    fn allergy(&self) -> Option<&'static str> {
+        self.record().context.allergy.map(|allergy| allergy.name())
+    }
+
     #[pyo3(signature = (doc=None))]
     fn as_json(&self, py: Python<'_>, doc: Option<&str>) -> PyResult<String> {
         self.note

@@ -27,9 +27,9 @@ async function linkAll([device, workers, texts]) {
 
 /** What a reader sees of a link. */
 function shown(link) {
-  const { text, origin, group, negated, certainty, temporality, experiencer, section, laterality, severity, decision, read_as: readAs, concept } = link;
+  const { text, origin, group, negated, certainty, temporality, experiencer, section, laterality, severity, allergy, decision, read_as: readAs, concept } = link;
   const id = concept?.id ?? null;
-  return { text, origin, group, negated, certainty, temporality, experiencer, section, laterality, severity, decision, readAs, id };
+  return { text, origin, group, negated, certainty, temporality, experiencer, section, laterality, severity, allergy, decision, readAs, id };
 }
 
 for (const [device, workers, flags, names] of [

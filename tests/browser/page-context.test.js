@@ -25,6 +25,8 @@ const UNUSUAL = [
   { temporality: "future" },
   { experiencer: "family" },
   { experiencer: "other" },
+  { allergy: "allergen" },
+  { allergy: "reaction" },
 ].map(link);
 
 /** One mention for each value of laterality and severity. */
@@ -75,6 +77,14 @@ test("laterality and severity are told, and do not matter to whether a mention i
   assert.ok(DESCRIBED.every((one) => isStated(one) && passes({ context: STATED, kind: "" }, one)));
   assert.ok(!isStated(link({ negated: true, laterality: "left" })));
   assert.equal(new Set(DESCRIBED.map(contextWords)).size, DESCRIBED.length);
+});
+
+test("what belongs to an allergy is not stated of the patient", () => {
+  const [allergen, reaction] = [link({ allergy: "allergen" }), link({ allergy: "reaction" })];
+  assert.equal(contextWords(allergen), "allergy");
+  assert.equal(contextWords(reaction), "allergic reaction");
+  assert.ok(!isStated(allergen) && !isStated(reaction));
+  assert.equal(contextWords(link({ negated: true, allergy: "allergen" })), "negated, allergy");
 });
 
 test("the legend has the values that occur, in a constant order", () => {

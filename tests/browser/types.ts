@@ -17,10 +17,11 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   await Pel.load({ "manifest.json": bytes });
   const { links, ms, device } = await pel.link("fever", { spans: [{ start: 0, end: 5 }], k: 3, threshold: 0.5, onLinks: () => {} });
   const first: Link | undefined = links[0];
-  const { negated, certainty, temporality, experiencer, group, section, laterality, severity } = links[0]!;
-  const stated: boolean = !negated && certainty === "certain" && temporality === "current" && experiencer === "patient";
+  const { negated, certainty, temporality, experiencer, group, section, laterality, severity, allergy } = links[0]!;
+  const stated: boolean = !negated && certainty === "certain" && temporality === "current" && experiencer === "patient" && !allergy;
   const side: "left" | "right" | "bilateral" | undefined = laterality;
   const degree: "mild" | "moderate" | "severe" | undefined = severity;
+  const reacts: "allergen" | "reaction" | undefined = allergy;
   const kind: "problem" | "drug" | "procedure" | "measurement" | "anatomy" | "device" | "none" = group ?? "none";
   const why: Explanation | undefined = first && (await pel.explain(first));
   const sets: string[] = (why?.answer_sets ?? []).flatMap(({ coverage, concepts, nil }) => (nil ? [`${coverage} NIL`] : concepts));
@@ -41,6 +42,6 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   // @ts-expect-error: no such device
   await Pel.load("bundle/", { device: "cuda" });
   pel.free();
-  return `${html} ${sets} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
+  return `${html} ${sets} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${reacts ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
     ${(await pel.find("toe")).length} ${(await pel.addedConcepts()).length} ${await pel.document("LICENSES.md")}`;
 }

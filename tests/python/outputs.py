@@ -291,6 +291,8 @@ CODES = {
 }
 THO = "http://terminology.hl7.org/CodeSystem/"
 SYSTEM_CODES = {
+    THO + "allergyintolerance-clinical": {"active", "inactive", "resolved"},
+    THO + "allergyintolerance-verification": {"unconfirmed", "confirmed", "refuted", "entered-in-error"},
     THO + "condition-clinical": {"active", "recurrence", "relapse", "inactive", "remission", "resolved"},
     THO + "condition-ver-status": {"unconfirmed", "provisional", "differential", "confirmed", "refuted", "entered-in-error"},
     THO + "condition-category": {"problem-list-item", "encounter-diagnosis"},
@@ -306,6 +308,8 @@ OTHER_SYSTEMS = {
     "http://www.nlm.nih.gov/research/umls", "http://www.nlm.nih.gov/research/umls/rxnorm", "http://loinc.org", "http://fdasis.nlm.nih.gov",
     "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl", "http://purl.obolibrary.org/obo/mondo.owl", "http://purl.obolibrary.org/obo/doid.owl",
 }
+#: The wordings of "no known allergies" in the notes.
+NO_ALLERGY = {"nkda", "nka", "drug allergy", "drug allergies", "allergies", "allergy", "medication allergies"}
 DERIVATION = "http://hl7.org/fhir/StructureDefinition/derivation-reference"
 PROBABILITY = "urn:pel:probability"
 
@@ -331,9 +335,17 @@ def expected_resource(line):
     kinds = {"Disease": "problem", "Sign or symptom": "problem", "Drug or chemical": "drug", "Procedure": "procedure", "Measurement": "measurement",
              "Anatomy": "anatomy", "Device": "device"}
     group = line.get("group") or (line["concept"] and kinds.get(line["concept"]["types"][0]))
+    if line["experiencer"] == "family" and line.get("allergy"):
+        return None
     if line["experiencer"] == "family":
         stated = not line["negated"] and line["certainty"] == "certain"
         return "FamilyMemberHistory" if group == "problem" and stated else None
+    if line.get("allergy") == "allergen":
+        return "AllergyIntolerance"
+    if line.get("allergy") == "reaction":
+        return None
+    if line["negated"] and line["certainty"] == "certain" and line["text"].lower() in NO_ALLERGY:
+        return "AllergyIntolerance"
     planned = line["temporality"] == "future" and not line["negated"]
     if group in ("procedure", "measurement") and planned:
         return "ServiceRequest"
@@ -437,7 +449,9 @@ def check_resource(links, note, line, kind, resource, document):
     expect(places == pieces_of(line), f"the place of {line['text']!r} in FHIR, found {places}")
     code = resource.get("code") or resource.get("medicationCodeableConcept") or resource["condition"][0]["code"]
     expect(code["text"] == (in_one_line(line["text"]) or "?"), f"the words of {line['text']!r} in FHIR, found {code['text']!r}")
-    if not line["concept"]:
+    if kind == "AllergyIntolerance" and not line.get("allergy"):
+        expect(code["coding"][0]["code"] in ("409137002", "716186003"), "no known allergy")
+    elif not line["concept"]:
         expect("coding" not in code, "no code for NIL")
     else:
         xrefs = [line["concept"]["id"], *line["concept"].get("xrefs", [])]
@@ -451,7 +465,7 @@ def check_resource(links, note, line, kind, resource, document):
         expect(("severity" in resource) == ("severity" in line), "the severity")
     if kind == "MedicationStatement" and line["negated"]:
         expect(resource["status"] == "not-taken", "a drug that is not taken")
-    expect(("patient" in resource) == (kind == "FamilyMemberHistory") and ("subject" in resource) != ("patient" in resource), "a patient")
+    expect(("patient" in resource) == (kind in ("FamilyMemberHistory", "AllergyIntolerance")) and ("subject" in resource) != ("patient" in resource), "a patient")
 
 
 def test_fhir_example(links):
@@ -498,6 +512,7 @@ def test_omop(links):
         expect(modifiers.get("concept_code") == id_of(line), "the concept's own code")
         expect(modifiers["negated"] == str(line["negated"]).lower(), "the negation")
         stated = not line["negated"] and line["certainty"] == "certain" and line["experiencer"] == "patient" and line["temporality"] != "future"
+        stated = stated and "allergy" not in line
         expect(row["term_exists"] == ("Y" if stated else "N"), "what exists")
         expect(row["nlp_date"] == DATE[:10] and row["nlp_datetime"] == DATE[:19].replace("T", " "), "the date given")
         expect(row["note_nlp_concept_id"] == ("437663" if id_of(line) == "C0015967" else "0"), "the OMOP concept of a cross-reference")

@@ -7,7 +7,7 @@ use pel_shared::nil::NilReason;
 use pel_shared::output::{Form, Moment, Note, NoteWriter, Record};
 use pel_shared::text::Span;
 use pel_shared::text::context::{
-    Certainty, Cue, Effect, Experiencer, Laterality, Severity, Temporality,
+    Allergy, Certainty, Cue, Effect, Experiencer, Laterality, Severity, Temporality,
 };
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe, records};
@@ -267,6 +267,37 @@ fn fhir_resource_follows_the_group() {
     assert_eq!(code(&family["relationship"]), "FAMMEMB");
     assert_eq!(code(&family["condition"][0]["code"]), "D1");
     assert!(family.get("subject").is_none() && family["patient"]["display"].is_string());
+}
+
+#[test]
+fn fhir_allergens_have_their_reactions_and_are_not_taken() {
+    let written = |negated| {
+        let written = Written::new(|records| {
+            records[0].group = Some(Group::Drug);
+            records[0].context.allergy = Some(Allergy::Allergen);
+            records[0].context.negated = negated;
+            records[1].context.allergy = Some(Allergy::Reaction);
+            records[1].context.severity = Some(Severity::Mild);
+        });
+        written.json(Form::Fhir)["entry"].clone()
+    };
+    let entries = written(false);
+    // The note, the program, the allergy and the provenance.
+    assert_eq!(entries.as_array().map(Vec::len), Some(4), "{entries}");
+    let allergy = &entries[2]["resource"];
+    assert_eq!(allergy["resourceType"], "AllergyIntolerance");
+    assert_eq!(code(&allergy["code"]), "D1");
+    assert_eq!(code(&allergy["clinicalStatus"]), "active");
+    assert_eq!(code(&allergy["verificationStatus"]), "unconfirmed");
+    assert!(allergy["patient"]["display"].is_string() && allergy.get("subject").is_none());
+    assert!(allergy.get("type").is_none());
+    let reactions = allergy["reaction"].as_array().expect("reactions");
+    assert_eq!(reactions.len(), 1);
+    assert_eq!(code(&reactions[0]["manifestation"][0]), "D2");
+    assert_eq!(reactions[0]["severity"], "mild");
+    let refuted = &written(true)[2]["resource"];
+    assert_eq!(code(&refuted["verificationStatus"]), "refuted");
+    assert!(refuted.get("clinicalStatus").is_none());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use pel_shared::index::Precision;
 use pel_shared::nil::NilReason;
 use pel_shared::output::{DecidedBy, Form, Note, Record};
 use pel_shared::text::Span;
-use pel_shared::text::context::{Experiencer, Laterality, Severity};
+use pel_shared::text::context::{Allergy, Experiencer, Laterality, Severity};
 use pel_shared::text::detect::Origin;
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe, records};
@@ -44,9 +44,9 @@ fn offsets_have_the_unit_of_each_format() {
         write(Form::Csv),
         "doc,start,end,text,read_as,decision,id,name,type,score,found,fragments,xrefs,\
          probability,group,negated,certainty,temporality,experiencer,section,\
-         laterality,severity,decided_by\r\n\
-         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,,,problem,false,certain,current,patient,,,,\r\n\
-         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,,,problem,false,certain,current,patient,,,,\r\n"
+         laterality,severity,allergy,decided_by\r\n\
+         \"a,b|c\",7,12,fever,,linked,D1,fever,Sign,1,found,,,,problem,false,certain,current,patient,,,,,\r\n\
+         \"a,b|c\",29,40,\"chest\r\npain\",,linked,D2,chest pain,Sign,1,found,,,,problem,false,certain,current,patient,,,,,\r\n"
     );
     let lines = write(Form::Jsonl);
     let first: serde_json::Value =
@@ -89,7 +89,7 @@ fn user_decisions_are_written() {
     assert!(write(Form::Pubtator).contains("a,b c\t7\t12\tfever\tNIL\t-\n"));
     let csv = write(Form::Csv);
     assert!(
-        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,,,problem,false,certain,current,patient,,,,\r\n"),
+        csv.contains("fever,'+fever,NIL: marked as NIL by the user,,,,,found,,,,problem,false,certain,current,patient,,,,,\r\n"),
         "{csv}"
     );
     assert!(csv.contains("\"'=chest\r\npain\""), "{csv}");
@@ -115,7 +115,7 @@ fn laterality_and_severity_are_written_in_each_format() {
         write(Form::Brat)
     );
     let csv = write(Form::Csv);
-    assert!(csv.contains(",current,patient,,left,severe,\r\n"), "{csv}");
+    assert!(csv.contains(",current,patient,,left,severe,,\r\n"), "{csv}");
     assert!(write(Form::Html).contains("; left, severe"));
     let lines: Vec<serde_json::Value> = write(Form::Jsonl)
         .lines()
@@ -149,6 +149,38 @@ fn a_decision_of_the_user_is_told_in_each_format_that_has_a_place_for_it() {
     assert!(brat.contains(note) && !brat.contains("#2\t"), "{brat}");
     let html = write(Form::Html);
     assert_eq!(html.matches("chosen by the user").count(), 1, "{html}");
+}
+
+#[test]
+fn allergens_are_written_in_each_format() {
+    let write = written(|records| {
+        records[0].context.allergy = Some(Allergy::Allergen);
+        records[1].context.allergy = Some(Allergy::Reaction);
+    });
+    let brat = write(Form::Brat);
+    assert!(brat.contains("\nA10\tAllergy T1 allergen\n"), "{brat}");
+    let csv = write(Form::Csv);
+    assert!(csv.contains(",current,patient,,,,allergen,\r\n"), "{csv}");
+    let html = write(Form::Html);
+    assert!(
+        html.contains("data-signs=\"A\" aria-label=\"fever, allergy\"")
+            && html.contains("; allergic reaction"),
+        "{html}"
+    );
+    for form in [Form::Jsonl, Form::BiocJson, Form::CasJson, Form::SpacyJson] {
+        let text = write(form);
+        for word in ["allergen", "reaction"] {
+            assert!(
+                text.contains(&format!("\"allergy\":\"{word}\"")),
+                "{form:?}: {text}"
+            );
+        }
+    }
+    let bioc = write(Form::BiocXml);
+    assert!(
+        bioc.contains("<infon key=\"allergy\">allergen</infon>"),
+        "{bioc}"
+    );
 }
 
 /// What is denied or someone else's must not look like a fact.

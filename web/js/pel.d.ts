@@ -119,6 +119,8 @@ export interface Link extends Span {
   laterality?: "left" | "right" | "bilateral";
   /** How severe the problem is, if the text says it. */
   severity?: "mild" | "moderate" | "severe";
+  /** A substance that the patient is allergic to or does not tolerate, or what one did; missing if neither. */
+  allergy?: "allergen" | "reaction";
   decision: "linked" | "nil";
   nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
   /** `reader` where a reader decided and not the linker; {@link Pel.write} then leaves out `probability`. */

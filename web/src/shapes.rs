@@ -6,7 +6,7 @@ use pel_shared::linker::MatchedText;
 use pel_shared::nil::NilReason;
 use pel_shared::output::{DecidedBy, Named, NamedSet, Record};
 use pel_shared::text::context::{
-    Certainty, Context, Experiencer, Laterality, Severity, Temporality,
+    Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
 };
 use pel_shared::text::detect::{Detected, Origin};
 use pel_shared::text::{Offsets, Span, text_of};
@@ -141,6 +141,8 @@ pub struct JsLink {
     laterality: Option<Laterality>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    allergy: Option<Allergy>,
     decision: JsDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -222,6 +224,7 @@ impl JsLink {
             section: context.section,
             laterality: context.laterality,
             severity: context.severity,
+            allergy: context.allergy,
             decision,
             nil_reason,
             decided_by,
@@ -271,6 +274,7 @@ impl JsLink {
             section,
             laterality,
             severity,
+            allergy,
             read_as,
             candidates,
             probability,
@@ -295,6 +299,7 @@ impl JsLink {
                 section,
                 laterality,
                 severity,
+                allergy,
                 cues: Vec::new(),
             },
             read_as,

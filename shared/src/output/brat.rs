@@ -73,6 +73,7 @@ fn attributes(number: usize, context: &Context) -> String {
         experiencer,
         laterality,
         severity,
+        allergy,
         ..
     } = context;
     let mut all = Vec::new();
@@ -93,6 +94,9 @@ fn attributes(number: usize, context: &Context) -> String {
     }
     if let Some(severity) = severity {
         all.push(format!("Severity T{number} {}", severity.name()));
+    }
+    if let Some(allergy) = allergy {
+        all.push(format!("Allergy T{number} {}", allergy.name()));
     }
     all.iter()
         .enumerate()

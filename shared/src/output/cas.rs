@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 const BEFORE: usize = 2;
 
 /// Features of a mention whose values are strings.
-const STRINGS: [&str; 14] = [
+const STRINGS: [&str; 15] = [
     "kind",
     "identifier",
     "name",
@@ -26,6 +26,7 @@ const STRINGS: [&str; 14] = [
     "section",
     "laterality",
     "severity",
+    "allergy",
     "read_as",
     "nil_reason",
 ];

@@ -4,10 +4,10 @@ use super::{DecidedBy, Note, origin_words};
 use crate::clean::cell;
 use crate::error::{Error, Result};
 use crate::kb::group::Group;
-use crate::text::context::{Laterality, Severity};
+use crate::text::context::{Allergy, Laterality, Severity};
 use crate::text::{Offsets, Span};
 
-const HEAD: [&str; 23] = [
+const HEAD: [&str; 24] = [
     "doc",
     "start",
     "end",
@@ -30,6 +30,7 @@ const HEAD: [&str; 23] = [
     "section",
     "laterality",
     "severity",
+    "allergy",
     "decided_by",
 ];
 
@@ -98,6 +99,7 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
                 &cell(record.context.section.as_deref().unwrap_or_default()),
                 record.context.laterality.map_or("", Laterality::name),
                 record.context.severity.map_or("", Severity::name),
+                record.context.allergy.map_or("", Allergy::name),
                 match record.decided_by {
                     DecidedBy::Machine => "",
                     DecidedBy::Reader => "reader",

@@ -25,6 +25,10 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         "severity",
         context.severity.map(|severity| severity.name().to_owned()),
     );
+    add(
+        "allergy",
+        context.allergy.map(|allergy| allergy.name().to_owned()),
+    );
     add("read_as", record.read_as.clone());
     let decision = record.decision.as_ref();
     add("nil_reason", decision.err().map(word));

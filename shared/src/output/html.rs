@@ -53,7 +53,7 @@ const fn sign(
 }
 
 /// The lines and signs of contexts, as in the page of `pel serve`.
-const SIGNS: [Sign; 13] = [
+const SIGNS: [Sign; 15] = [
     sign("negated", "negated", "", "said to be absent"),
     sign("uncertain", "uncertain", "?", "possible or suspected"),
     sign("hypothetical", "hypothetical", "", "under a condition"),
@@ -61,6 +61,8 @@ const SIGNS: [Sign; 13] = [
     sign("future", "", "\u{2192}", "planned"),
     sign("family", "", "F", "of a relative"),
     sign("someone else", "", "S", "of someone else"),
+    sign("allergy", "", "A", "not tolerated by the patient"),
+    sign("allergic reaction", "", "a", "a reaction to an allergen"),
     sign("left", "", "L", "on the left side"),
     sign("right", "", "R", "on the right side"),
     sign("bilateral", "", "B", "on both sides"),
@@ -307,10 +309,14 @@ mod tests {
     #[test]
     fn each_value_of_a_context_has_a_sign() {
         use crate::text::context::{
-            Certainty, Context, Experiencer, Laterality, Severity, Temporality,
+            Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
         };
         let all = |certainty, temporality, experiencer, laterality, severity| Context {
             negated: true,
+            allergy: Some(match severity {
+                Severity::Mild => Allergy::Allergen,
+                _ => Allergy::Reaction,
+            }),
             certainty,
             temporality,
             experiencer,

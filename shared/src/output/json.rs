@@ -5,7 +5,7 @@ use crate::clean::escaped;
 use crate::error::{Error, Result};
 use crate::kb::group::Group;
 use crate::nil::NilReason;
-use crate::text::context::{Certainty, Experiencer, Laterality, Severity, Temporality};
+use crate::text::context::{Allergy, Certainty, Experiencer, Laterality, Severity, Temporality};
 use crate::text::detect::Origin;
 use crate::text::{Offsets, Span};
 use crate::tokens::Cut;
@@ -42,6 +42,8 @@ pub struct Line<'a> {
     laterality: Option<Laterality>,
     #[serde(skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allergy: Option<Allergy>,
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -131,6 +133,7 @@ fn line<'a>(
         section: record.context.section.as_deref(),
         laterality: record.context.laterality,
         severity: record.context.severity,
+        allergy: record.context.allergy,
         decision: if record.decision.is_ok() {
             "linked"
         } else {

@@ -183,12 +183,13 @@ fn concept_id(record: &Record) -> u32 {
 }
 
 /// Whether the patient has or had it. A doubt counts as no, because it includes what is to be ruled
-/// out.
+/// out. So does what belongs to an allergy: an allergen is no exposure, its reaction no condition.
 fn exists(context: &Context) -> bool {
     !context.negated
         && context.certainty == Certainty::Certain
         && context.experiencer == Experiencer::Patient
         && context.temporality != Temporality::Future
+        && context.allergy.is_none()
 }
 
 fn temporal(temporality: Temporality) -> &'static str {
@@ -270,6 +271,7 @@ mod tests {
     use super::super::testing::record;
     use super::*;
     use crate::text::Span;
+    use crate::text::context::Allergy;
 
     #[test]
     fn snippet_has_at_most_250_code_points_around_the_mention() {
@@ -346,6 +348,14 @@ mod tests {
             },
             Context {
                 temporality: Temporality::Future,
+                ..certain.clone()
+            },
+            Context {
+                allergy: Some(Allergy::Allergen),
+                ..certain.clone()
+            },
+            Context {
+                allergy: Some(Allergy::Reaction),
                 ..certain.clone()
             },
         ] {

@@ -88,6 +88,9 @@ pub struct MentionObject {
     /// `mild`, `moderate` or `severe`.
     #[schema(nullable = false)]
     severity: Option<String>,
+    /// `allergen` of a substance that the patient does not tolerate, `reaction` of what it did.
+    #[schema(nullable = false)]
+    allergy: Option<String>,
     /// `linked` or `nil`.
     decision: String,
     /// Why it has no concept.

@@ -19,7 +19,9 @@ use pel_shared::model::tower::Side;
 use pel_shared::nil::{Decision, Feature};
 use pel_shared::output::Named;
 use pel_shared::score::Candidate;
-use pel_shared::text::context::{Certainty, Experiencer, Laterality, Severity, Temporality};
+use pel_shared::text::context::{
+    Allergy, Certainty, Experiencer, Laterality, Severity, Temporality,
+};
 use pel_shared::text::detect::{Detected, Origin, join};
 use pel_shared::text::{Span, text_of};
 use pel_shared::tokens::Cut;
@@ -149,6 +151,8 @@ struct Said<'a> {
     laterality: Option<Laterality>,
     #[serde(skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allergy: Option<Allergy>,
     cues: Vec<SaidBy<'a>>,
 }
 
@@ -187,6 +191,7 @@ impl<'a> Said<'a> {
             section: context.section.as_deref(),
             laterality: context.laterality,
             severity: context.severity,
+            allergy: context.allergy,
             cues: cues.collect(),
         }
     }

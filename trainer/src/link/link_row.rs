@@ -3,7 +3,7 @@
 use pel_shared::error::Result;
 use pel_shared::kb::group::Group;
 use pel_shared::output::Record;
-use pel_shared::text::context::{Laterality, Severity};
+use pel_shared::text::context::{Allergy, Laterality, Severity};
 use pel_shared::text::{Offsets, Span, text_of};
 use serde::Serialize;
 
@@ -48,6 +48,8 @@ pub(crate) struct LinkRow {
     pub laterality: Option<&'static str>,
     /// The severity.
     pub severity: Option<&'static str>,
+    /// What it is to an allergy: `allergen` or `reaction`.
+    pub allergy: Option<&'static str>,
     /// `linked` or `nil`.
     pub decision: &'static str,
     /// Why it is NIL.
@@ -108,6 +110,7 @@ impl LinkRow {
             section: context.section.clone(),
             laterality: context.laterality.map(Laterality::name),
             severity: context.severity.map(Severity::name),
+            allergy: context.allergy.map(Allergy::name),
             decision: if concept.is_some() { "linked" } else { "nil" },
             nil_reason: record.decision.as_ref().err().and_then(word),
             probability: record.probability,

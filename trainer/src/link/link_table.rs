@@ -38,6 +38,7 @@ message links {
     OPTIONAL BYTE_ARRAY section (STRING);
     OPTIONAL BYTE_ARRAY laterality (STRING);
     OPTIONAL BYTE_ARRAY severity (STRING);
+    OPTIONAL BYTE_ARRAY allergy (STRING);
     REQUIRED BYTE_ARRAY decision (STRING);
     OPTIONAL BYTE_ARRAY nil_reason (STRING);
     OPTIONAL FLOAT probability;
@@ -139,6 +140,7 @@ impl<'a> LinkTable<'a> {
         columns.some_texts(|row| row.section.as_deref())?;
         columns.some_texts(|row| row.laterality)?;
         columns.some_texts(|row| row.severity)?;
+        columns.some_texts(|row| row.allergy)?;
         columns.texts(|row| row.decision)?;
         columns.some_texts(|row| row.nil_reason.as_deref())?;
         columns.some_scores(|row| row.probability)?;

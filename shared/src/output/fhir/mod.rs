@@ -3,14 +3,15 @@
 //!
 //! Offsets are code points of the note. Nothing is confirmed: a person must review each resource.
 
+mod allergies;
 mod ids;
 mod resources;
 mod systems;
 
-use super::Note;
 use super::facts::Keys;
 use super::json::compact;
 use super::moment::Moment;
+use super::{Note, Record};
 use crate::error::Result;
 use crate::text::Offsets;
 use base64::Engine;
@@ -111,10 +112,12 @@ impl Entries {
             subject: subject(note),
         };
         let mut out = String::new();
-        for record in note.records {
+        let reactions = allergies::reactions(note);
+        for (record, reactions) in note.records.iter().zip(&reactions) {
+            let reactions: Vec<&Record> = reactions.iter().map(|at| &note.records[*at]).collect();
             let key = self.keys.next(record.pieces());
             let id = ids::id(&[&self.seed, &key]);
-            if let Some(resource) = resource(note, offsets, &source, record, &id) {
+            if let Some(resource) = resource(note, offsets, &source, record, &reactions, &id) {
                 out.push(',');
                 out += &entry(&id, resource)?;
                 self.generated.push(ids::of(&id));

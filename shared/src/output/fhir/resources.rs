@@ -1,11 +1,12 @@
 //! The resource of a mention: which kind, its status, and its codes.
 
+use super::allergies;
 use super::systems::{codings, tidy};
 use crate::kb::group::Group;
 use crate::output::facts::code_points;
 use crate::output::{Note, Record};
 use crate::text::context::{
-    Certainty, Context, Effect, Experiencer, Laterality, Severity, Temporality,
+    Allergy, Certainty, Context, Effect, Experiencer, Laterality, Severity, Temporality,
 };
 use crate::text::{Offsets, Span};
 use serde_json::{Map, Value, json};
@@ -36,12 +37,16 @@ enum Kind {
     /// A procedure or measurement that is planned.
     Plan,
     FamilyHistory,
+    /// A substance that the patient does not tolerate, or that it is none.
+    Allergy,
+    /// The statement that no allergy is known, by its code and name in SNOMED CT.
+    NoAllergy((&'static str, &'static str)),
 }
 
 impl Kind {
-    /// The kind of a record; `None` if it says nothing that a resource could say of the patient or
+    /// The kind of a record with its words; `None` if it says nothing that a resource could say of the patient or
     /// the family.
-    fn of(record: &Record) -> Option<Self> {
+    fn of(record: &Record, words: &str) -> Option<Self> {
         let Context {
             negated,
             certainty,
@@ -51,6 +56,17 @@ impl Kind {
         } = &record.context;
         if *certainty == Certainty::Hypothetical || *experiencer == Experiencer::Other {
             return None;
+        }
+        match record.context.allergy {
+            Some(Allergy::Allergen) => {
+                return (*experiencer == Experiencer::Patient).then_some(Self::Allergy);
+            }
+            // It is part of the allergy, or no resource: an active condition it is not.
+            Some(Allergy::Reaction) => return None,
+            None => {}
+        }
+        if let Some(code) = allergies::none_known(words, &record.context) {
+            return Some(Self::NoAllergy(code));
         }
         let group = group(record);
         if *experiencer == Experiencer::Family {
@@ -84,15 +100,16 @@ fn group(record: &Record) -> Option<Group> {
     record.group.or_else(of_concept)
 }
 
-/// The resource of a record, if it has one.
+/// The resource of a record, if it has one. `reactions` are those that belong to an allergen.
 pub(super) fn resource(
     note: &Note<'_>,
     offsets: &Offsets<'_>,
     source: &Source<'_>,
     record: &Record,
+    reactions: &[&Record],
     id: &str,
 ) -> Option<Value> {
-    let kind = Kind::of(record)?;
+    let kind = Kind::of(record, &note.mention(record))?;
     let context = &record.context;
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -101,20 +118,17 @@ pub(super) fn resource(
     extensions.extend(probability(record));
     put("extension", extensions.into());
     let code = code(note, source, record);
-    // A resource has the patient as subject, but for family histories.
-    if kind == Kind::FamilyHistory {
-        put("patient", source.subject.clone());
-    } else {
-        put("subject", source.subject.clone());
-        put(
-            if kind == Kind::Medication {
-                "medicationCodeableConcept"
-            } else {
-                "code"
-            },
-            code.clone(),
-        );
-    }
+    let whose = match kind {
+        Kind::FamilyHistory | Kind::Allergy | Kind::NoAllergy(_) => "patient",
+        _ => "subject",
+    };
+    put(whose, source.subject.clone());
+    match kind {
+        Kind::FamilyHistory => None,
+        Kind::NoAllergy(none) => put("code", worded(snomed(none), &code)),
+        Kind::Medication => put("medicationCodeableConcept", code.clone()),
+        _ => put("code", code.clone()),
+    };
     match kind {
         Kind::Condition => {
             put("resourceType", "Condition".into());
@@ -174,13 +188,19 @@ pub(super) fn resource(
             put("relationship", relationship(note, context));
             put("condition", json!([{ "code": code }]));
         }
+        Kind::Allergy | Kind::NoAllergy(_) => {
+            put("resourceType", "AllergyIntolerance".into());
+            for (name, value) in allergies::fields(note, source, record, reactions) {
+                put(name, value);
+            }
+        }
     }
     if let Some(side) = context.laterality {
         let site = snomed(side_code(side));
         match kind {
             Kind::Condition | Kind::Procedure | Kind::Plan => put("bodySite", json!([site])),
             Kind::Measurement | Kind::Observation => put("bodySite", site),
-            Kind::Medication | Kind::FamilyHistory => None,
+            Kind::Medication | Kind::FamilyHistory | Kind::Allergy | Kind::NoAllergy(_) => None,
         };
     }
     let unsaid = unsaid(kind, context);
@@ -189,6 +209,12 @@ pub(super) fn resource(
         put("note", json!([{ "text": words }]));
     }
     Some(Value::Object(fields))
+}
+
+/// A code with the words of the mention.
+fn worded(mut concept: Value, code: &Value) -> Value {
+    concept["text"] = code["text"].clone();
+    concept
 }
 
 /// What the context says and no field of the resource can.
@@ -209,7 +235,7 @@ fn unsaid(kind: Kind, context: &Context) -> Vec<&'static str> {
 }
 
 /// The mention's words, with the codes of its concept if it is linked.
-fn code(note: &Note<'_>, source: &Source<'_>, record: &Record) -> Value {
+pub(super) fn code(note: &Note<'_>, source: &Source<'_>, record: &Record) -> Value {
     let mut fields = Map::new();
     if let Ok(named) = &record.decision {
         let codings = codings(named, source.kb_blake3);
@@ -257,7 +283,7 @@ fn probability(record: &Record) -> Option<Value> {
 const PROBABILITY: &str = "urn:pel:probability";
 
 /// A concept of one code.
-fn coded(system: &str, code: &str) -> Value {
+pub(super) fn coded(system: &str, code: &str) -> Value {
     json!({ "coding": [{ "system": system, "code": code }] })
 }
 
@@ -292,7 +318,7 @@ fn absent(reason: &str) -> Value {
 }
 
 /// A code of SNOMED CT with its words.
-fn snomed((code, display): (&str, &str)) -> Value {
+pub(super) fn snomed((code, display): (&str, &str)) -> Value {
     json!({
         "coding": [{ "system": "http://snomed.info/sct", "code": code, "display": display }],
         "text": display.to_lowercase(),
@@ -359,11 +385,12 @@ mod tests {
     fn kind(group: Option<Group>, change: impl Fn(&mut Context)) -> Option<Kind> {
         let mut context = Context::default();
         change(&mut context);
-        Kind::of(&Record {
+        let record = Record {
             group,
             context,
             ..record(Span::new(0, 5))
-        })
+        };
+        Kind::of(&record, "fever")
     }
 
     #[test]
@@ -384,6 +411,37 @@ mod tests {
         assert_eq!(kind(Some(Group::Procedure), planned), Some(Kind::Plan));
         assert_eq!(kind(Some(Group::Problem), planned), None);
         assert_eq!(kind(Some(Group::Drug), planned), Some(Kind::Medication));
+    }
+
+    #[test]
+    fn an_allergen_is_no_drug_taken_and_a_reaction_no_condition() {
+        let of = |group, allergy, experiencer| {
+            kind(Some(group), |context| {
+                context.allergy = Some(allergy);
+                context.experiencer = experiencer;
+            })
+        };
+        use Experiencer::{Family, Patient};
+        for group in [Group::Drug, Group::Device, Group::Problem] {
+            let found = of(group, Allergy::Allergen, Patient);
+            assert_eq!(found, Some(Kind::Allergy), "{group:?}");
+            assert_eq!(of(group, Allergy::Allergen, Family), None);
+            assert_eq!(of(group, Allergy::Reaction, Patient), None);
+        }
+        let denied = |context: &mut Context| context.negated = true;
+        let record = |group| {
+            let mut context = Context::default();
+            denied(&mut context);
+            Record {
+                group,
+                context,
+                ..record(Span::new(0, 4))
+            }
+        };
+        for group in [Some(Group::Drug), Some(Group::Problem), None] {
+            let found = Kind::of(&record(group), "NKDA");
+            assert!(matches!(found, Some(Kind::NoAllergy(_))), "{found:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Judging mentions with the cues and sections of a text.
 
+use super::beside::Beside;
 use super::parser::MAX_WITHIN;
-use super::rules::{Action, Condition, Direction, RuleSet, SUBHEADING};
+use super::rules::{Action, Condition, Direction, Prior, RuleSet, SUBHEADING};
 use super::scope::{self, ScopedCue};
 use super::sections::{self, Section};
 use super::tokens::{self, Token, normalise};
 use super::values::{
-    Certainty, Effect, Experiencer, Laterality, MentionKind, Property, Severity, Temporality,
+    Allergy, Certainty, Effect, Experiencer, Laterality, MentionKind, Property, Severity,
+    Temporality,
 };
 use super::{Context, Cue, Span, Target};
 
@@ -43,7 +45,7 @@ pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Conte
 }
 
 /// A mention as token ranges.
-struct Located {
+pub(super) struct Located {
     kind: MentionKind,
     /// First and one past the last token, of each piece.
     pieces: Vec<(usize, usize)>,
@@ -52,7 +54,7 @@ struct Located {
 }
 
 impl Located {
-    fn first(&self) -> usize {
+    pub fn first(&self) -> usize {
         self.pieces.first().map_or(0, |piece| piece.0)
     }
 
@@ -71,18 +73,18 @@ impl Located {
 
 /// The best cue for a property so far.
 #[derive(Clone, Copy)]
-struct Best {
+pub(super) struct Best {
     /// Whether the cue ends in the mention.
     inside: bool,
     /// Whether the cue describes the mention and stands before it.
     before: bool,
     distance: usize,
-    effect: Effect,
+    pub effect: Effect,
     cue: Place,
 }
 
 /// The best cue of each property.
-type Bests = [Option<Best>; Property::COUNT];
+pub(super) type Bests = [Option<Best>; Property::COUNT];
 
 /// How a cue reaches a mention.
 #[derive(Clone, Copy)]
@@ -105,7 +107,7 @@ struct Place {
 }
 
 /// The numbers of mentions in the order of a token.
-struct Order {
+pub(super) struct Order {
     keys: Vec<usize>,
     indices: Vec<usize>,
 }
@@ -119,7 +121,7 @@ impl Order {
     }
 
     /// The mentions whose token is in a range.
-    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = usize> {
+    pub fn between(&self, from: usize, to: usize) -> impl Iterator<Item = usize> {
         let start = self.keys.partition_point(|key| *key < from);
         let end = self.keys.partition_point(|key| *key < to).max(start);
         self.indices[start..end].iter().copied()
@@ -161,11 +163,11 @@ impl Borders {
     }
 }
 
-struct Note<'r, 't> {
+pub(super) struct Note<'r, 't> {
     text: &'t str,
-    tokens: Vec<Token>,
+    pub tokens: Vec<Token>,
     sections: Vec<Section>,
-    set: &'r RuleSet,
+    pub set: &'r RuleSet,
 }
 
 impl Note<'_, '_> {
@@ -174,7 +176,9 @@ impl Note<'_, '_> {
         let by_end = Order::new(located, Located::end);
         let borders = Borders::new(located);
         let mut best: Vec<Bests> = vec![[None; Property::COUNT]; located.len()];
-        for cue in cues {
+        let (cues, beside): (Vec<&ScopedCue>, Vec<&ScopedCue>) =
+            cues.iter().partition(|cue| self.beside(cue).is_none());
+        for cue in &cues {
             let after = by_first.between(cue.after.0, cue.after.1);
             let before = by_end.between(cue.before.0 + 1, cue.before.1 + 1);
             for index in after.chain(before) {
@@ -187,6 +191,7 @@ impl Note<'_, '_> {
         }
         let inside: Vec<&ScopedCue> = cues
             .iter()
+            .copied()
             .filter(|cue| self.direction(cue) == Some(Direction::Inside))
             .collect();
         for (mention, best) in located.iter().zip(&mut best) {
@@ -197,17 +202,22 @@ impl Note<'_, '_> {
                 self.apply(cue, mention, best);
             }
         }
-        self.apply_inside(cues, located, &mut best);
-        located
-            .iter()
-            .zip(best)
-            .map(|(mention, mut best)| {
-                let section = sections::section_at(&self.sections, mention.first());
-                let section = section.map(|section| &self.sections[section]);
-                self.apply_priors(section, mention, &mut best);
-                self.context(mention, section, &best)
-            })
+        self.apply_inside(&cues, located, &mut best);
+        for (mention, best) in located.iter().zip(&mut best) {
+            self.apply_priors(mention, best);
+        }
+        let order = Beside::new(by_first, by_end);
+        self.apply_beside(&beside, located, &order, &mut best);
+        self.apply_priors_beside(located, &order, &mut best);
+        let contexts = located.iter().zip(&best);
+        contexts
+            .map(|(mention, best)| self.context(mention, best))
             .collect()
+    }
+
+    fn section_of(&self, mention: &Located) -> Option<&Section> {
+        let section = sections::section_at(&self.sections, mention.first())?;
+        self.sections.get(section)
     }
 
     fn direction(&self, cue: &ScopedCue) -> Option<Direction> {
@@ -255,7 +265,7 @@ impl Note<'_, '_> {
     }
 
     /// Lets a cue before or after a mention, or at its start, set a property if it reaches it.
-    fn apply(&self, cue: &ScopedCue, mention: &Located, best: &mut Bests) {
+    pub fn apply(&self, cue: &ScopedCue, mention: &Located, best: &mut Bests) {
         let direction = self.direction(cue);
         let inside = mention
             .pieces
@@ -286,8 +296,8 @@ impl Note<'_, '_> {
     }
 
     /// Lets cues set properties of the mentions that they end in.
-    fn apply_inside(&self, cues: &[ScopedCue], located: &[Located], best: &mut [Bests]) {
-        let mut cues: Vec<&ScopedCue> = cues.iter().filter(|cue| cue.or_inside).collect();
+    fn apply_inside(&self, cues: &[&ScopedCue], located: &[Located], best: &mut [Bests]) {
+        let mut cues: Vec<&ScopedCue> = cues.iter().copied().filter(|cue| cue.or_inside).collect();
         cues.sort_by_key(|cue| cue.end);
         for (mention, best) in located.iter().zip(best) {
             for (first, end) in &mention.pieces {
@@ -356,9 +366,21 @@ impl Note<'_, '_> {
     }
 
     /// Lets a section set what no cue has set.
-    fn apply_priors(&self, section: Option<&Section>, mention: &Located, best: &mut Bests) {
+    fn apply_priors(&self, mention: &Located, best: &mut Bests) {
+        let alone = |prior: &&Prior| prior.condition.beside.is_none();
+        self.apply_those(self.set.priors.iter().filter(alone), mention, best);
+    }
+
+    /// Lets priors set what nothing has set.
+    pub fn apply_those<'p>(
+        &self,
+        priors: impl Iterator<Item = &'p Prior>,
+        mention: &Located,
+        best: &mut Bests,
+    ) {
+        let section = self.section_of(mention);
         let since_start = self.since_start(mention.first());
-        for prior in &self.set.priors {
+        for prior in priors {
             // The priors of the whole text have no heading: the mention itself is the cue.
             let place = if prior.section == SUBHEADING {
                 let mention = (mention.first(), mention.end());
@@ -403,7 +425,8 @@ impl Note<'_, '_> {
         (0..=MAX_WITHIN).find(starts).unwrap_or(usize::MAX)
     }
 
-    fn context(&self, mention: &Located, section: Option<&Section>, best: &Bests) -> Context {
+    fn context(&self, mention: &Located, best: &Bests) -> Context {
+        let section = self.section_of(mention);
         let mut context = Context {
             section: section
                 .filter(|_| !mention.pieces.is_empty())
@@ -428,7 +451,13 @@ impl Note<'_, '_> {
                 Effect::Mild => context.severity = Some(Severity::Mild),
                 Effect::Moderate => context.severity = Some(Severity::Moderate),
                 Effect::Severe => context.severity = Some(Severity::Severe),
-                Effect::Affirmed | Effect::Certain | Effect::Current | Effect::Patient => {}
+                Effect::Allergen => context.allergy = Some(Allergy::Allergen),
+                Effect::Reaction => context.allergy = Some(Allergy::Reaction),
+                Effect::Affirmed
+                | Effect::Certain
+                | Effect::Current
+                | Effect::Patient
+                | Effect::Tolerated => {}
             }
             context.cues.push(Cue {
                 span: self.bytes(best.cue.span),

@@ -1,5 +1,5 @@
 //! The context of mentions in clinical notes: negation, certainty, temporality, experiencer,
-//! section, laterality and severity.
+//! section, laterality, severity and allergy.
 //!
 //! Rules are in readable files ([`ContextRules::parse`]); those of English, German, French and
 //! Spanish are built in. A rule is a cue such as "no evidence of" with a direction. Its scope ends
@@ -7,6 +7,7 @@
 //! property, or after a number of tokens. If several cues reach a mention, the nearest one counts.
 //! Cues of laterality and severity can also be in the mention; those count first.
 
+mod beside;
 mod judge;
 mod parser;
 mod pattern;
@@ -28,7 +29,7 @@ use rules::RuleSet;
 pub use rules::RuleText;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
-pub use values::{Certainty, Effect, Experiencer, Laterality, Severity, Temporality};
+pub use values::{Allergy, Certainty, Effect, Experiencer, Laterality, Severity, Temporality};
 
 /// The rule files that are built in, by name.
 pub(super) const BUILT_IN: [(&str, &str); 5] = [
@@ -66,6 +67,9 @@ pub struct Context {
     pub laterality: Option<Laterality>,
     /// How severe the problem is; `None` if the text does not say.
     pub severity: Option<Severity>,
+    /// What the mention is to an allergy; `None` if it has nothing to do with one. "No allergy to
+    /// latex" is an allergen and negated.
+    pub allergy: Option<Allergy>,
     /// The cues that decided the values, at most one for each property.
     #[serde(skip)]
     pub cues: Vec<Cue>,
@@ -73,12 +77,14 @@ pub struct Context {
 
 impl Context {
     /// Whether the mention is stated of the patient now: neither negated nor doubted, past, planned
-    /// or someone else's. Laterality and severity do not matter.
+    /// or someone else's, and neither an allergen nor a reaction to one. Laterality and severity do
+    /// not matter.
     pub fn is_asserted(&self) -> bool {
         !self.negated
             && self.certainty == Certainty::Certain
             && self.temporality == Temporality::Current
             && self.experiencer == Experiencer::Patient
+            && self.allergy.is_none()
     }
 
     /// What is not the default, in words: "negated, family, left, severe".
@@ -102,6 +108,10 @@ impl Context {
             Experiencer::Family => Some("family"),
             Experiencer::Other => Some("someone else"),
         });
+        words.extend(self.allergy.map(|allergy| match allergy {
+            Allergy::Allergen => "allergy",
+            Allergy::Reaction => "allergic reaction",
+        }));
         words.extend(self.laterality.map(Laterality::name));
         words.extend(self.severity.map(Severity::name));
         words.join(", ")

@@ -302,7 +302,7 @@ impl RuleSet {
             .ok_or_else(|| format!("expected the name of a class declared above, found \"{name}\""))
     }
 
-    /// Reads `for`, `if` or `unless`.
+    /// Reads `for`, `if`, `unless` or `beside`.
     fn condition(
         &mut self,
         word: &str,
@@ -333,16 +333,27 @@ impl RuleSet {
                 };
                 *slot = Some(list);
             }
+            "beside" => {
+                let found = words.next();
+                let effect = found.and_then(Effect::named).ok_or_else(|| {
+                    format!(
+                        "expected an effect after \"beside\", found {}",
+                        quoted(found)
+                    )
+                })?;
+                condition.beside = Some(effect);
+            }
             _ => {
                 return Err(format!(
-                    "expected within, question, until, for, if or unless, found \"{word}\""
+                    "expected within, question, until, for, if, unless or beside, found \"{word}\""
                 ));
             }
         }
         Ok(())
     }
 
-    /// Reads `prior EFFECTS [in SECTION] [within N] [for KINDS] [if LIST] [unless LIST]`.
+    /// Reads `prior EFFECTS [in SECTION] [within N] [for KINDS] [if LIST] [unless LIST] [beside
+    /// EFFECT]`.
     fn prior(
         &mut self,
         heading: &str,
@@ -360,13 +371,13 @@ impl RuleSet {
                 within = words.number()?;
                 continue;
             }
-            if matches!(word, "for" | "if" | "unless") {
+            if matches!(word, "for" | "if" | "unless" | "beside") {
                 self.condition(word, &mut words, &mut condition)?;
                 continue;
             }
             if !in_section {
                 return Err(format!(
-                    "expected an effect, in, for, if or unless, found \"{word}\""
+                    "expected an effect, in, for, if, unless or beside, found \"{word}\""
                 ));
             }
             if !section.is_empty() {

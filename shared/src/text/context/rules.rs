@@ -36,6 +36,9 @@ pub(super) struct Condition {
     pub with: Option<usize>,
     /// A list that the mention must have no phrase of.
     pub without: Option<usize>,
+    /// What another mention must be set to: of a cue the one at its other side, of a prior one in
+    /// the sentence.
+    pub beside: Option<Effect>,
 }
 
 /// What the entries under a heading do.

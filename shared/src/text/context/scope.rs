@@ -79,7 +79,7 @@ fn find_of(
 ) {
     let mut stops = vec![Stop::default(); tokens.len()];
     let mut cues: Vec<(usize, usize, usize)> = Vec::new();
-    let matches = rules.cues[property.index()].matches(tokens, property.describes_mention());
+    let matches = rules.cues[property.index()].matches(tokens, property.enters_mentions());
     for found in matches {
         // A heading is no cue, but a mention may look like one: "NKDA".
         if in_heading[found.first] && !tokens[found.first].in_mention {
@@ -106,9 +106,14 @@ fn find_of(
             match action {
                 Action::Cue { question, .. } if *question && !questions[found.first] => {}
                 Action::Cue {
-                    direction, effects, ..
+                    direction,
+                    effects,
+                    condition,
+                    ..
                 } => {
-                    if matches!(direction, Direction::Forward | Direction::Both) {
+                    // A cue that needs a mention beside it, as a comma, ends no scope.
+                    let forward = matches!(direction, Direction::Forward | Direction::Both);
+                    if forward && condition.beside.is_none() {
                         stop.cue |= bits(effects);
                     }
                     cues.push((rule, found.first, found.end));

@@ -1,5 +1,6 @@
 //! Tests of judging: sentences whose context a reader can check.
 
+mod allergies;
 mod telegraphic;
 
 use super::*;

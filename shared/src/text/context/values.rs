@@ -121,6 +121,26 @@ impl Severity {
     }
 }
 
+/// What a mention is to an allergy or intolerance of the patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Allergy {
+    /// A substance that the patient is allergic to or does not tolerate: "allergic to latex".
+    Allergen,
+    /// What such a substance did: the hives of "penicillin (hives)".
+    Reaction,
+}
+
+impl Allergy {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allergen => "allergen",
+            Self::Reaction => "reaction",
+        }
+    }
+}
+
 /// The kinds of mentions in rule files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum MentionKind {
@@ -211,6 +231,12 @@ pub enum Effect {
     Moderate,
     /// [`Severity::Severe`].
     Severe,
+    /// [`Allergy::Allergen`].
+    Allergen,
+    /// [`Allergy::Reaction`].
+    Reaction,
+    /// Neither: given or tolerated, or a problem of its own.
+    Tolerated,
 }
 
 /// The properties that rules set.
@@ -222,16 +248,18 @@ pub(super) enum Property {
     Experiencer,
     Laterality,
     Severity,
+    Allergy,
 }
 
 impl Property {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Negation,
         Self::Certainty,
         Self::Temporality,
         Self::Experiencer,
         Self::Laterality,
         Self::Severity,
+        Self::Allergy,
     ];
     /// The number of properties.
     pub const COUNT: usize = Self::ALL.len();
@@ -245,11 +273,16 @@ impl Property {
     pub fn describes_mention(self) -> bool {
         matches!(self, Self::Laterality | Self::Severity)
     }
+
+    /// Whether a pattern may extend into a mention, as "-> rash" does.
+    pub fn enters_mentions(self) -> bool {
+        self.describes_mention() || self == Self::Allergy
+    }
 }
 
 impl Effect {
     /// All effects with their names in rule files.
-    pub(super) const NAMES: [(&'static str, Self); 17] = [
+    pub(super) const NAMES: [(&'static str, Self); 20] = [
         ("negated", Self::Negated),
         ("affirmed", Self::Affirmed),
         ("certain", Self::Certain),
@@ -267,6 +300,9 @@ impl Effect {
         ("mild", Self::Mild),
         ("moderate", Self::Moderate),
         ("severe", Self::Severe),
+        ("allergen", Self::Allergen),
+        ("reaction", Self::Reaction),
+        ("tolerated", Self::Tolerated),
     ];
 
     /// The effect with a name in rule files.
@@ -293,6 +329,7 @@ impl Effect {
             Self::Patient | Self::Family | Self::Other => Property::Experiencer,
             Self::Left | Self::Right | Self::Bilateral => Property::Laterality,
             Self::Mild | Self::Moderate | Self::Severe => Property::Severity,
+            Self::Allergen | Self::Reaction | Self::Tolerated => Property::Allergy,
         }
     }
 }

@@ -10,7 +10,7 @@ use pel_shared::error::{Context as _, Error, Result};
 use pel_shared::kb::import::report::Report;
 use pel_shared::text::Offsets;
 use pel_shared::text::context::{
-    Certainty, Context, Experiencer, Laterality, Severity, Temporality,
+    Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
 };
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -249,6 +249,7 @@ fn set(context: &mut Context, name: &str, value: Option<&str>) -> bool {
         "experiencer" => return parse::<Experiencer>(&value, &mut context.experiencer),
         "laterality" => return parse_some::<Laterality>(&value, &mut context.laterality),
         "severity" => return parse_some::<Severity>(&value, &mut context.severity),
+        "allergy" => return parse_some::<Allergy>(&value, &mut context.allergy),
         _ => return false,
     }
     true

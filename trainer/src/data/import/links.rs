@@ -8,7 +8,7 @@ use crate::io::text_encoding::{TextEncoding, read_text_in};
 use pel_shared::error::{Context as _, Error, Result};
 use pel_shared::kb::import::records::record;
 use pel_shared::text::context::{
-    Certainty, Context, Experiencer, Laterality, Severity, Temporality,
+    Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
 };
 use pel_shared::text::{Span, in_order, text_of};
 use serde::Deserialize;
@@ -53,6 +53,7 @@ struct MentionObject {
     experiencer: Experiencer,
     laterality: Option<Laterality>,
     severity: Option<Severity>,
+    allergy: Option<Allergy>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -222,6 +223,7 @@ impl MentionObject {
                 experiencer: self.experiencer,
                 laterality: self.laterality,
                 severity: self.severity,
+                allergy: self.allergy,
                 ..Context::default()
             },
         })

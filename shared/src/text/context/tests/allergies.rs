@@ -1,0 +1,135 @@
+//! Tests of allergens and reactions.
+
+use super::*;
+
+/// Allergy and the rest, in short.
+fn told(context: &Context) -> String {
+    let allergy = context.allergy.map(Allergy::name);
+    let rest = short(context);
+    let words = allergy.into_iter().chain([rest.as_str()]);
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+fn check(marked: &str) {
+    check_by(ContextRules::english(), marked, told);
+}
+
+fn check_in(language: &str, marked: &str) {
+    let rules = ContextRules::built_in(language)
+        .expect("built in")
+        .expect("valid");
+    check_by(&rules, marked, told);
+}
+
+#[test]
+fn what_an_allergies_section_lists_is_an_allergen() {
+    check(
+        "Allergies: [penicillin|allergen|drug], [sulfa|allergen|drug] and [latex|allergen|device].",
+    );
+    check(
+        "ALLERGIES:\n1. [Cefaclor|allergen|drug]\n2. [Shrimp|allergen|unknown]\n- [Tape|allergen|device]",
+    );
+    check("Drug allergies: [morphine|allergen|drug].\nMedications: [oxycodone||drug]");
+    check("Intolerances: [simvastatin|allergen|drug]");
+    check("Allergies: [bee stings|allergen], [pollen|allergen]");
+    check("Allergies: [liver function test||measurement], [left arm||anatomy]");
+}
+
+#[test]
+fn reactions_belong_to_the_allergen_of_their_entry() {
+    check(
+        "Allergies: [penicillin|allergen|drug] ([rash|reaction], [hives|reaction]), [sulfa|allergen|drug] - [hives|reaction], [codeine|allergen|drug]",
+    );
+    check("Allergies: [lisinopril|allergen|drug] caused [cough|reaction].");
+    check(
+        "ALLERGIES\n[Enalapril|allergen|drug] | [angioedema|reaction]\n[Ibuprofen|allergen|drug] | [bronchospasm|reaction]",
+    );
+    check("[PCN|allergen|drug] -> [rash|reaction]");
+    check("Adverse reactions: [anaphylaxis|reaction] to [cefazolin|allergen|drug].");
+    check("He is allergic to [aspirin|allergen|drug] ([hives|reaction] and [wheezing|reaction]).");
+    check("Allergic to [codeine|allergen|drug], which causes [nausea|reaction].");
+}
+
+#[test]
+fn sentences_name_allergens() {
+    check(
+        "She is allergic to [penicillin|allergen|drug], [codeine|allergen|drug] and [latex|allergen|device].",
+    );
+    check("Has a [penicillin|allergen|drug] allergy.");
+    check("[Penicillin|allergen|drug]-allergic patient with [cellulitis].");
+    check("[PCN|allergen|drug] allergic.");
+    check("Intolerant of [statins|allergen|drug].");
+    check("Known intolerance to [metformin|allergen|drug].");
+    check("History of [anaphylaxis|reaction] to [peanuts|allergen|unknown].");
+    check("Reacts to [adhesive tape|allergen|device].");
+    check("Allergy reaction was to [sulfa|allergen|drug].");
+    check("She had an adverse reaction to [contrast dye|allergen|drug].");
+    check("Develops [hives|reaction] with [sulfa|allergen|drug].");
+    check("Could not tolerate [metformin|allergen|drug] because of [diarrhea|reaction].");
+}
+
+#[test]
+fn denied_allergies_are_negated() {
+    check("No allergy to [latex|allergen negated|device].");
+    check("He is not allergic to [penicillin|allergen negated|drug].");
+    check("Allergies: [NKDA|negated]. Medications: [metformin||drug]");
+    check("No known [drug allergies|negated].");
+    check("Allergies: none.\nHe takes [losartan||drug].");
+}
+
+#[test]
+fn what_treats_an_allergy_and_allergies_themselves_stay() {
+    check("Given [epinephrine||drug] for the [allergic reaction].");
+    check("[Benadryl||drug] for [allergies].");
+    check("[Seasonal allergies], takes [loratadine||drug].");
+    check("Takes [prednisone||drug] and has [allergic rhinitis].");
+    check("Tolerated [cefazolin||drug] despite [penicillin|allergen|drug] allergy.");
+    check("Allergies reviewed. Takes [metformin||drug].");
+    check(
+        "Allergic to [penicillin|allergen|drug]. She takes [lisinopril||drug] for [hypertension].",
+    );
+    check("Allergic to [penicillin|allergen|drug] and has [asthma].");
+    check("Allergies: [penicillin|allergen|drug]. He presents with [chest pain].");
+    check("Allergies: [hay fever], [asthma].");
+    check("Good response to [prednisone||drug].");
+    check("[Headache], [rash] and [fever] since Monday.");
+}
+
+#[test]
+fn other_languages_know_allergens() {
+    check_in(
+        "german",
+        "Allergien: [Penicillin|allergen|drug] ([Exanthem|reaction]), [Latex|allergen|device]",
+    );
+    check_in(
+        "german",
+        "Allergisch auf [Nickel|allergen|unknown]. Nimmt [Ramipril||drug].",
+    );
+    check_in(
+        "german",
+        "Keine Allergie gegen [Penicillin|allergen negated|drug] bekannt.",
+    );
+    check_in("german", "Verträgt kein [Ibuprofen|allergen|drug].");
+    check_in(
+        "french",
+        "Allergies : [pénicilline|allergen|drug] ([urticaire|reaction])\nTraitement : [metformine||drug]",
+    );
+    check_in(
+        "french",
+        "Patient allergique à l'[amoxicilline|allergen|drug], traité par [aspirine||drug].",
+    );
+    check_in(
+        "french",
+        "Pas d'allergie à la [pénicilline|allergen negated|drug].",
+    );
+    check_in(
+        "spanish",
+        "Alergias: [penicilina|allergen|drug]. Tratamiento: [metformina||drug] 850 mg.",
+    );
+    check_in(
+        "spanish",
+        "Alérgica a las [sulfamidas|allergen|drug] con [exantema|reaction].",
+    );
+    check_in("spanish", "No tolera [ibuprofeno|allergen|drug].");
+}
