@@ -2,7 +2,7 @@
 
 use super::judge::{Bests, Located, Note, Order};
 use super::parser::MAX_WITHIN;
-use super::rules::{Action, Prior};
+use super::rules::{Action, Prior, SUBHEADING};
 use super::scope::ScopedCue;
 use super::values::Effect;
 
@@ -55,6 +55,10 @@ impl Note<'_, '_> {
                 for index in order.by_first.between(cue.after.0, cue.after.1) {
                     self.apply(cue, &located[index], &mut best[index]);
                 }
+                let ended_in = order.by_first.between(cue.first + 1, cue.end);
+                for index in ended_in.filter(|_| cue.or_inside) {
+                    self.apply_ending(cue, &located[index], &mut best[index]);
+                }
             }
         }
         for cue in cues.iter().rev() {
@@ -96,6 +100,9 @@ impl Note<'_, '_> {
             };
             let priors: [&Prior; 1] = [prior];
             for (index, mention) in located.iter().enumerate() {
+                if !self.is_of(prior, mention) {
+                    continue;
+                }
                 let (from, to) = self.sentence(mention.first());
                 let mut others = order.by_first.between(from, to);
                 if others.any(|other| is(&best[other], effect)) {
@@ -103,6 +110,15 @@ impl Note<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether a prior may set properties of a mention, wherever that is in its sentence.
+    fn is_of(&self, prior: &Prior, mention: &Located) -> bool {
+        let in_section = || {
+            let section = self.section_of(mention);
+            section.is_some_and(|section| section.known == Some(prior.section))
+        };
+        mention.satisfies(&prior.condition) && (prior.section == SUBHEADING || in_section())
     }
 
     /// The tokens of the sentence that a token is in, as far as a rule may look.

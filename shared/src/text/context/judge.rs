@@ -62,7 +62,7 @@ impl Located {
         self.pieces.last().map_or(0, |piece| piece.1)
     }
 
-    fn satisfies(&self, condition: &Condition) -> bool {
+    pub fn satisfies(&self, condition: &Condition) -> bool {
         (condition.kinds.is_empty() || condition.kinds.contains(&self.kind))
             && condition.with.is_none_or(|list| self.lists.contains(&list))
             && condition
@@ -215,7 +215,7 @@ impl Note<'_, '_> {
             .collect()
     }
 
-    fn section_of(&self, mention: &Located) -> Option<&Section> {
+    pub fn section_of(&self, mention: &Located) -> Option<&Section> {
         let section = sections::section_at(&self.sections, mention.first())?;
         self.sections.get(section)
     }
@@ -304,16 +304,21 @@ impl Note<'_, '_> {
                 let start = cues.partition_point(|cue| cue.end <= *first);
                 let last = (*end).min(first + MAX_SEARCHED);
                 for cue in cues[start..].iter().take_while(|cue| cue.end <= last) {
-                    let reached = Reached {
-                        inside: true,
-                        before: false,
-                        distance: 0,
-                        scope: (cue.first, cue.end),
-                    };
-                    self.update(cue, mention, reached, best);
+                    self.apply_ending(cue, mention, best);
                 }
             }
         }
+    }
+
+    /// Lets a cue set a property of a mention that it ends in.
+    pub fn apply_ending(&self, cue: &ScopedCue, mention: &Located, best: &mut Bests) {
+        let reached = Reached {
+            inside: true,
+            before: false,
+            distance: 0,
+            scope: (cue.first, cue.end),
+        };
+        self.update(cue, mention, reached, best);
     }
 
     /// Sets the property of a cue that reaches a mention, if it applies to the mention and is
@@ -436,7 +441,13 @@ impl Note<'_, '_> {
         if mention.pieces.is_empty() {
             return context;
         }
+        let of_allergy = best[Property::Allergy.index()];
+        let of_allergy = of_allergy.is_some_and(|best| best.effect != Effect::Tolerated);
         for best in best.iter().flatten() {
+            // The time of a reaction is no time of the allergy: it stays.
+            if of_allergy && best.effect.property() == Property::Temporality {
+                continue;
+            }
             match best.effect {
                 Effect::Negated => context.negated = true,
                 Effect::Uncertain => context.certainty = Certainty::Uncertain,

@@ -646,7 +646,7 @@ fn errors_have_file_and_line() {
         error("# first\ncue negatd forward: no"),
         "expected one of negated, affirmed, certain, uncertain, hypothetical, current, \
          historical, future, patient, family, other, left, right, bilateral, mild, moderate, \
-         severe, found \"negatd\" (my.rules:2)"
+         severe, allergen, reaction, tolerated, found \"negatd\" (my.rules:2)"
     );
     assert_eq!(
         error("cue negated sideways: no"),
