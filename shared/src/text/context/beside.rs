@@ -6,9 +6,9 @@ use super::rules::{Action, Prior, SUBHEADING};
 use super::scope::ScopedCue;
 use super::values::Effect;
 
-/// The tokens that may stand between a cue and the mention at its other side: the "drugs" of "sulfa
-/// drugs (rash)".
-const GAP: usize = 2;
+/// The words that may stand between a cue and the mention at its other side: those of "sulfa drugs
+/// in 2019 (rash)".
+const GAP: usize = 4;
 
 /// The mentions by their first token, and by the one after their last.
 pub(super) struct Beside {
@@ -55,10 +55,7 @@ impl Note<'_, '_> {
                 for index in order.by_first.between(cue.after.0, cue.after.1) {
                     self.apply(cue, &located[index], &mut best[index]);
                 }
-                let ended_in = order.by_first.between(cue.first + 1, cue.end);
-                for index in ended_in.filter(|_| cue.or_inside) {
-                    self.apply_ending(cue, &located[index], &mut best[index]);
-                }
+                self.apply_within(cue, located, order, best);
             }
         }
         for cue in cues.iter().rev() {
@@ -68,7 +65,22 @@ impl Note<'_, '_> {
                 for index in order.by_end.between(cue.before.0 + 1, cue.before.1 + 1) {
                     self.apply(cue, &located[index], &mut best[index]);
                 }
+                self.apply_within(cue, located, order, best);
             }
+        }
+    }
+
+    /// Lets a cue set a property of mentions that start in it: the hives of "develops hives with".
+    fn apply_within(
+        &self,
+        cue: &ScopedCue,
+        located: &[Located],
+        order: &Beside,
+        best: &mut [Bests],
+    ) {
+        let starting = order.by_first.between(cue.first, cue.end);
+        for index in starting.filter(|_| cue.or_inside) {
+            self.apply_ending(cue, &located[index], &mut best[index]);
         }
     }
 
@@ -87,7 +99,9 @@ impl Note<'_, '_> {
     fn gap(&self, step: impl Fn(usize) -> Option<usize>) -> usize {
         let is_word = |count: &usize| {
             let token = step(*count).and_then(|at| self.tokens.get(at));
-            token.is_some_and(|token| token.mark == ' ' && !token.border.ends_sentence())
+            token.is_some_and(|token| {
+                token.mark == ' ' && !token.in_mention && !token.border.ends_sentence()
+            })
         };
         (0..GAP).take_while(is_word).count()
     }
