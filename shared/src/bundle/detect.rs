@@ -10,6 +10,7 @@ use crate::model::detector::{self, Features, Reading, Window};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{Barriers, DetectOptions, Detected, Origin, is_jargon};
+use crate::text::markup::Readable;
 use crate::text::modifiers::{without_last_number, without_last_results};
 use crate::text::senses::Senses;
 use crate::tokens::{Encoded, Words};
@@ -103,7 +104,8 @@ impl Bundle {
     /// them, and abbreviations whose long form in the text is such a name.
     ///
     /// # Errors
-    /// If the text cannot be tokenized, or a concept is damaged.
+    /// If the text is no plain text ([`Readable::of_note`]) or cannot be tokenized, or a concept is
+    /// damaged.
     pub fn detect(&self, text: &str, options: &DetectOptions) -> Result<Vec<Detected>> {
         self.detect_while(text, options, || Ok(()))
     }
@@ -146,6 +148,8 @@ impl Bundle {
         text: &str,
         options: &DetectOptions,
     ) -> Result<Option<DetectorInput>> {
+        let readable = Readable::of_note(text)?;
+        let text = &*readable.text;
         let Some(detector) = self.detector.as_ref().filter(|_| !options.names_only) else {
             return Ok(None);
         };
@@ -222,6 +226,8 @@ impl Bundle {
         let Some(detector) = &self.detector else {
             return Ok(self.detect_names(text, options));
         };
+        let readable = Readable::new(text);
+        let text = &*readable.text;
         let DetectorInput {
             words,
             names,
@@ -342,7 +348,7 @@ impl Bundle {
         add_nested(nested, &mut detected);
         detected.sort_unstable();
         detected.dedup();
-        Ok(detected)
+        Ok(readable.whole_mentions(detected))
     }
 
     /// The mentions with those of a test and what it shows divided: "MRI infarct", "EKG STEMI". The
@@ -492,9 +498,11 @@ impl Bundle {
     /// Detects the names of the dictionary, wordings of them, and abbreviations whose long form in
     /// the text is such a name.
     fn detect_names(&self, text: &str, options: &DetectOptions) -> Vec<Detected> {
+        let readable = Readable::new(text);
+        let text = &*readable.text;
         let (mut detected, _) = self.names_and_wordings(text, options);
         if !self.manifest.view.abbreviations {
-            return detected;
+            return readable.whole_mentions(detected);
         }
         let abbreviations = Abbreviations::of(text);
         let mut named: Vec<Span> = Vec::new();
@@ -520,7 +528,7 @@ impl Bundle {
         );
         detected.sort_unstable();
         detected.dedup();
-        detected
+        readable.whole_mentions(detected)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kb::group::Group;
 use crate::text::Span;
 use crate::text::context::Target;
+use crate::text::markup::Readable;
 use std::borrow::Cow;
 
 /// The bytes before and after some mentions of a long text that are read to judge them. A section
@@ -20,6 +21,8 @@ impl Linker {
     /// # Errors
     /// If a concept is damaged.
     pub fn judge(&self, text: &str, prepared: &mut Prepared) -> Result<()> {
+        let readable = Readable::new(text);
+        let text = &*readable.text;
         for mention in &mut prepared.mentions {
             mention.group = mention.detected.group;
             for concept in &mention.named {

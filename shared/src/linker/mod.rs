@@ -52,6 +52,7 @@ use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
 use crate::text::context::{Context, ContextRules};
 use crate::text::detect::{DetectOptions, Detected, Origin};
+use crate::text::markup::Readable;
 use crate::text::modifiers::without_modifiers;
 use crate::text::senses::{SenseReader, Senses};
 use crate::text::wordings::Wordings;
@@ -409,15 +410,19 @@ impl Linker {
     /// What the bundle detected, with the names of added concepts and without words that a sense
     /// takes for no mention.
     fn detected(&self, text: &str, options: &LinkOptions, found: Vec<Detected>) -> Vec<Detected> {
+        let readable = Readable::new(text);
+        let text = &*readable.text;
         let found = self.added.detect(text, found, &options.detect);
-        self.without_other_words(text, found)
+        readable.whole_mentions(self.without_other_words(text, found))
     }
 
     /// Cuts mentions out of a text and tokenizes them.
     ///
     /// # Errors
-    /// If a span cannot be cut out of the text.
+    /// If the text is no plain text ([`Readable::of_note`]), or a span cannot be cut out of it.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
+        let readable = Readable::of_note(text)?;
+        let text = &*readable.text;
         let reader = &mut self.bundle.manifest.view.reader();
         let senses = Senses::english().reader(text);
         let mut prepared = self.prepare_with(reader, &senses, text, mentions)?;

@@ -5,6 +5,7 @@ pub mod abbreviations;
 pub mod context;
 pub(crate) mod contrasts;
 pub mod detect;
+pub mod markup;
 pub(crate) mod modifiers;
 pub mod senses;
 pub(crate) mod variants;

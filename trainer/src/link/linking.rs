@@ -281,10 +281,7 @@ impl Linking {
             Vec::new()
         } else {
             let found = self.engine.linker.detect(&text, &self.options.link);
-            match &note.source {
-                Source::File(_) => found?,
-                Source::Text { place, .. } => found.context(|| place.clone())?,
-            }
+            found.context(|| note.place())?
         };
         let mentions = join(given.mentions, found);
         Ok((

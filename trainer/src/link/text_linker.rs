@@ -15,6 +15,7 @@ use pel_shared::model::tower::Side;
 use pel_shared::output::Record;
 use pel_shared::score::Scorer;
 use pel_shared::text::detect::{Detected, join};
+use pel_shared::text::markup::Readable;
 use pel_shared::text::senses::Senses;
 use pel_shared::text::{Mention, Span};
 use pel_shared::tokens::Encoded;
@@ -333,6 +334,8 @@ impl TextLinker {
         options: &TextOptions,
         each: &mut dyn FnMut(Vec<Link>) -> Result<()>,
     ) -> Result<()> {
+        let readable = Readable::of_note(text)?;
+        let text = &*readable.text;
         let mut reader = self.linker.bundle().manifest.view.reader();
         reader.begin(text);
         let senses = Senses::english().reader(text);

@@ -7,8 +7,10 @@ use super::merging::ConceptTable;
 use super::report::Report;
 pub use super::rows::{BAD_QUOTE, LONGEST_ROW, Quoting};
 use super::rows::{Row, Rows, cells_of};
+use super::spreadsheet_ids::{Change, change_of};
 use super::{Input, not_utf8};
 use crate::error::{Error, Result};
+use crate::kb::Concept;
 use std::rc::Rc;
 
 /// The reason for skipping a row with more or fewer fields than the header.
@@ -23,6 +25,16 @@ pub const UNUSED: &str = "unused column";
 pub const OTHER_NAME: &str = "column found by an alias";
 /// The note on a table whose delimiter differs from that of its file name.
 pub const OTHER_DELIMITER: &str = "delimiter taken from the header";
+
+/// The note on an identifier that a spreadsheet program changed.
+pub const CHANGED_ID: &str = "id that a spreadsheet program may have changed";
+/// The reason for skipping a row with such an identifier and another name than an earlier row.
+pub const MERGED_ID: &str = "id that a spreadsheet program made equal to another";
+/// The reason for skipping a row whose identifier is the value of a failed formula.
+pub const FAILED_ID: &str = "no id: the value of a formula that failed in a spreadsheet";
+/// What to do about changed identifiers.
+const AS_TEXT: &str = "format the column as text in the spreadsheet, fill in the ids again, and \
+                       export the table again";
 
 /// The delimiters that are tried on a header, in this order.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -291,8 +303,22 @@ pub fn read(
         let (concept, mark) = places.concept(&cells, &layout.within);
         let preferred =
             mark.is_some_and(|mark| is_preferred(mark, &concept.name, &layout.preferred));
+        if let Some((reason, why)) = merged_by_spreadsheet(&concept, table) {
+            if !layout.skip_bad {
+                return Err(Error::input(format!(
+                    "{name}: line {line}: {why}; {AS_TEXT}"
+                )));
+            }
+            report.skip(reason, || format!("{}: {why}", place()));
+            continue;
+        }
         match tidied(concept, report, place) {
-            Ok(concept) => table.add(concept, preferred, (&file, line), report),
+            Ok(concept) => {
+                if change_of(&concept.id).is_some() {
+                    report.note(CHANGED_ID, || format!("{} at {}", concept.id, place()));
+                }
+                table.add(concept, preferred, (&file, line), report);
+            }
             Err(reason) if layout.skip_bad => report.skip(reason, place),
             Err(reason) => {
                 return Err(Error::input(format!(
@@ -303,6 +329,32 @@ pub fn read(
     }
 }
 
+/// Why a row cannot be kept if a spreadsheet program changed its identifier: the reason, and what
+/// was found. A changed identifier may be that of another concept, too.
+fn merged_by_spreadsheet(
+    concept: &Concept,
+    table: &ConceptTable,
+) -> Option<(&'static str, String)> {
+    let id = concept.id.trim();
+    let how = match change_of(id)? {
+        Change::Failed => {
+            let why = format!("expected an id, found {id}, which a formula wrote that failed");
+            return Some((FAILED_ID, why));
+        }
+        Change::Rounded => "to which a spreadsheet program rounded a long number",
+        Change::Date => "to which a spreadsheet program changed a code that looks like a date",
+    };
+    let (name, file, line) = table.first_row(id)?;
+    (name.to_lowercase() != concept.name.trim().to_lowercase()).then(|| {
+        let why = format!(
+            "expected an id of its own for {:?}, found {id}, {how}; {name:?} has the same id \
+             ({file}:{line})",
+            concept.name.trim()
+        );
+        (MERGED_ID, why)
+    })
+}
+
 /// The message for a field that is not UTF-8: its column, bytes, and the invalid byte.
 fn in_field((column, bytes, at): (usize, &[u8], usize)) -> String {
     not_utf8(bytes, at, &format!("of field {column}"))
@@ -311,7 +363,6 @@ fn in_field((column, bytes, at): (usize, &[u8], usize)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kb::Concept;
     use crate::kb::import::Longest;
     use crate::kb::import::concepts::{Concepts, Defaults};
     use crate::kb::import::merging::JOINED;
@@ -546,6 +597,62 @@ mod tests {
             message.contains("line 2: expected at most 1048576 bytes in one line"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn ids_that_a_spreadsheet_made_equal_are_an_error() {
+        for (rows, found) in [
+            (
+                "4.2E+14,gout\n4.2E+14,asthma\n",
+                "a.csv: line 3: expected an id of its own",
+            ),
+            (
+                "May-51,gout\nMay-51,asthma\n",
+                "a code that looks like a date",
+            ),
+            (
+                "4.2E+14,gout\n4.2E+14,asthma\n",
+                "\"gout\" has the same id (a.csv:2)",
+            ),
+            (
+                "1,gout\n#N/A,asthma\n",
+                "a.csv: line 3: expected an id, found #N/A",
+            ),
+        ] {
+            let text = format!("id,name\n{rows}");
+            let message = read_with("a.csv", &text, &Layout::default());
+            let message = message.expect_err(rows).to_string();
+            assert!(message.contains(found), "{message}");
+            assert!(message.contains("format the column as text"), "{message}");
+        }
+    }
+
+    #[test]
+    fn rows_whose_id_a_spreadsheet_made_equal_are_skipped_if_bad_rows_are() {
+        let text = "id,name\n4.2E+14,gout\n4.2E+14,asthma\n#N/A,rash\n#REF!,cough\n5,fever\n";
+        let layout = Layout {
+            skip_bad: true,
+            ..Layout::default()
+        };
+        let (concepts, report) = read_with("a.csv", text, &layout).expect("readable");
+        assert_eq!(names(&concepts), ["4.2E+14=gout", "5=fever"]);
+        assert_eq!(
+            [report.skipped(MERGED_ID), report.skipped(FAILED_ID)],
+            [1, 2]
+        );
+        assert_eq!(report.noted[CHANGED_ID], 1);
+    }
+
+    #[test]
+    fn changed_ids_that_differ_are_noted() {
+        let text = "id,name\n4.2E+14,gout\n4.2E+14,Gout\n1751-07-01,asthma\n1751-7,rash\n";
+        let (concepts, report) = read_with("a.csv", text, &Layout::default()).expect("readable");
+        assert_eq!(
+            names(&concepts),
+            ["4.2E+14=gout", "1751-07-01=asthma", "1751-7=rash"]
+        );
+        assert_eq!(report.noted[CHANGED_ID], 3);
+        assert_eq!(report.examples[CHANGED_ID][2], "1751-07-01 at a.csv:4");
     }
 
     #[test]

@@ -66,6 +66,12 @@ impl ConceptTable {
         }
     }
 
+    /// The name, file and line of the first row with an identifier.
+    pub(super) fn first_row(&self, id: &str) -> Option<(&str, &str, usize)> {
+        let entry = self.entries.get(*self.by_id.get(id)?)?;
+        Some((&entry.concept.name, &entry.file, entry.line))
+    }
+
     /// Passes the concepts to `concepts`.
     ///
     /// # Errors

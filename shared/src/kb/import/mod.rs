@@ -15,6 +15,7 @@ mod obo_term;
 pub mod records;
 pub mod report;
 pub mod rows;
+mod spreadsheet_ids;
 
 pub use lines::{Longest, for_each_line, for_each_line_of_bytes, for_each_line_within, line_text};
 

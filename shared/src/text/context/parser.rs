@@ -472,9 +472,9 @@ impl RuleSet {
                         continue;
                     }
                     let patterns = expand(entry, &mut self.vocabulary)?;
-                    if patterns.len() != 1 || patterns[0].len() != 1 {
+                    if patterns.len() != 1 || patterns[0].len() != 1 || entry.starts_with('=') {
                         return Err(format!(
-                            "expected single words in a class, found \"{entry}\""
+                            "expected single words in a class, without \"=\", found \"{entry}\""
                         ));
                     }
                     let mut word = String::new();

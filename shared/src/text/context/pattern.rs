@@ -179,7 +179,10 @@ fn elements(rest: &mut &str, c: char, vocabulary: &mut Vocabulary) -> Result<Vec
                 .unwrap_or(text.len());
             let (word, after) = text.split_at(end);
             *rest = after;
-            Ok(words(word, vocabulary))
+            match word.strip_prefix('=').filter(|word| !word.is_ascii()) {
+                Some(word) => Ok(vec![Element::Symbol(vocabulary.accented(word))]),
+                None => Ok(words(word, vocabulary)),
+            }
         }
     }
 }
@@ -192,11 +195,12 @@ fn words(text: &str, vocabulary: &mut Vocabulary) -> Vec<Element> {
         .iter()
         .map(|token| {
             if token.mark == ' ' {
-                normalise(&text[token.start..token.end], &mut word);
-            } else {
-                word.clear();
-                word.push(token.mark);
+                let written = &text[token.start..token.end];
+                normalise(written, &mut word);
+                return Element::Symbol(vocabulary.written(written, &word));
             }
+            word.clear();
+            word.push(token.mark);
             Element::Symbol(vocabulary.word(&word))
         })
         .collect()

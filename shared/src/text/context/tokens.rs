@@ -84,10 +84,12 @@ pub(super) fn tokenize(text: &str, vocabulary: &Vocabulary) -> Vec<Token> {
         if c.is_alphanumeric() {
             at = word_end(text, start);
             normalise(&text[start..at], &mut word);
+            let mut symbols = vocabulary.symbols(&word);
+            symbols.extend(vocabulary.find_accented(&text[start..at]));
             tokens.push(Token {
                 start,
                 end: at,
-                symbols: vocabulary.symbols(&word),
+                symbols,
                 border,
                 mark: ' ',
                 capital: c.is_uppercase(),

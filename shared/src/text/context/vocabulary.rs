@@ -1,6 +1,8 @@
 //! The words, marks and word classes of a rule file, as numbers.
 
+use crate::text::detect::spelt_out;
 use std::collections::HashMap;
+use unicode_normalization::UnicodeNormalization;
 
 /// A word, mark or class of a rule file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +28,10 @@ const MAX_CLASSES: usize = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Vocabulary {
     words: HashMap<String, Symbols>,
+    /// Words whose accents count, as written, in lower case.
+    accented: HashMap<String, Symbol>,
+    /// Words with an umlaut, by their form with "ae", "oe" or "ue".
+    spelt_out: HashMap<String, String>,
     classes: HashMap<String, Symbol>,
     /// The classes that a class is in.
     parents: HashMap<Symbol, Symbols>,
@@ -44,6 +50,8 @@ impl Vocabulary {
     pub fn new() -> Self {
         let mut vocabulary = Self {
             words: HashMap::new(),
+            accented: HashMap::new(),
+            spelt_out: HashMap::new(),
             classes: HashMap::new(),
             parents: HashMap::new(),
             members: HashMap::new(),
@@ -68,6 +76,28 @@ impl Vocabulary {
         let symbol = self.fresh();
         self.words.insert(word.to_owned(), vec![symbol]);
         symbol
+    }
+
+    /// The symbol of a word as it is written; `normalised` is its other form.
+    pub fn written(&mut self, word: &str, normalised: &str) -> Symbol {
+        if let Some(spelt) = spelt_out(&word.to_lowercase()) {
+            self.spelt_out.insert(spelt, normalised.to_owned());
+        }
+        self.word(normalised)
+    }
+
+    /// The symbol of a word whose accents count; a new one if necessary.
+    pub fn accented(&mut self, word: &str) -> Symbol {
+        let fresh = self.fresh();
+        *self.accented.entry(composed(word)).or_insert(fresh)
+    }
+
+    /// The symbol of a word in a text, if a rule has it with its accents.
+    pub fn find_accented(&self, word: &str) -> Option<Symbol> {
+        if self.accented.is_empty() || word.is_ascii() {
+            return None;
+        }
+        self.accented.get(&composed(word)).copied()
     }
 
     /// The symbol of a class; a new one if necessary.
@@ -135,7 +165,9 @@ impl Vocabulary {
 
     /// The symbols of a normalised word: none if no rule has it.
     pub fn symbols(&self, word: &str) -> Symbols {
-        let mut symbols = self.words.get(word).cloned().unwrap_or_default();
+        let known = self.words.get(word);
+        let spelt_out = || self.words.get(self.spelt_out.get(word)?);
+        let mut symbols = known.or_else(spelt_out).cloned().unwrap_or_default();
         if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) {
             let year = word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));
             let classes = [self.class(NUMBER), self.class(YEAR).filter(|_| year)];
@@ -169,6 +201,11 @@ impl Vocabulary {
         self.class(ABBREVIATION)
             .is_some_and(|class| symbols.contains(&class))
     }
+}
+
+/// A word in lower case, each accent in one character with its letter.
+fn composed(word: &str) -> String {
+    word.nfc().flat_map(char::to_lowercase).collect()
 }
 
 fn check_classes(count: usize, name: &str) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use super::format::{FORMAT, Fields, MAX_TOKENS, MAX_WORD};
 use super::normalise::{Gap, Kind, STOPS, Source, Token, Tokens, needs_blank};
 use super::posting::{self, Posting, Rule};
+use super::umlauts::spelt_out;
 use super::words::Words;
 use crate::container;
 use crate::error::{Error, Result};
@@ -13,6 +14,8 @@ use std::collections::HashSet;
 const ABBREVIATION: usize = 5;
 /// The shortest derived form in bytes.
 const MIN_DERIVED: usize = 7;
+/// The shortest form with spelt-out umlauts in bytes: "Oedem".
+const MIN_SPELT_OUT: usize = 5;
 
 /// Encodes a dictionary.
 pub(super) fn build<'a>(
@@ -151,7 +154,11 @@ impl Builder {
                 },
             ));
         }
-        for derived in derive(&parsed) {
+        let umlauts = spelt_out(name)
+            .and_then(|name| Parsed::new(&name))
+            .map(|spelt| spelt.write(spelt.tokens.iter().map(|token| (token, "")), false))
+            .filter(|spelt| spelt.len() >= MIN_SPELT_OUT);
+        for derived in derive(&parsed).into_iter().chain(umlauts) {
             self.names.push((
                 derived,
                 id,

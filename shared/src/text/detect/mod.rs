@@ -14,6 +14,9 @@
 //! | the last word may be plural or singular | 58.2 | 58.3 |
 //! | the text or the name may lack a hyphen; "Crohns" matches "Crohn's" | 58.3 | 58.5 |
 //!
+//! Languages beside English: an elided word before an apostrophe is a word of its own
+//! ("d'asthme"), and names with German umlauts are also found spelt out ("Uebelkeit").
+//!
 //! An abbreviation that is not a word, such as "COPD", is also found in lower case. In text without
 //! capitals that raises recall by 2.8 points and leaves precision unchanged.
 //!
@@ -33,6 +36,7 @@ mod build;
 mod coordination;
 mod deidentified;
 mod dictionary;
+mod elision;
 mod fold;
 mod format;
 mod inflect;
@@ -45,6 +49,7 @@ mod scan;
 mod similar;
 mod spelling;
 mod terms;
+mod umlauts;
 mod words;
 
 pub use dictionary::Dictionary;
@@ -52,6 +57,7 @@ pub use normalise::normalise_name;
 pub use similar::SimilarName;
 pub(crate) use spelling::in_american;
 pub(crate) use terms::{is_common_word, is_jargon};
+pub(crate) use umlauts::spelt_out;
 pub(crate) use words::is_ordinary;
 
 use crate::kb::group::Group;

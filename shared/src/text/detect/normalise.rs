@@ -1,6 +1,7 @@
 //! Tokenization into normalised words and symbols, with the bytes of the original text.
 
 use super::deidentified;
+use super::elision::is_elided;
 use super::fold::{Class, fold, greek_name, is_greek};
 
 /// The kind of a token.
@@ -21,6 +22,8 @@ pub(super) enum Kind {
 pub(super) enum Gap {
     /// None, after a word: "TNF" and "α". A mention can neither start nor end between the two.
     Glued,
+    /// The apostrophe of an elided word: "d'asthme". A name may have none.
+    Elision,
     /// One hyphen, which may be at a line end.
     Hyphen,
     /// Whitespace, dashes, slashes, or a symbol.
@@ -74,6 +77,8 @@ pub(super) struct Tokens<'t> {
     folded: String,
     after_word: bool,
     after_greek: bool,
+    /// Whether the last token is an elided word, whose apostrophe was read.
+    after_elision: bool,
     /// Whether the last token is punctuation that may be followed by more than one blank.
     after_stop: bool,
     /// Whether the line has cells up to the current position.
@@ -183,6 +188,7 @@ impl<'t> Tokens<'t> {
             folded: String::new(),
             after_word: false,
             after_greek: false,
+            after_elision: false,
             after_stop: false,
             in_row: false,
             started: false,
@@ -212,7 +218,10 @@ impl<'t> Tokens<'t> {
             self.after_greek &= matches!(piece.class, Class::Accent | Class::Invisible);
         };
         let meets_word = self.after_word && piece.class == Class::Letter;
-        let gap = self.gap(&between, meets_word);
+        let gap = match std::mem::take(&mut self.after_elision) && meets_word {
+            true => Gap::Elision,
+            false => self.gap(&between, meets_word),
+        };
         self.started = true;
         self.after_greek &= gap == Gap::Glued;
         let token = match hidden {
@@ -301,6 +310,8 @@ impl<'t> Tokens<'t> {
         let mut kind = Kind::Word;
         let mut possessive = false;
         let mut complete = false;
+        // Whether an apostrophe was read: only the first can be that of an elided word.
+        let mut elided = self.source == Source::Name;
         self.after_stop = false;
         let mut next = Some(first);
         while let Some(piece) = next {
@@ -336,7 +347,19 @@ impl<'t> Tokens<'t> {
                         self.at += piece.bytes + 1;
                         break;
                     }
-                    Some(false) => {}
+                    Some(false)
+                        if !elided
+                            && is_elided(
+                                &keys[from..],
+                                upper,
+                                &self.text[self.at + piece.bytes..],
+                            ) =>
+                    {
+                        self.after_elision = true;
+                        self.at += piece.bytes;
+                        break;
+                    }
+                    Some(false) => elided = true,
                     None => break,
                 },
                 _ => break,

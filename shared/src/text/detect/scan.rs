@@ -4,9 +4,10 @@ use super::deidentified::is_placeholder_word;
 use super::dictionary::Dictionary;
 use super::format::MAX_WORD;
 use super::inflect::other_numbers;
-use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank};
+use super::normalise::{Gap, Kind, Source, Token, Tokens, needs_blank, normalise_name};
 use super::posting::{Postings, Rule};
 use super::spelling::american;
+use super::umlauts::spelt_out;
 use fst::raw::{CompiledAddr, Output};
 
 /// The fewest letters of two words together that may be joined where the name has a hyphen.
@@ -48,7 +49,8 @@ enum Form {
     Same,
     /// With an additional "s".
     WithS,
-    /// Another form from [`other_numbers`], or another spelling from [`american`].
+    /// Another form from [`other_numbers`], or another spelling from [`american`] or
+    /// [`spelt_out`].
     Inflected,
 }
 
@@ -153,10 +155,14 @@ impl<'d, 't> Scan<'d, 't> {
             output: Output::zero(),
         });
         let mut before: Option<Token> = None;
-        for last in first..first.saturating_add(self.dictionary.longest_name) {
+        let mut limit = first.saturating_add(self.dictionary.longest_name);
+        let mut last = first;
+        while last < limit {
             let Some(token) = self.token(last) else {
                 return;
             };
+            // In a name, an elided word and the next one are one word.
+            limit += usize::from(before.is_some() && token.gap == Gap::Elision);
             let unreadable = matches!(token.kind, Kind::TooLong | Kind::Hidden);
             if unreadable || before.is_some() && token.gap.parts() {
                 return;
@@ -184,15 +190,20 @@ impl<'d, 't> Scan<'d, 't> {
                         .filter_map(|state| step_split(self.dictionary, *state, key.split_at(at))),
                 );
             }
-            if let Some(american) = american(key) {
+            for other in [american(key), self.spelt_out(&token)]
+                .into_iter()
+                .flatten()
+            {
+                let entries = entries.clone();
                 self.states
-                    .extend(entries.filter_map(|state| step(self.dictionary, *state, &american)));
+                    .extend(entries.filter_map(|state| step(self.dictionary, *state, &other)));
             }
             self.states.truncate(MAX_STATES);
             if self.states.is_empty() {
                 return;
             }
             before = Some(token);
+            last += 1;
         }
     }
 
@@ -214,7 +225,8 @@ impl<'d, 't> Scan<'d, 't> {
             matches!(both, (Some(end), Some(start)) if changes(end, start))
         };
         let long = bytes(before) + bytes(token) >= MIN_JOINED;
-        let join = blank && token.gap == Gap::Hyphen && (long || meets_digit());
+        let hyphen = token.gap == Gap::Hyphen && (long || meets_digit());
+        let join = blank && (hyphen || token.gap == Gap::Elision);
         for state in &self.states {
             if blank {
                 self.entries.extend(step(self.dictionary, *state, " "));
@@ -231,6 +243,7 @@ impl<'d, 't> Scan<'d, 't> {
         let key = self.key(token);
         let inflects = token.kind == Kind::Word && !is_short_capitals(key, token.upper);
         let american = Some(key).filter(|_| inflects).and_then(american);
+        let umlauts = self.spelt_out(token);
         for entry in &self.entries {
             if let Some(at) = border(key)
                 && let Some(state) = step_split(self.dictionary, *entry, key.split_at(at))
@@ -251,9 +264,9 @@ impl<'d, 't> Scan<'d, 't> {
             {
                 end(capitals, "", Form::WithS); // "MIs"
             }
-            if let Some(american) = &american {
-                end(american, "", Form::Inflected);
-                other_numbers(american, |stem, ending| end(stem, ending, Form::Inflected));
+            for other in [&american, &umlauts].into_iter().flatten() {
+                end(other, "", Form::Inflected);
+                other_numbers(other, |stem, ending| end(stem, ending, Form::Inflected));
             }
             if inflects {
                 other_numbers(key, |stem, ending| {
@@ -266,6 +279,12 @@ impl<'d, 't> Scan<'d, 't> {
                 });
             }
         }
+    }
+
+    /// The normalised form of a word with spelt-out umlauts; `None` if it has none.
+    fn spelt_out(&self, token: &Token) -> Option<String> {
+        let word = self.text().get(token.start..token.end)?;
+        spelt_out(word).map(|word| normalise_name(&word))
     }
 
     /// Adds the name of a final state.

@@ -37,15 +37,16 @@ impl Columns {
     /// Finds the columns among those of a table.
     ///
     /// # Errors
-    /// If there is no column for the texts, or none of the name that the user has given.
+    /// If there is no column for the texts, none of the name that the user has given, or several
+    /// of a name.
     pub fn find(names: &[&str], args: &ColumnArgs) -> Result<Self> {
         let text = match &args.text_column {
             Some(name) => Some(named(names, name, "--text-column")?),
-            None => known(names, &TEXT),
+            None => known(names, &TEXT)?,
         };
         let id = match &args.id_column {
             Some(name) => Some(named(names, name, "--id-column")?),
-            None => known(names, &ID),
+            None => known(names, &ID)?,
         };
         match text {
             Some(text) => Ok(Self { text, id }),
@@ -59,27 +60,40 @@ impl Columns {
 }
 
 fn named(names: &[&str], name: &str, option: &str) -> Result<usize> {
-    let exact = names.iter().position(|own| *own == name);
-    exact
-        .or_else(|| {
-            names
-                .iter()
-                .position(|own| own.trim().eq_ignore_ascii_case(name))
-        })
-        .ok_or_else(|| {
-            Error::input(format!(
-                "expected the column {name} ({option}), found {}",
-                listed(names)
-            ))
-        })
+    let exact = only(names, name, |own| own == name)?;
+    let found = match exact {
+        Some(at) => Some(at),
+        None => only(names, name, |own| own.trim().eq_ignore_ascii_case(name))?,
+    };
+    found.ok_or_else(|| {
+        Error::input(format!(
+            "expected the column {name} ({option}), found {}",
+            listed(names)
+        ))
+    })
 }
 
-fn known(names: &[&str], wanted: &[&str]) -> Option<usize> {
-    wanted.iter().find_map(|name| {
-        names
-            .iter()
-            .position(|own| own.trim().eq_ignore_ascii_case(name))
-    })
+fn known(names: &[&str], wanted: &[&str]) -> Result<Option<usize>> {
+    for name in wanted {
+        let found = only(names, name, |own| own.trim().eq_ignore_ascii_case(name))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// The only column that matches; `None` if there is none.
+fn only(names: &[&str], name: &str, matches: impl Fn(&str) -> bool) -> Result<Option<usize>> {
+    let mut found = (0..names.len()).filter(|at| matches(names[*at]));
+    match (found.next(), found.next()) {
+        (Some(one), Some(other)) => Err(Error::input(format!(
+            "expected one column {name}, found two: columns {} and {}; rename one of them",
+            one + 1,
+            other + 1
+        ))),
+        (found, _) => Ok(found),
+    }
 }
 
 /// The names of columns for a message. They are cut, because a table without a header has texts
@@ -101,6 +115,27 @@ fn listed(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_columns_of_one_name_are_an_error() {
+        let find = |names: &[&str], args: &ColumnArgs| {
+            Columns::find(names, args).map_err(|error| error.to_string())
+        };
+        let usual = ColumnArgs::default();
+        for names in [&["id", "text", "text"], &["id", "Text", "text "]] {
+            let expected =
+                "expected one column text, found two: columns 2 and 3; rename one of them";
+            assert_eq!(find(names, &usual), Err(expected.to_owned()));
+        }
+        let given = ColumnArgs {
+            text_column: Some("text".to_owned()),
+            id_column: None,
+        };
+        assert!(find(&["text", "text"], &given).is_err());
+        assert!(find(&["Text", "text"], &given).is_ok_and(|found| found.text == 1));
+        assert!(find(&["id", "ID", "text"], &usual).is_err());
+        assert!(find(&["note", "note", "text"], &usual).is_ok());
+    }
 
     #[test]
     fn usual_names_are_found_in_any_case_and_given_ones_first() {
