@@ -65,6 +65,7 @@ pub struct BundleBuilder {
     cells: Option<CellOptions>,
     nil: NilPolicy,
     detector: Option<DetectorInfo>,
+    every_name: bool,
     compute_precision: layer::Precision,
 }
 
@@ -152,6 +153,7 @@ impl BundleBuilder {
             cells: None,
             nil: NilPolicy::default(),
             detector: None,
+            every_name: false,
             compute_precision: layer::Precision::F32,
         }
     }
@@ -223,6 +225,13 @@ impl BundleBuilder {
     #[must_use]
     pub fn detector(self, detector: Option<DetectorInfo>) -> Self {
         Self { detector, ..self }
+    }
+
+    /// Sets whether names of the knowledge base are mentions whatever the detector says
+    /// ([`Manifest::every_name`](super::Manifest::every_name)).
+    #[must_use]
+    pub fn every_name(self, every_name: bool) -> Self {
+        Self { every_name, ..self }
     }
 
     /// Sets the precision in which concepts are encoded, where the device has it
@@ -539,6 +548,7 @@ impl TokenizedBundle {
             view,
             nil,
             detector,
+            every_name,
             ..
         } = options;
         for (config, weights) in [
@@ -561,6 +571,7 @@ impl TokenizedBundle {
             index: index_info,
             token_vectors,
             nil,
+            every_name: every_name && detector.is_some(),
             detector,
             files: parts.file_infos(),
             digest: None,

@@ -10,6 +10,7 @@ use crate::model::detector::{self, Features, Reading, Window};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{Barriers, DetectOptions, Detected, Origin, is_jargon};
+use crate::text::language::is_function_word;
 use crate::text::markup::Readable;
 use crate::text::modifiers::{without_last_number, without_last_results};
 use crate::text::senses::Senses;
@@ -336,6 +337,13 @@ impl Bundle {
             detected = self.divided(text, detected);
             self.add_short_forms(text, &barriers, &mut detected);
         }
+        if self.manifest.every_name {
+            let own = names.iter().filter(|name| {
+                let words = name.span.of(text).unwrap_or_default();
+                is_whole_name(name) && !is_function_word(words)
+            });
+            detected = with_names(own.cloned().collect(), detected, options.overlapping);
+        }
         let nested: Vec<Detected> = match options.overlapping {
             true => names
                 .iter()
@@ -592,6 +600,36 @@ fn add_wordings(
     (all, added)
 }
 
+/// Adds names, in the order of the text, where no mention covers them. They replace mentions that
+/// they overlap, unless mentions may overlap.
+fn with_names(names: Vec<Detected>, detected: Vec<Detected>, overlapping: bool) -> Vec<Detected> {
+    let ends = highest_ends(detected.iter().map(|found| &found.span));
+    let (mut lost, mut added) = (vec![false; detected.len()], Vec::new());
+    for name in names {
+        let span = name.span;
+        let first = ends.partition_point(|end| *end <= span.start);
+        let beside: Vec<usize> = (first..detected.len())
+            .take_while(|at| detected[*at].span.start < span.end)
+            .filter(|at| detected[*at].overlaps(&name))
+            .collect();
+        let is_taken = |at: &usize| {
+            let found = detected[*at].span;
+            let covers = found.start <= span.start && span.end <= found.end;
+            if overlapping { found == span } else { covers }
+        };
+        if !beside.iter().any(is_taken) {
+            let replaced = beside.iter().filter(|_| !overlapping);
+            replaced.for_each(|at| lost[*at] = true);
+            added.push(name);
+        }
+    }
+    let kept = detected.into_iter().zip(lost).filter(|(_, lost)| !lost);
+    let mut all: Vec<Detected> = kept.map(|(found, _)| found).collect();
+    all.append(&mut added);
+    all.sort_unstable();
+    all
+}
+
 /// Adds names that coordinated mentions share words of ("breast cancer" in "breast and ovarian
 /// cancer") if the detector found a mention at the shared words. Mentions inside the other words
 /// are removed, unless mentions may overlap. `detected` is in the order of the text.
@@ -779,6 +817,23 @@ mod tests {
         let kept = without_parts(spans.clone(), |span| *span == name);
         assert_eq!(kept, [name, longer, next]);
         assert_eq!(without_parts(spans.clone(), |_| false), spans);
+    }
+
+    #[test]
+    fn names_are_added_where_no_mention_covers_them() {
+        let name = |start: usize, end: usize| Detected::new(Span::new(start, end), Origin::Name);
+        let names = || vec![name(0, 6), name(10, 16), name(20, 26), name(30, 36)];
+        // The same span, a longer one, one that crosses the name, and one inside it.
+        let mentions = || vec![found(0, 6), found(8, 18), found(18, 22), found(31, 33)];
+        assert_eq!(
+            with_names(names(), mentions(), false),
+            [found(0, 6), found(8, 18), name(20, 26), name(30, 36)]
+        );
+        let mut all = mentions();
+        all.extend([name(10, 16), name(20, 26), name(30, 36)]);
+        all.sort_unstable();
+        assert_eq!(with_names(names(), mentions(), true), all);
+        assert_eq!(with_names(names(), Vec::new(), false), names());
     }
 
     /// "throwing up blood" is a wording, "blood" and "throwing up" are names.

@@ -44,8 +44,12 @@ pub const FORMAT_WITH_NAME_CONTEXT: u32 = 8;
 /// know it cannot read the model.
 pub const FORMAT_WITH_UNKNOWN_WORDS: u32 = 9;
 
+/// The format of a bundle with [`Manifest::every_name`]: builds that do not know it would find
+/// fewer mentions.
+pub const FORMAT_WITH_EVERY_NAME: u32 = 10;
+
 /// The newest format.
-pub const NEWEST_FORMAT: u32 = FORMAT_WITH_UNKNOWN_WORDS;
+pub const NEWEST_FORMAT: u32 = FORMAT_WITH_EVERY_NAME;
 
 /// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,6 +75,10 @@ pub struct Manifest {
     /// The detector of mentions, if the bundle has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detector: Option<DetectorInfo>,
+    /// Whether names of the knowledge base are mentions whatever the detector says, because it was
+    /// trained with another knowledge base.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub every_name: bool,
     /// The size and checksum of every other file of the bundle.
     pub files: BTreeMap<String, FileInfo>,
     /// The digest of all other fields, in hexadecimal ([`digest::of`]); `None` in formats 1 to 3.
@@ -223,7 +231,8 @@ impl Manifest {
                  {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
                  {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` \
                  {FORMAT_WITH_DETECTOR}, `view.name_context` {FORMAT_WITH_NAME_CONTEXT}, the \
-                 feature `unknown_word` {FORMAT_WITH_UNKNOWN_WORDS}), found version {format}"
+                 feature `unknown_word` {FORMAT_WITH_UNKNOWN_WORDS}, `every_name` \
+                 {FORMAT_WITH_EVERY_NAME}), found version {format}"
             )));
         }
         manifest
@@ -287,6 +296,9 @@ impl Manifest {
 
     /// The oldest format that has all the fields of the manifest.
     pub fn least_format(&self) -> u32 {
+        if self.every_name {
+            return FORMAT_WITH_EVERY_NAME;
+        }
         let has_model = self.nil.model.is_some();
         let has_unknown_words =
             |model: &ProbabilityModel| model.weights.contains_key(&Feature::UnknownWord);

@@ -6,6 +6,7 @@ use super::Linker;
 use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::text::Span;
+use crate::text::code_systems::is_coded;
 use crate::text::context::Heading;
 use crate::text::detect::{Detected, Origin, in_american, is_common_word, normalise_name};
 use crate::text::modifiers::{
@@ -20,8 +21,8 @@ const ADJECTIVES: [&str; 7] = ["ic", "al", "ous", "ed", "ive", "ful", "en"];
 
 impl Linker {
     /// Leaves out detected short forms that stand for no concept here ("97 % on RA" is room air),
-    /// single letters and codes that are no name ("m/r/g", "I10"), and headings ("Neck:",
-    /// "Allergies:", "RENAL:").
+    /// single letters and codes that are no name ("m/r/g", "I10"), code systems with their codes
+    /// ("SNOMED 22298006"), and headings ("Neck:", "Allergies:", "RENAL:").
     pub(super) fn without_other_words(
         &self,
         text: &str,
@@ -47,7 +48,11 @@ impl Linker {
                 *heading == Heading::Section && !Senses::english().of(words).is_empty()
                     || is_no_mention(*heading, detected.group)
             };
-            detected.origin == Origin::Given || is_concept() && !is_heading()
+            let is_coded = || {
+                let is_name = detected.origin == Origin::Name;
+                is_coded(text, detected.span, is_name)
+            };
+            detected.origin == Origin::Given || is_concept() && !is_heading() && !is_coded()
         });
         found
     }

@@ -2,9 +2,11 @@
 //! UTF-16.
 
 pub mod abbreviations;
+pub(crate) mod code_systems;
 pub mod context;
 pub(crate) mod contrasts;
 pub mod detect;
+pub mod language;
 pub mod markup;
 pub(crate) mod modifiers;
 pub mod senses;

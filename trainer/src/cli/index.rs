@@ -15,10 +15,11 @@ use crate::io::outputs::{Inputs, Output};
 use crate::io::resume::WorkFolder;
 use crate::io::terminal::counted;
 use crate::io::text_encoding::EncodingArgs;
-use clap::{ArgGroup, Args};
-use pel_shared::bundle::{EncoderInfo, KbInfo, names};
-use pel_shared::error::{Context, Result};
+use clap::{ArgGroup, Args, ValueEnum};
+use pel_shared::bundle::{EncoderInfo, KbInfo, Manifest, names};
+use pel_shared::error::{Context, Error, Result};
 use pel_shared::index::{HnswOptions, Precision};
+use pel_shared::model::detector::DetectorInfo;
 use pel_shared::model::tower::{Pooling, Reduction};
 use pel_shared::nil::NilPolicy;
 use pel_shared::score::{Scorer, Similarity};
@@ -185,11 +186,27 @@ pub struct IndexArgs {
     /// --floats`
     #[arg(long, value_name = "FILE")]
     export_vectors: Option<PathBuf>,
+    /// What the detector of the encoder's bundle decides: with `names` every name of the knowledge
+    /// base is a mention, and the detector finds more; with `alone` a name needs its consent; `none`
+    /// leaves it out [default: as in the encoder's bundle for the same knowledge base, else names]
+    #[arg(long, value_enum)]
+    detector: Option<DetectorChoice>,
     /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 16384 on a GPU]
     #[arg(long, value_name = "N")]
     batch_tokens: Option<usize>,
     #[command(flatten)]
     compute: ComputeArgs,
+}
+
+/// What a detector decides that was trained with another knowledge base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DetectorChoice {
+    /// Names are mentions whatever it says
+    Names,
+    /// Names need its consent
+    Alone,
+    /// No detector
+    None,
 }
 
 /// The cells that a search reads at first.
@@ -203,6 +220,20 @@ pub(super) fn share(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl IndexArgs {
+    /// The detector of the encoder's bundle, and whether names are mentions whatever it says.
+    /// `blake3` is the hash of the concept table.
+    fn detector_of(&self, bundle: Option<&Manifest>, blake3: &str) -> (Option<DetectorInfo>, bool) {
+        let Some(bundle) = bundle.filter(|_| self.detector != Some(DetectorChoice::None)) else {
+            return (None, false);
+        };
+        let is_same = bundle.kb.blake3 == blake3;
+        let every_name = match self.detector {
+            Some(choice) => choice == DetectorChoice::Names,
+            None => !is_same || bundle.every_name,
+        };
+        (bundle.detector.clone(), every_name)
+    }
+
     fn view(&self, trained: Option<ViewOptions>) -> ViewOptions {
         let concepts = self.view.map_or(
             trained.map_or(View::Names, |view| view.concepts),
@@ -266,16 +297,29 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         )?;
     bundles::check_output(&args.out)?;
     let Source {
-        files,
+        mut files,
         tied,
         settings,
         bundle,
     } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
+    if args.detector.is_some() && bundle.as_ref().is_none_or(|own| own.detector.is_none()) {
+        return Err(Error::input(format!(
+            "--detector: expected an encoder from a bundle with a detector, found none in {}",
+            args.encoder.display()
+        )));
+    }
     let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
     let redirects = match &args.redirects {
         None => Vec::new(),
         Some(path) => redirects::resolved(path, &kb_file.kb)?,
     };
+    let (detector, every_name) = args.detector_of(bundle.as_ref(), &kb_file.blake3);
+    if detector.is_none() {
+        let files_of_detector = [names::DETECTOR_CONFIG, names::DETECTOR_WEIGHTS];
+        files
+            .0
+            .retain(|name, _| !files_of_detector.contains(&name.as_str()));
+    }
     let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
     let untrained = Reduction {
         pooling: Pooling::Mean,
@@ -365,9 +409,8 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         export_vectors: args.export_vectors.clone(),
         nil,
         // It reads the embeddings of the encoder that the index is made with.
-        detector: bundle
-            .as_ref()
-            .and_then(|manifest| manifest.detector.clone()),
+        detector,
+        every_name,
         batch_tokens: args.batch_tokens,
         compute_precision: args.compute.precision(),
     };
@@ -413,6 +456,7 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
             "texts_cut": cut.templates_cut + cut.names_cut, "templates": cut.templates,
             "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
             "token_vectors": manifest.token_vectors, "redirects": built.redirects,
+            "detector": manifest.detector.is_some(), "every_name": manifest.every_name,
         });
         println!("{said}");
         return Ok(());
@@ -464,6 +508,13 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         println!(
             "{} redirected or known as retired",
             counted(built.redirects, "retired identifier")
+        );
+    }
+    if manifest.detector.is_some() && manifest.every_name {
+        println!(
+            "the detector comes from {}: it adds mentions to the names of the knowledge base, which \
+             are mentions whatever it says (--detector alone or none changes this)",
+            args.encoder.display()
         );
     }
     if !without_rows.is_empty() {

@@ -137,6 +137,7 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
         token_vectors,
         nil,
         detector,
+        every_name,
         files,
         format,
         digest,
@@ -220,10 +221,14 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
         row(
             "Detector",
             format!(
-                "{} (licence: {}): {}",
+                "{} (licence: {}): {}{}",
                 detector.name,
                 detector.licence,
-                schemes.collect::<Vec<_>>().join("; ")
+                schemes.collect::<Vec<_>>().join("; "),
+                match every_name {
+                    true => "; every name of the knowledge base is a mention",
+                    false => "",
+                }
             ),
         );
     }

@@ -10,6 +10,7 @@ use crate::io::{bundles, memory};
 use crate::link::detection::DetectionArgs;
 use crate::link::format::Format;
 use crate::link::inputs::{ColumnArgs, InputFormat};
+use crate::link::languages::Languages;
 use crate::link::link_table;
 use crate::link::linking::Linking;
 use crate::link::notes::{self, Found, Note};
@@ -243,11 +244,13 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         encoding: args.encoding.get(),
         spans_only: args.spans_only,
         format,
+        languages: Languages::default(),
         moment: date::moment(args.date.as_deref())?,
         numbers: is_omop.then(|| OmopNumbers::new(RowIds::new(args.omop_first_id.unwrap_or(1), 1))),
     };
     if let Some(tables) = &tables {
         let done = tables.link(&linking, args);
+        warn_of_languages(&linking);
         print_memory(args);
         return link_tables::report(done?, folders);
     }
@@ -263,6 +266,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             example.map_or("", String::as_str)
         );
     }
+    warn_of_languages(&linking);
     print_memory(args);
     unread(outcome.unread, folders, notes.len())
 }
@@ -313,6 +317,14 @@ fn place_notes(args: &LinkArgs, notes: &mut [Note], format: OutputFormat) -> Res
 pub(super) fn is_folder(out: &Path) -> bool {
     let named = out.as_os_str().to_string_lossy();
     out.is_dir() || named.ends_with(std::path::is_separator)
+}
+
+/// Warns of notes in other languages than the rules of context.
+fn warn_of_languages(linking: &Linking) {
+    let rules = linking.engine.linker.context_rules();
+    for warning in linking.languages.warnings(rules) {
+        eprintln!("{}", escaped(&warning));
+    }
 }
 
 fn print_memory(args: &LinkArgs) {

@@ -65,6 +65,8 @@ pub struct Recipe {
     pub nil: NilPolicy,
     /// The detector of mentions, if the encoder has one.
     pub detector: Option<DetectorInfo>,
+    /// Whether names of the knowledge base are mentions whatever the detector says.
+    pub every_name: bool,
     /// Tokens of one encoder batch, padding included; `None` chooses by device.
     pub batch_tokens: Option<usize>,
     /// The number format in which concepts are encoded, where the device has it.
@@ -151,6 +153,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         .hnsw(hnsw)
         .nil(recipe.nil)
         .detector(recipe.detector)
+        .every_name(recipe.every_name)
         .compute_precision(compute_precision);
     let mut tokenized = builder.tokenize(&device.device, tick(concepts))?;
     let sequences = &tokenized.rows().sequences;

@@ -7,6 +7,7 @@ use crate::io::progress::Progress;
 use crate::io::text_encoding::{TextEncoding, read_text_in};
 use crate::link::format::{Format, NoteFormatter};
 use crate::link::inputs::{self, ReadOptions, Stopped};
+use crate::link::languages::Languages;
 use crate::link::link_row::LinkRow;
 use crate::link::notes::{Note, Shard, Source, windows};
 use crate::link::omop_numbers::OmopNumbers;
@@ -35,6 +36,8 @@ pub(crate) struct Linking {
     /// Whether to link only given spans.
     pub spans_only: bool,
     pub format: OutputFormat,
+    /// Notes in other languages than the rules of context.
+    pub languages: Languages,
     /// When the links are made, for the formats that write it.
     pub moment: Moment,
     /// The numbers of rows and notes, for OMOP.
@@ -283,6 +286,8 @@ impl Linking {
             let found = self.engine.linker.detect(&text, &self.options.link);
             found.context(|| note.place())?
         };
+        let rules = self.engine.linker.context_rules();
+        self.languages.add(&text, rules, || note.place());
         let mentions = join(given.mentions, found);
         Ok((
             Read {

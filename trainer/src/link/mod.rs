@@ -4,6 +4,7 @@ pub mod date;
 pub mod detection;
 pub mod format;
 pub mod inputs;
+pub(crate) mod languages;
 mod link_row;
 #[cfg_attr(not(feature = "parquet"), path = "without_link_table.rs")]
 pub(crate) mod link_table;

@@ -23,6 +23,7 @@ mod vocabulary;
 mod tests;
 
 use super::Span;
+use super::language::Language;
 use crate::error::Result;
 use crate::kb::group::Group;
 use rules::RuleSet;
@@ -142,10 +143,22 @@ pub struct Cue {
     pub rule: usize,
 }
 
+/// The language of built-in rules.
+fn language_of(name: &str) -> Option<Language> {
+    match name {
+        "english" | "contextkit" => Some(Language::English),
+        "german" => Some(Language::German),
+        "french" => Some(Language::French),
+        "spanish" => Some(Language::Spanish),
+        _ => None,
+    }
+}
+
 /// The rules of a language.
 #[derive(Clone, Debug)]
 pub struct ContextRules {
     set: RuleSet,
+    languages: Vec<Language>,
 }
 
 impl ContextRules {
@@ -170,7 +183,17 @@ impl ContextRules {
         BUILT_IN
             .iter()
             .find(|(known, _)| *known == name)
-            .map(|(name, text)| Self::parse(text, &format!("{name}.rules")))
+            .map(|(name, text)| {
+                let mut rules = Self::parse(text, &format!("{name}.rules"))?;
+                rules.languages.extend(language_of(name));
+                rules.languages.dedup();
+                Ok(rules)
+            })
+    }
+
+    /// The languages of the built-in rules that these are or include; none if they stand alone.
+    pub fn languages(&self) -> &[Language] {
+        &self.languages
     }
 
     /// Parses a rule file. `name` is the file's name in messages. A file that starts with
@@ -196,8 +219,14 @@ impl ContextRules {
     /// # Ok::<(), pel_shared::error::Error>(())
     /// ```
     pub fn parse(text: &str, name: &str) -> Result<Self> {
+        let set = RuleSet::parse(text, name)?;
+        let included = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("include "));
+        let languages = included.filter_map(|name| language_of(name.trim()));
         Ok(Self {
-            set: RuleSet::parse(text, name)?,
+            set,
+            languages: languages.collect(),
         })
     }
 

@@ -29,6 +29,12 @@ const MAX_NODES: usize = 1 << 19;
 /// The largest number of endings in lists. Each word of a mention is compared with each.
 const MAX_ENDINGS: usize = 1 << 12;
 
+/// What to do with a file of rules in JSON.
+const NOT_JSON: &str = "expected a rule file such as english.rules, found JSON, as medspaCy has \
+     its rules; write each \"literal\" below its category and direction: `cue negated forward: no \
+     evidence of` for NEGATED_EXISTENCE and FORWARD, `cue uncertain both:` for POSSIBLE_EXISTENCE \
+     and BIDIRECTIONAL, `end negated:` for TERMINATE, `pseudo negated:` for PSEUDO";
+
 /// The file that is included under a name.
 fn included(name: &str) -> Option<&'static str> {
     super::BUILT_IN
@@ -50,6 +56,13 @@ enum Target {
 impl RuleSet {
     /// Parses a rule file and those that it includes.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
+        if text
+            .trim_start_matches('\u{feff}')
+            .trim_start()
+            .starts_with(['{', '['])
+        {
+            return Err(Error::input(format!("{name}: {NOT_JSON}")));
+        }
         let mut set = Self {
             vocabulary: Vocabulary::new(),
             actions: Vec::new(),

@@ -562,6 +562,138 @@ fn more_cues() {
     }
 }
 
+fn check_in(language: &str, sentences: &[&str]) {
+    let rules = ContextRules::built_in(language).expect("rules");
+    let rules = rules.expect("valid");
+    for marked in sentences {
+        check_with(&rules, marked);
+    }
+}
+
+#[test]
+fn what_is_not_excluded_is_uncertain_in_other_languages() {
+    check_in(
+        "french",
+        &[
+            "Le scanner ne permet pas d'exclure une [embolie|uncertain].",
+            "L'aspect ne permet pas d'éliminer une [pneumopathie|uncertain].",
+            "On ne peut exclure une [fracture|uncertain].",
+            "On ne peut pas formellement écarter un [infarctus|uncertain].",
+            "Ces images n'excluent pas une [tumeur|uncertain].",
+            "Cet examen n'exclut pas une [tumeur|uncertain].",
+            "Une [embolie|uncertain] n'est pas exclue.",
+            "Une [embolie|uncertain] ne peut être exclue.",
+            "[Embolie|uncertain] non exclue.",
+            "Impossible d'exclure un [abcès|uncertain].",
+            "[Embolie|negated] exclue par le scanner.",
+            "Scanner permettant d'éliminer une [embolie|negated].",
+            "Élimination d'une [embolie|negated] par le scanner.",
+        ],
+    );
+    check_in(
+        "german",
+        &[
+            "[Pneumonie|uncertain] nicht ausgeschlossen.",
+            "Eine [Pneumonie|uncertain] ist nicht auszuschließen.",
+            "Eine [Pneumonie|uncertain] ist nicht auszuschliessen.",
+            "Eine [Embolie|uncertain] konnte nicht mit Sicherheit ausgeschlossen werden.",
+            "Eine [Embolie|uncertain] kann nicht sicher ausgeschlossen werden.",
+            "[Apoplex|negated] ausgeschlossen im CT.",
+            "Eine [Embolie|negated] wurde ausgeschlossen.",
+        ],
+    );
+    check_in(
+        "spanish",
+        &[
+            "No se descarta [neumonía|uncertain].",
+            "No se puede descartar [embolia|uncertain].",
+            "No se ha podido descartar una [fractura|uncertain].",
+            "La placa no permite descartar [neumonía|uncertain].",
+            "[Neumonía|uncertain] no descartada.",
+            "Se descarta [infarto|negated].",
+            "La TAC permite descartar [embolia|negated].",
+        ],
+    );
+}
+
+#[test]
+fn spanish_yes_is_no_condition() {
+    check_in(
+        "spanish",
+        &[
+            "No presenta [disnea|negated] pero sí [dolor torácico].",
+            "No presenta [disnea|negated] pero si\u{301} [dolor torácico].",
+            "Sí refiere [tos].",
+            "[Fiebre]: sí. [Tos|negated]: no.",
+            "Acudir si [fiebre|hypothetical] o [disnea|hypothetical].",
+            "Volver a urgencias si [fiebre|hypothetical].",
+        ],
+    );
+}
+
+#[test]
+fn chronic_diseases_stay_and_events_are_over_in_other_languages() {
+    check_in(
+        "spanish",
+        &[
+            "Antecedentes personales: [HTA], [DM2], [IAM|historical] en 2010.",
+            "Antecedentes: [asma], [neumonía|historical].",
+            "Apendicectomía en 1998, [hipotiroidismo].",
+        ],
+    );
+    check_in(
+        "french",
+        &[
+            "Antécédents : [HTA], [diabète de type 2], [IDM|historical] en 2010.",
+            "ATCD médicaux : [asthme], [pneumopathie|historical].",
+            "[Infarctus|historical] en 2004, [BPCO].",
+            "[IDM|historical] 2010.",
+        ],
+    );
+    check_in(
+        "german",
+        &[
+            "Vorerkrankungen: [Hypertonie], [Diabetes], [Herzinfarkt|historical] 2010.",
+            "Vorgeschichte: [Asthma], [Pneumonie|historical].",
+            "Z.n. [Apoplex|historical] 2019, [Vorhofflimmern].",
+        ],
+    );
+}
+
+#[test]
+fn what_is_no_longer_there_is_negated_in_french() {
+    check_in(
+        "french",
+        &[
+            "Il n'y a plus de [fièvre|negated].",
+            "Plus de [fièvre|negated] depuis hier.",
+            "Le patient n'a plus de [douleur|negated].",
+            "Depuis plus de 3 jours, [fièvre].",
+            "Pas de [fièvre|negated], ni d'[œdème|negated].",
+            "Absence d'[HTA|negated].",
+            "Père : [diabète|family].",
+            "Reconsulter si [fièvre|hypothetical].",
+            "[Embolie pulmonaire|uncertain] suspectée.",
+        ],
+    );
+}
+
+#[test]
+fn german_rules_read_spelt_out_umlauts() {
+    check_in(
+        "german",
+        &[
+            "Kein Hinweis fuer [Pneumonie|negated].",
+            "[Embolie|uncertain] moeglich.",
+            "Moegliche [Embolie|uncertain].",
+            "Bei [Fieber|hypothetical] bitte wiederkommen.",
+            "V.a. [Ileus|uncertain].",
+            "Mutter: [Apoplex|family].",
+            "[Fieber|negated]: nein. [Husten]: ja.",
+        ],
+    );
+}
+
 #[test]
 fn laterality_and_severity_in_other_languages() {
     for (name, marked) in [
@@ -676,6 +808,16 @@ fn errors_have_file_and_line() {
         error("cue negated forward"),
         "expected ':' after \"cue negated forward\" (my.rules:1)"
     );
+    for json in [
+        "{\"context_rules\": []}",
+        "\u{feff}\n[{\"literal\": \"no\"}]",
+    ] {
+        let message = error(json);
+        assert!(
+            message.starts_with("my.rules: expected a rule file") && message.contains("medspaCy"),
+            "{message}"
+        );
+    }
     assert_eq!(
         error("include french2"),
         "expected one of english, german, french, spanish, contextkit, found \"french2\" \
