@@ -267,6 +267,31 @@ fn bad_rows_are_counted_and_others_linked() {
 }
 
 #[test]
+fn rows_that_are_no_plain_text_are_refused_and_others_linked() {
+    let place = Place::new();
+    place.put(
+        "notes.csv",
+        "id,text\n1,fever\n2,{\\rtf1 fever}\n3,no&nbsp;fever\\.br\\diabetes\n4,MSH|^~\\&|LAB|fever\n",
+    );
+    let output = place.link(&["notes.csv", "--format", "jsonl", "--out", "links.jsonl"]);
+    assert_eq!(output.code, Some(3), "{}", output.err);
+    for expected in [
+        "2 of 4 notes cannot be read; the others are linked: ",
+        "notes.csv: line 3: expected a note in plain text, found RTF",
+    ] {
+        assert!(output.err.contains(expected), "{expected}: {}", output.err);
+    }
+    let rows = place.rows("links.jsonl");
+    let expected = [("1", "D1", 0, 5), ("3", "D1", 8, 13), ("3", "D3", 19, 27)];
+    assert_eq!(found(&rows), expected);
+    place.put("note.txt", "<html><body>fever</body></html>");
+    let output = place.link(&["note.txt"]);
+    assert_eq!(output.code, Some(3), "{}", output.err);
+    let expected = "note.txt: expected a note in plain text, found HTML";
+    assert!(output.err.contains(expected), "{}", output.err);
+}
+
+#[test]
 fn options_that_do_not_fit_are_refused() {
     let place = Place::new();
     place.put("notes.csv", CSV);

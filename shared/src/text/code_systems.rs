@@ -75,12 +75,12 @@ pub(crate) fn is_coded(text: &str, span: Span, is_name: bool) -> bool {
     if words.eq_ignore_ascii_case("ct") && last.is_some_and(|last| squashed(last) == "snomed") {
         return true;
     }
-    let starts = words.match_indices([' ', ':', '#']).map(|(at, _)| at);
+    let mut starts = words.match_indices([' ', ':', '#']).map(|(at, _)| at);
     let with_code = |at: usize| {
         let system = system_of(&words[..at]);
         system.is_some_and(|system| is_code_of(system, code_behind(&words[at..])))
     };
-    starts.clone().any(with_code) || is_listed_code(before, words)
+    starts.any(with_code) || is_listed_code(before, words)
 }
 
 /// Whether words are a code of a list that a code system's name begins: "ICD-10: I21.9, E11.9".
@@ -181,7 +181,7 @@ fn system_of(name: &str) -> Option<&'static str> {
 
 /// Letters and digits in lower case.
 fn squashed(name: &str) -> String {
-    let kept = name.chars().filter(|c| !matches!(c, ' ' | '-' | '.'));
+    let kept = name.chars().filter(char::is_ascii_alphanumeric);
     kept.map(|c| c.to_ascii_lowercase()).collect()
 }
 

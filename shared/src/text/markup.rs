@@ -308,7 +308,7 @@ fn entity(text: &str) -> Option<(usize, String)> {
 /// The character of an entity with a name. "Eacute" is the capital of "eacute".
 fn named_entity(name: &str) -> Option<char> {
     let find = |name: &str| {
-        let at = ENTITIES.binary_search_by_key(&name, |(known, _)| known);
+        let at = ENTITIES.binary_search_by_key(&name, |(known, _)| *known);
         at.ok().map(|at| ENTITIES[at].1)
     };
     find(name).or_else(|| {

@@ -69,7 +69,7 @@ impl ConceptTable {
     /// The name, file and line of the first row with an identifier.
     pub(super) fn first_row(&self, id: &str) -> Option<(&str, &str, usize)> {
         let entry = self.entries.get(*self.by_id.get(id)?)?;
-        Some((&entry.concept.name, &entry.file, entry.line))
+        Some((entry.concept.name.as_str(), &*entry.file, entry.line))
     }
 
     /// Passes the concepts to `concepts`.

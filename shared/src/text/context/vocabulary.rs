@@ -1,5 +1,6 @@
 //! The words, marks and word classes of a rule file, as numbers.
 
+use super::tokens::normalise;
 use crate::text::detect::spelt_out;
 use std::collections::HashMap;
 use unicode_normalization::UnicodeNormalization;
@@ -80,8 +81,10 @@ impl Vocabulary {
 
     /// The symbol of a word as it is written; `normalised` is its other form.
     pub fn written(&mut self, word: &str, normalised: &str) -> Symbol {
-        if let Some(spelt) = spelt_out(&word.to_lowercase()) {
-            self.spelt_out.insert(spelt, normalised.to_owned());
+        if let Some(spelt) = spelt_out(word) {
+            let mut other = String::new();
+            normalise(&spelt, &mut other);
+            self.spelt_out.insert(other, normalised.to_owned());
         }
         self.word(normalised)
     }
