@@ -128,16 +128,14 @@ const LINES: [&str; 18] = [
     "ul",
 ];
 
-/// Elements that begin a text in HTML or XML, rather than a note with a tag.
-const DOCUMENTS: [&str; 24] = [
+/// Elements that begin a text in HTML or XML. Others may be in a note ("<b>Gout</b>").
+const DOCUMENTS: [&str; 20] = [
     "article",
-    "b",
     "body",
     "center",
     "clinicaldocument",
     "component",
     "div",
-    "font",
     "h1",
     "h2",
     "h3",
@@ -148,8 +146,6 @@ const DOCUMENTS: [&str; 24] = [
     "ol",
     "p",
     "section",
-    "span",
-    "strong",
     "style",
     "table",
     "title",
@@ -525,7 +521,7 @@ mod tests {
         for text in [
             "<NAME> has gout.",
             "<PHI TYPE=\"NAME\">Doe</PHI> has gout.",
-            "<b> gout",
+            "<b>gout</b>",
             "< 90 mmHg",
             "<p",
             "PID 12, PID | 13, PID|14",
