@@ -1,7 +1,7 @@
 // Failures while the page loads: each shows a message with its cause and what to do.
 
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EMPTY, openPage, serve } from "./browser.js";
@@ -34,7 +34,7 @@ test("a damaged bundle is refused with the name of the damaged file", { timeout:
   for (const [name, change, expected] of [
     ["index.bin", (bytes) => bytes.subarray(0, -9), /index\.bin.* cut or extended/],
     ["model.safetensors", flipped, /model\.safetensors.* altered/],
-    ["manifest.json", manifest((json) => (json.format = 99)), /format version 99/],
+    ["manifest.json", manifest((json) => (json.format = 99)), /older than the bundle.*format version 99/],
     ["manifest.json", manifest((json) => (json.index.dim = 7)), /manifest\.json has been altered/],
     ["manifest.json", (bytes) => bytes.subarray(0, 40), /manifest/],
     ["manifest.json", () => "[]", /manifest/],
@@ -190,4 +190,70 @@ test("a browser that cannot write blobs to its disk keeps the bundle in memory",
     });
     assert.deepEqual(found, { ids: ["D1"], stored: cached });
   }
+});
+
+test("the page loads where the browser's store has no room for it", { timeout: 120_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const { address } = await pelServe(t, bundle);
+  for (const quotaSize of [5_000_000, 100_000]) {
+    const before = async (page) => {
+      const session = await page.context().newCDPSession(page);
+      await session.send("Storage.overrideQuotaForOrigin", { origin: new URL(address).origin, quotaSize });
+    };
+    const { page, close } = await openReady(t, address, { before });
+    await page.reload();
+    await ready(page);
+    await write(page, "No fever.");
+    assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"], `${quotaSize} bytes`);
+    assert.equal(await page.locator("#problem").isVisible(), false);
+    await close();
+  }
+});
+
+test("what still comes after an error shows no progress", { timeout: 120_000 }, async (t) => {
+  const { bundle } = await tinyBundle(t);
+  const server = await serve({ "/bundle/": bundle, "/": built().page }, {});
+  t.after(server.close);
+  const { page, close } = await openPage([], { serviceWorkers: "block" });
+  t.after(close);
+  const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  let ask;
+  const asked = new Promise((resolve) => (ask = resolve));
+  await page.route("**/bundle/index.bin", async (route) => {
+    ask();
+    await after(2000);
+    await route.continue().catch(() => {});
+  });
+  await page.route("**/*.wasm", async (route) => {
+    await asked;
+    await route.fulfill({ status: 404 });
+  });
+  await page.goto(new URL("index.html", server.address).href);
+  await page.locator("#problem-words").filter({ hasText: /404/ }).waitFor();
+  await after(3000);
+  assert.deepEqual([await page.locator("#problem").isVisible(), await page.locator("#loading").isVisible()], [true, false]);
+});
+
+test("a page that is older than its bundle says so, and gets the newer one", { timeout: 120_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t);
+  const site = join(folder, "site");
+  await cp(built().page, site, { recursive: true });
+  const server = await serve({ "/bundle/": bundle, "/": site }, {});
+  t.after(server.close);
+  const { page } = await openReady(t, `${server.address}/index.html`);
+  await page.waitForFunction(() => navigator.serviceWorker.controller);
+  const older = await page.title();
+  const manifest = await readFile(join(bundle, "manifest.json"), "utf8");
+  await writeFile(join(bundle, "manifest.json"), JSON.stringify({ ...JSON.parse(manifest), format: 99 }));
+  // The operator publishes a page that reads it too, but the browser has stored the older one.
+  const html = await readFile(join(site, "index.html"), "utf8");
+  await writeFile(join(site, "index.html"), html.replace(/<title>[^<]*/, "<title>newer"));
+  await page.reload();
+  const problem = page.locator("#problem");
+  await problem.filter({ hasText: /older than the bundle.*format version 99/ }).waitFor();
+  assert.equal(await page.title(), older);
+  await writeFile(join(bundle, "manifest.json"), manifest);
+  await problem.getByRole("button", { name: "Reload" }).click();
+  await page.waitForFunction(() => document.title === "newer");
+  await ready(page);
 });

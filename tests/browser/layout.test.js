@@ -1,11 +1,12 @@
 // Layout: every panel at common widths, with very long contents.
 
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { serve } from "./browser.js";
 import { openReady, pelServe, write } from "./serving.js";
-import { table, tinyBundle } from "./bundles.js";
+import { built, calibrate, table, tinyBundle } from "./bundles.js";
 
 const VIEWPORTS = [
   { width: 1024, height: 768 },
@@ -97,4 +98,70 @@ test("panels contain long contents at every width", { timeout: 240_000 }, async 
     }
     await close();
   }
+});
+
+/** The number of rows of the list that are in view whole, before anything is scrolled. */
+function rowsInView() {
+  const [table, head] = ["mention-table", "mention-head"].map((id) => document.getElementById(id).getBoundingClientRect());
+  const [from, to] = [Math.max(table.top, head.bottom) - 1, Math.min(table.bottom, innerHeight) + 1];
+  return [...document.querySelectorAll("#mention-rows tr")].filter((row) => {
+    const { top, bottom } = row.getBoundingClientRect();
+    return top >= from && bottom <= to;
+  }).length;
+}
+
+test("several rows of the list are in view on small screens", { timeout: 240_000 }, async (t) => {
+  const names = ["fever", "chest pain", "cough", "gout", "asthma", "angina", "anaemia", "sepsis", "nausea", "vertigo"];
+  const concepts = names.map((name, at) => ({ id: `D${at + 1}`, name, types: [`A type of number ${at}`] }));
+  const { folder, bundle } = await tinyBundle(t, { concepts });
+  await calibrate(folder, bundle);
+  const { address } = await pelServe(t, bundle);
+  const note = `${names.join(", ")}.\nNo fever. Possible cough. Family history of gout. History of asthma. Left angina. Severe nausea.\n`;
+  const sizes = [[1440, 900, 6], [1366, 650, 4], [1280, 600, 3], [1024, 768, 4], [768, 1024, 6], [390, 844, 4]];
+  for (const [width, height, least] of sizes) {
+    const { page, close } = await openReady(t, address, { options: { viewport: { width, height } } });
+    await write(page, note);
+    const rows = await page.evaluate(rowsInView);
+    assert.ok(rows >= least, `${width} x ${height}: ${rows} rows in view`);
+    // How the threshold was measured names files by their checksums: only for those who ask.
+    const card = page.locator("#deciding");
+    assert.doesNotMatch(await card.innerText(), /[0-9a-f]{32}/);
+    await card.getByText("How it was measured").click();
+    assert.match(await card.innerText(), /Measured on .*[0-9a-f]{32}/);
+    await close();
+  }
+});
+
+test("marks are seen where the browser knows no functions of colours", { timeout: 120_000 }, async (t) => {
+  const { folder, bundle } = await tinyBundle(t);
+  const site = join(folder, "site");
+  await cp(built().page, site, { recursive: true });
+  for (const name of ["style.css", "dark.css"]) {
+    const css = await readFile(join(site, name), "utf8");
+    await writeFile(join(site, name), css.replaceAll(/light-dark|color-mix/g, "not-known"));
+  }
+  const server = await serve({ "/bundle/": bundle, "/": site }, {});
+  t.after(server.close);
+  const papers = [];
+  for (const colorScheme of ["light", "dark"]) {
+    const { page, close } = await openReady(t, `${server.address}/index.html`, { options: { colorScheme } });
+    await write(page, "No fever, possible cough.");
+    const { paper, marks } = await page.evaluate(() => {
+      const style = (element) => getComputedStyle(element);
+      const marks = [...document.querySelectorAll("#marks .mark")].map((mark) => ({
+        back: style(mark).backgroundColor,
+        lines: [style(mark).boxShadow, style(mark).borderBottomStyle].join(" "),
+      }));
+      return { paper: style(document.getElementById("note")).backgroundColor, marks };
+    });
+    const nothing = ["rgba(0, 0, 0, 0)", paper];
+    assert.equal(marks.length, 2);
+    for (const { back, lines } of marks) {
+      assert.ok(!nothing.includes(back), `${colorScheme}: ${back} on ${paper}`);
+      assert.match(lines, /rgb\(.*inset|dotted/);
+    }
+    papers.push(paper);
+    await close();
+  }
+  assert.equal(new Set(papers).size, 2, `${papers}`);
 });
