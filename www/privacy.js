@@ -64,11 +64,13 @@ function count() {
   const time = Date.now();
   const asked = [];
   const refused = new Set();
-  let ofWorker = 0;
+  const ofWorkers = [];
   let refusals = 0;
   const show = () => {
     // The browser also lists pictures that the policy refused and that were not requested.
-    const requests = ofWorker + asked.filter((address) => !refused.has(address)).length;
+    const own = asked.filter((address) => !refused.has(address));
+    // Some browsers list the scripts of a worker for its page, some do not.
+    const requests = own.length + ofWorkers.filter((address) => !own.includes(address)).length;
     byId("request-count").textContent = `${counted(requests, "request")} since loading`;
     byId("privacy").classList.toggle("broken", requests > 0);
     byId("refused").textContent = refusals === 0 ? "" : `The browser has refused ${counted(refusals, "attempt")}.`;
@@ -87,10 +89,10 @@ function count() {
     if (originalPolicy === SEAL) refusals += 1;
     show();
   });
-  // This page's list does not include the engine's worker; the service worker reports its requests.
+  // The requests of workers; the service worker sees them.
   navigator.serviceWorker?.addEventListener("message", ({ data }) => {
     if (data?.kind !== "worker-request" || data.owner !== PAGE || data.at < time) return;
-    ofWorker += 1;
+    ofWorkers.push(data.address);
     show();
   });
   show();

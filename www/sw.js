@@ -191,5 +191,7 @@ async function tell(event) {
   const client = event.clientId && (await self.clients.get(event.clientId));
   if (!client || client.type !== "worker") return;
   const owner = new URL(client.url).searchParams.get("page");
-  for (const page of await self.clients.matchAll({ type: "window" })) page.postMessage({ kind: "worker-request", at, owner });
+  for (const page of await self.clients.matchAll({ type: "window" })) {
+    page.postMessage({ kind: "worker-request", at, owner, address: event.request.url });
+  }
 }

@@ -1,0 +1,104 @@
+// What could carry a note away, or stay behind in the browser.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EMPTY, serve } from "./browser.js";
+import { mentions, openReady, pelServe, ready, write } from "./serving.js";
+import { tinyBundle } from "./bundles.js";
+
+async function served(t, options) {
+  const { bundle } = await tinyBundle(t);
+  const { address } = await pelServe(t, bundle);
+  return { address, ...(await openReady(t, address, options)) };
+}
+
+test("translation, spelling and writing aids are asked to leave notes alone", { timeout: 60_000 }, async (t) => {
+  const { page } = await served(t);
+  const fields = await page.evaluate(() => ({
+    page: [document.documentElement.translate, document.querySelector("meta[name=google]").content],
+    fields: [...document.querySelectorAll("textarea, input:not([type=file], [type=checkbox], [type=range])")].map((field) => [
+      field.id, field.spellcheck, field.translate,
+      ...["writingsuggestions", "data-gramm", "data-gramm_editor", "data-enable-grammarly", "data-lt-active"].map((name) => field.getAttribute(name)),
+    ]),
+  }));
+  assert.deepEqual(fields.page, [false, "notranslate"]);
+  const ids = ["note-text", "find-words", "concept-name", "concept-id", "concept-synonyms", "concept-type", "concept-definition"];
+  assert.deepEqual(fields.fields, ids.map((id) => [id, false, false, "false", "false", "false", "false", "false"]));
+});
+
+test("a loaded page has no WebRTC, and its scripts lead to no other address", { timeout: 120_000 }, async (t) => {
+  const { page, address } = await served(t);
+  const elsewhere = await serve({}, { "/": EMPTY, "/taken": EMPTY });
+  t.after(elsewhere.close);
+  assert.equal(await page.evaluate(() => typeof RTCPeerConnection), "undefined");
+  await write(page, "No fever.");
+  // Exports and the places of the page work.
+  await page.locator(".skip").evaluate((link) => link.click());
+  assert.match(page.url(), /#note$/);
+  await page.locator("#export summary").click();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download CSV", exact: true }).click();
+  await saved;
+  const here = page.url();
+  for (const to of [`${elsewhere.address}/taken?No%20fever`, `${address}?No%20fever`]) {
+    for (const way of ["assign", "link", "form"]) {
+      await page.evaluate(([to, way]) => {
+        if (way === "assign") return location.assign(to);
+        if (way === "link") return Object.assign(document.createElement("a"), { href: to }).click();
+        const form = Object.assign(document.createElement("form"), { action: to });
+        document.body.append(form);
+        return form.submit();
+      }, [to, way]).catch(() => {});
+      await page.waitForTimeout(200);
+      const now = await page.evaluate(() => [location.href, document.getElementById("note-text").value]);
+      assert.deepEqual(now, [here, "No fever."], `${way} to ${to}`);
+    }
+  }
+});
+
+test("each of two open pages counts the requests of its own workers", { timeout: 120_000 }, async (t) => {
+  const { page, address } = await served(t);
+  await page.waitForFunction(() => navigator.serviceWorker.controller);
+  const second = await page.context().newPage();
+  await second.goto(address);
+  await ready(second);
+  const counts = async () => [await page.locator("#request-count").textContent(), await second.locator("#request-count").textContent()];
+  assert.deepEqual(await counts(), ["0 requests since loading", "0 requests since loading"]);
+  // A worker of the second page asks for a file that is not stored.
+  await second.evaluate(async () => {
+    for (const name of await caches.keys()) await (await caches.open(name)).delete(new URL("pkg/helper.js", location.href).href);
+    new Worker("pkg/worker.js", { type: "module" });
+  });
+  await second.locator("#request-count", { hasText: /^[1-9]/ }).waitFor();
+  assert.deepEqual(await counts(), ["0 requests since loading", "1 request since loading"]);
+});
+
+test("what the browser stores can be deleted", { timeout: 120_000 }, async (t) => {
+  const { page, complaints } = await served(t);
+  await page.waitForFunction(async () => navigator.serviceWorker.controller && (await caches.keys()).length === 3);
+  await page.locator("#theme").click();
+  await page.evaluate(() => {
+    sessionStorage.setItem("pel-device", "wasm");
+    localStorage.setItem("other", "of another site of this origin");
+  });
+  await page.evaluate(() => caches.open("other"));
+  const remove = page.getByRole("button", { name: "Delete everything from this browser" });
+  const stored = () => page.evaluate(async () => ({
+    caches: await caches.keys(),
+    workers: (await navigator.serviceWorker.getRegistrations()).length,
+    keys: [...Object.keys(localStorage), ...Object.keys(sessionStorage)],
+  }));
+  await page.locator("#privacy summary").click();
+  await remove.click();
+  await page.locator("#question").getByRole("button", { name: "Cancel" }).click();
+  assert.equal((await stored()).caches.length, 4);
+  await remove.click();
+  await page.locator("#question").getByRole("button", { name: "Delete" }).click();
+  await page.locator("#deleted", { hasText: "Deleted." }).waitFor();
+  assert.deepEqual(await stored(), { caches: ["other"], workers: 0, keys: ["other"] });
+  // The page goes on until it is closed.
+  await page.keyboard.press("Escape");
+  await write(page, "No fever.");
+  assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
+  assert.deepEqual(complaints, []);
+});
