@@ -108,7 +108,7 @@ test("sets of answers are told in words", () => {
 });
 
 test("error messages contain advice", () => {
-  const codes = ["bundle", "network", "no-wasm", "no-webgpu", "device", "freed"];
+  const codes = ["bundle", "newer-bundle", "network", "no-wasm", "no-webgpu", "device", "freed"];
   for (const code of codes) assert.match(errorWords({ code }), /(Try again|try again|Update|Choose|Reload)/, code);
   assert.match(errorWords(new Error("x")), /Try again/);
 });

@@ -75,6 +75,7 @@ class Engine {
   /** Asks the worker; parts of the answer go to `onPart`. `signal` gives the request up, if its method allows that. */
   ask(method, args, { transfer = [], onPart, signal } = {}) {
     if (!this.#worker) return Promise.reject(this.#why);
+    if (signal?.aborted) return Promise.reject(ended(signal));
     const id = (this.#last += 1);
     const giveUp = () => this.#worker?.postMessage({ giveUp: id });
     signal?.addEventListener("abort", giveUp, { once: true });
