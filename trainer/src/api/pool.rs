@@ -23,11 +23,11 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 /// Jobs are merged while a batch has fewer texts and bytes than this.
-const BATCH: (usize, usize) = (64, 1 << 20);
+const BATCH: (usize, usize) = (64, 256 << 10);
 
 /// A request is divided into jobs of at most this many texts and bytes, or of one longer text.
-/// Other requests take their turn between them.
-pub const JOB: (usize, usize) = (16, 256 << 10);
+/// Other requests take their turn between them: the densest texts need a second for some 10 KiB.
+pub const JOB: (usize, usize) = (16, 64 << 10);
 
 /// Bytes of text that have one mention, in the densest texts.
 const MENTION: usize = 10;
@@ -534,10 +534,10 @@ mod tests {
         assert_eq!(counts(&[], 5), Vec::<usize>::new());
         assert_eq!(counts(&[1; 16], 1), [16]);
         assert_eq!(counts(&[1; 17], 5), [16, 1]);
-        assert_eq!(counts(&[200 << 10, 56 << 10, 1], 5), [2, 1]);
+        assert_eq!(counts(&[50 << 10, 14 << 10, 1], 5), [2, 1]);
         assert_eq!(counts(&[1, 1 << 20, 1], 5), [1, 1, 1]);
-        assert_eq!(counts(&[100 << 10, 100 << 10], 5), [2]);
-        assert_eq!(counts(&[100 << 10, 100 << 10], 50), [1, 1]);
+        assert_eq!(counts(&[30 << 10, 30 << 10], 5), [2]);
+        assert_eq!(counts(&[30 << 10, 30 << 10], 50), [1, 1]);
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn replace(
     // Only the owner may read a replacement before its mode is set. The umask limits the mode of a
     // new file.
     let mode = if there.is_some() { 0o600 } else { 0o666 };
-    let (beside, _claim) = partial_files::file_in(folder, mode).map_err(failed)?;
+    let beside = partial_files::file_in(folder, mode).map_err(failed)?;
     let mut buffered = BufWriter::with_capacity(1 << 16, InterruptibleWriter(beside));
     write(&mut buffered)?;
     let beside = buffered
@@ -125,7 +125,7 @@ fn replace(
     }
     beside.as_file().sync_all().map_err(failed)?;
     interrupt::check()?;
-    beside.persist(path).map_err(|error| failed(error.error))?;
+    beside.persist(path).map_err(failed)?;
     partial_files::sync_folder(folder)
 }
 

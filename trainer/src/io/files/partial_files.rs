@@ -1,11 +1,15 @@
-//! Partial files and folders, written beside their destination and renamed: `.pel-*.part`. They are
-//! locked while they are written and removed on an early end. Those of killed processes are removed
-//! by the next process that writes into their folder.
+//! Partial files and folders, written beside their destination and renamed.
+//!
+//! Where the system can, a file has no name until it is complete, so that a killed process leaves
+//! nothing. Others are named `.pel-*.part`. They are locked while they are written and removed on an
+//! early end. Those of killed processes are removed by the next process that writes into their
+//! folder.
 
 use super::errors::io_error;
 use pel_shared::error::Result;
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use tempfile::{NamedTempFile, TempDir};
@@ -105,12 +109,103 @@ impl Drop for CreatedFolder {
     }
 }
 
+/// A partial file.
+#[derive(Debug)]
+pub enum PartialFile {
+    /// A file with a name.
+    Named(NamedTempFile, Claim),
+    /// A file without a name in a folder.
+    #[cfg(target_os = "linux")]
+    Nameless(File, PathBuf),
+}
+
+impl PartialFile {
+    /// The open file.
+    pub fn as_file(&self) -> &File {
+        match self {
+            Self::Named(file, _) => file.as_file(),
+            #[cfg(target_os = "linux")]
+            Self::Nameless(file, _) => file,
+        }
+    }
+
+    /// Gives it its name, in place of a file that has it.
+    ///
+    /// # Errors
+    /// If it cannot be renamed.
+    pub fn persist(self, path: &Path) -> std::io::Result<()> {
+        let (file, _claim) = match self {
+            Self::Named(file, claim) => (file, claim),
+            #[cfg(target_os = "linux")]
+            Self::Nameless(file, folder) => nameless::named(&file, &folder)?,
+        };
+        file.persist(path).map(drop).map_err(|error| error.error)
+    }
+}
+
+impl Write for PartialFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.as_file().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.as_file().flush()
+    }
+}
+
 /// Creates a partial file with `mode` in a folder, after removing abandoned ones there.
 ///
 /// # Errors
 /// If it cannot be created.
-pub fn file_in(folder: &Path, mode: u32) -> std::io::Result<(NamedTempFile, Claim)> {
+pub fn file_in(folder: &Path, mode: u32) -> std::io::Result<PartialFile> {
     remove_abandoned(folder);
+    #[cfg(target_os = "linux")]
+    if let Some(file) = nameless::file_in(folder, mode) {
+        return Ok(PartialFile::Nameless(file, folder.to_owned()));
+    }
+    let (file, claim) = named_file_in(folder, mode)?;
+    Ok(PartialFile::Named(file, claim))
+}
+
+/// Files of Linux that have no name yet (`O_TMPFILE`).
+#[cfg(target_os = "linux")]
+mod nameless {
+    use super::{Claim, PREFIX, SUFFIX, claimed};
+    use rustix::fs::{AtFlags, CWD, linkat};
+    use std::fs::{File, OpenOptions};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::Path;
+    use tempfile::NamedTempFile;
+
+    /// Where open files have the names by which they can be linked.
+    const OPEN: &str = "/proc/self/fd";
+
+    /// A file with `mode`; `None` where the file system has no such files.
+    pub(super) fn file_in(folder: &Path, mode: u32) -> Option<File> {
+        let mut options = OpenOptions::new();
+        let options = options.write(true).mode(mode).custom_flags(libc::O_TMPFILE);
+        let file = options.open(folder).ok()?;
+        Path::new(OPEN).is_dir().then_some(file)
+    }
+
+    /// Gives a file a name of a partial file.
+    pub(super) fn named(file: &File, folder: &Path) -> std::io::Result<(NamedTempFile, Claim)> {
+        let mut beside = tempfile::Builder::new();
+        beside.prefix(PREFIX).suffix(SUFFIX);
+        let open = format!("{OPEN}/{}", file.as_raw_fd());
+        claimed(|| {
+            let named = beside.make_in(folder, |path| {
+                linkat(CWD, &open, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+                file.try_clone()
+            })?;
+            let claim = Claim::new(named.path(), Some(file.try_clone()?));
+            Ok((named, claim))
+        })
+    }
+}
+
+fn named_file_in(folder: &Path, mode: u32) -> std::io::Result<(NamedTempFile, Claim)> {
     let mut beside = tempfile::Builder::new();
     beside.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
@@ -277,10 +372,27 @@ mod tests {
         assert_eq!((made.len(), Some(&last)), (3, made.last()));
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn file_has_no_name_until_it_is_complete() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.txt");
+        let there = || crate::io::files::entries(folder.path()).expect("listed");
+        let mut file = file_in(folder.path(), 0o666).expect("made");
+        file.write_all(b"half").expect("written");
+        if matches!(file, PartialFile::Nameless(..)) {
+            assert!(there().is_empty(), "{:?}", there());
+        }
+        fs::write(&path, "old").expect("written");
+        file.persist(&path).expect("renamed");
+        assert_eq!(there(), ["out.txt"]);
+        assert_eq!(fs::read_to_string(&path).expect("there"), "half");
+    }
+
     #[test]
     fn partial_files_in_use_are_locked_and_registered() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (file, claim) = file_in(folder.path(), 0o600).expect("made");
+        let (file, claim) = named_file_in(folder.path(), 0o600).expect("made");
         let (made, of_folder) = folder_in(folder.path()).expect("made");
         fs::write(made.path().join("half"), "half").expect("written");
         for path in [file.path(), made.path()] {
