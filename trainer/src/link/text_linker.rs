@@ -196,7 +196,7 @@ impl TextLinker {
         each: &mut dyn FnMut(&[Record]) -> Result<()>,
     ) -> Result<()> {
         let mentions = self.detect(text, options, &interrupt::stop())?;
-        let mut pass = |links: &[Link]| {
+        let mut pass = |links: &[Link]| -> Result<()> {
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;
                 each(&self.records(links, options)?)?;
