@@ -441,11 +441,19 @@ impl Note<'_, '_> {
         if mention.pieces.is_empty() {
             return context;
         }
-        let of_allergy = best[Property::Allergy.index()];
-        let of_allergy = of_allergy.is_some_and(|best| best.effect != Effect::Tolerated);
+        let allergy = best[Property::Allergy.index()];
+        let allergy = allergy.filter(|best| best.effect != Effect::Tolerated);
+        let affirmed = allergy.is_some_and(|best| {
+            let action = self.set.actions.get(self.set.rules[best.cue.rule].action);
+            action.is_some_and(|action| action.effects().contains(&Effect::Affirmed))
+        });
         for best in best.iter().flatten() {
-            // The time of a reaction is no time of the allergy: it stays.
-            if of_allergy && best.effect.property() == Property::Temporality {
+            let property = best.effect.property();
+            // The time of a reaction is no time of the allergy: it stays. What is avoided because
+            // of an allergy is no denied allergen.
+            if allergy.is_some() && property == Property::Temporality
+                || affirmed && property == Property::Negation
+            {
                 continue;
             }
             match best.effect {
