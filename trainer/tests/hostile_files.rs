@@ -234,6 +234,112 @@ mod unix {
         assert_eq!(std::fs::read_to_string(&victim).expect("read"), "precious");
     }
 
+    /// A document type with entities that stand for each other, ten times each, `depth` deep.
+    fn nested_entities(depth: u8) -> String {
+        let names: Vec<char> = (b'a'..b'a' + depth).map(char::from).collect();
+        let mut declared = "<!ENTITY a \"aaaaaaaaaa\">".to_owned();
+        for pair in names.windows(2) {
+            let value = format!("&{};", pair[0]).repeat(10);
+            declared.push_str(&format!("<!ENTITY {} \"{value}\">", pair[1]));
+        }
+        format!("<!DOCTYPE x [{declared}]>")
+    }
+
+    /// Runs a command line in the folder, within 3 GB of address space.
+    fn within_memory(workspace: &Workspace, line: &str) -> common::CommandOutput {
+        let program = pel(&[]).get_program().to_string_lossy().into_owned();
+        let folder = workspace.path("").display().to_string();
+        let line = format!("cd '{folder}'; ulimit -v 3000000; exec '{program}' {line}");
+        from(
+            Command::new("sh")
+                .args(["-c", &line])
+                .output()
+                .expect("it can be started"),
+        )
+    }
+
+    #[test]
+    fn entities_of_xml_cannot_fill_the_memory() {
+        let owl = |doctype: &str, attributes: &str, label: &str| {
+            format!(
+                "<?xml version=\"1.0\"?>{doctype}<rdf:RDF \
+                 xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" \
+                 xmlns:owl=\"http://www.w3.org/2002/07/owl#\" \
+                 xmlns:rdfs=\"http://www.w3.org/2000/01/rdf-schema#\">\n\
+                 <owl:Class rdf:about=\"http://x/A\" {attributes}>\
+                 <rdfs:label>{label}</rdfs:label></owl:Class></rdf:RDF>"
+            )
+        };
+        let deep = nested_entities(10);
+        let long = format!("<!DOCTYPE x [<!ENTITY l \"{}\">]>", "l".repeat(4_000));
+        let labels = format!("{}</rdfs:label><rdfs:label>", "&l;".repeat(10_000)).repeat(40);
+        let attributes: String = (0..40)
+            .map(|at| format!("rdfs:label{at}=\"{}\" ", "&l;".repeat(500)))
+            .collect();
+        let twice = format!("<!DOCTYPE x [<!ENTITY a \"{}\">]>", "a".repeat(4_000))
+            + &format!("<!DOCTYPE x [<!ENTITY b \"{}\">]>", "&a;".repeat(1_000));
+        // A name that ends elsewhere for another reader of the declaration.
+        let odd = deep
+            .replace("<!ENTITY b ", "<!ENTITY b\u{a0}c ")
+            .replace("&b;", "&b\u{a0}c;");
+        let entities = "expected entities of at most 4096 bytes";
+        let expanded = "expected at most 10 bytes of expanded entities for each byte of the file";
+        for (text, expected) in [
+            (owl(&deep, "", "&j;"), entities),
+            (owl(&deep, "", ""), entities),
+            (owl(&odd, "", "&j;"), entities),
+            (owl(&long, "", &labels), expanded),
+            (owl(&long, &attributes, "a"), expanded),
+            (owl(&twice, "", "&b;"), "found a second"),
+            (
+                owl("<!DOCTYPE x [<!ENTITY a b>]>", "", "&a;"),
+                "expected <!ENTITY name \"text\">, found <!ENTITY a b>",
+            ),
+        ] {
+            let workspace = Workspace::new();
+            std::fs::write(workspace.path("a.owl"), text).expect("written");
+            let done = within_memory(&workspace, "import owl a.owl --out o");
+            assert_eq!(done.code, Some(3), "{expected}: {}", done.err);
+            assert!(done.err.contains("a.owl: line "), "{}", done.err);
+            assert!(done.err.contains(expected), "{expected}: {}", done.err);
+            assert!(!workspace.path("o").exists());
+        }
+        let workspace = Workspace::new();
+        for (name, root) in [
+            ("desc2026.xml", "DescriptorRecordSet"),
+            ("icd10cm_tabular.xml", "ICD10CM.tabular"),
+            ("bioc.xml", "collection"),
+            ("kb/kb.xml", "knowledge_base"),
+        ] {
+            std::fs::create_dir_all(workspace.path("kb")).expect("made");
+            let text = format!("{deep}<{root}>&j;</{root}>");
+            std::fs::write(workspace.path(name), text).expect("written");
+        }
+        std::fs::create_dir(workspace.path("texts")).expect("made");
+        std::fs::write(workspace.path("texts/1.txt"), "fever").expect("written");
+        std::fs::write(workspace.path("q.xml"), "<kbpentlinking/>").expect("written");
+        for line in [
+            "import mesh desc2026.xml --out o",
+            "import icd10cm icd10cm_tabular.xml --out o",
+            "import tac --kb kb --documents texts --test q.xml --out o",
+            "link --bundle bundle --device cpu bioc.xml --format jsonl",
+        ] {
+            let done = within_memory(&workspace, line);
+            assert_eq!(done.code, Some(3), "{line}: {}", done.err);
+            assert!(done.err.contains(entities), "{line}: {}", done.err);
+        }
+        // The entities of usual ontologies stand for the beginnings of IRIs.
+        let usual = "<!DOCTYPE rdf:RDF [\n    <!ENTITY xsd \"http://www.w3.org/2001/XMLSchema#\" >\n    \
+                     <!ENTITY x \"http://x/\" >\n    <!ENTITY y \"&x;Y_\" >\n]>";
+        let more = "</rdfs:label></owl:Class><owl:Class rdf:about=\"&y;1\"><rdfs:label \
+                    rdf:datatype=\"&xsd;string\">cough";
+        let text = owl(usual, "", &("fever".to_owned() + more));
+        std::fs::write(workspace.path("usual.owl"), text).expect("written");
+        workspace.done("import owl @usual.owl --out @usual");
+        let kb = std::fs::read_to_string(workspace.path("usual/kb.jsonl")).expect("read");
+        assert!(kb.contains("http://x/Y_1") && kb.contains("cough"), "{kb}");
+    }
+
     #[test]
     fn file_size_limit_leaves_no_partial_file() {
         let workspace = Workspace::new();

@@ -1,9 +1,12 @@
 //! A streaming XML reader whose errors name file and line.
 
-use crate::io::files::open;
+use crate::data::terminologies::xml::{decoded, read_error};
+use crate::data::terminologies::xml_guard::{Guard, Seen};
+use crate::io::files::{open, record_limit};
 use pel_shared::error::{Error, Result};
-use std::io::BufRead;
+use std::io::{BufRead, Error as IoError};
 use std::path::Path;
+use std::rc::Rc;
 use xml::common::Position;
 use xml::reader::{ErrorKind, EventReader, ParserConfig2, XmlEvent};
 
@@ -30,7 +33,8 @@ impl Element {
 /// The elements of one file.
 pub struct Elements {
     name: String,
-    reader: EventReader<Box<dyn BufRead>>,
+    reader: EventReader<Guard<Box<dyn BufRead>>>,
+    seen: Rc<Seen>,
 }
 
 impl Elements {
@@ -42,9 +46,14 @@ impl Elements {
         let config = ParserConfig2::new()
             .cdata_to_characters(true)
             .allow_multiple_root_elements(false);
+        let name = path.display().to_string();
+        let reader = decoded(&name, open(path)?)?;
+        let (guard, seen) =
+            Guard::new(reader, record_limit()).map_err(|cause| read_error(&name, cause))?;
         let mut elements = Self {
-            name: path.display().to_string(),
-            reader: config.create_reader(open(path)?),
+            name,
+            reader: config.create_reader(guard),
+            seen,
         };
         match elements.child()? {
             Some(found) if found.name == root => Ok(elements),
@@ -141,10 +150,19 @@ impl Elements {
 
     fn event(&mut self) -> Result<XmlEvent> {
         self.reader.next().map_err(|cause| {
+            if let Some(why) = self.seen.take_refusal() {
+                return self.error_at(self.seen.line(), &why.to_string());
+            }
             let line = cause.position().row + 1;
             let why = match cause.kind() {
                 ErrorKind::Io(why) => {
-                    return Error::io(format!("reading {} (line {line}): {why}", self.name));
+                    let own = why.get_ref().and_then(|own| own.downcast_ref::<Error>());
+                    return match own {
+                        Some(own) => self.error_at(line, &own.to_string()),
+                        None => {
+                            read_error(&self.name, IoError::other(format!("{why} (line {line})")))
+                        }
+                    };
                 }
                 ErrorKind::Syntax(why) => why.replace('\n', " "),
                 ErrorKind::Utf8(why) => why.to_string(),

@@ -14,6 +14,7 @@ pub mod mesh;
 pub mod names;
 pub mod obograph;
 pub mod owl;
+mod prefixes;
 pub mod recognise;
 pub mod redirects;
 pub mod release;
@@ -23,7 +24,7 @@ pub mod rxnorm;
 pub mod snomed;
 pub mod umls;
 pub(crate) mod xml;
-mod xml_guard;
+pub(crate) mod xml_guard;
 
 use crate::io::counter::Counter;
 use crate::io::interrupt;

@@ -2,7 +2,8 @@
 //!
 //! XML parsers keep a whole tag, text or comment, all open elements, and expanded entities. None of
 //! these has a limit, so a small file could fill the memory. The guard passes bytes on and refuses
-//! input beyond its limits. It fetches nothing: an external document type is not read.
+//! input beyond its limits: a parser never gets a byte that has not been checked. It fetches nothing:
+//! an external document type is not read.
 
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::Longest;
@@ -17,8 +18,17 @@ const LONGEST_TAG: usize = 64 << 10;
 const LONGEST_DOCTYPE: usize = 64 << 10;
 /// The largest value of an entity in bytes, after expansion of the entities in it.
 const LONGEST_ENTITY: usize = 4 << 10;
+/// What all entities of a document may expand to in bytes, besides [`EXPANSION`].
+const FREE_EXPANSION: u64 = 8 << 20;
+/// The largest number of bytes that entities expand to for each byte of the document.
+const EXPANSION: u64 = 10;
 /// The largest number of open elements.
 const DEEPEST: usize = 1_000;
+/// The largest number of attributes of one tag. Parsers compare their names in pairs.
+const MOST_ATTRIBUTES: usize = 1_000;
+/// The largest number of attributes of all open elements. Parsers search the declarations of
+/// namespaces among them for each name.
+const MOST_OPEN_ATTRIBUTES: usize = 4_000;
 /// The bytes in which an XML declaration ends.
 const DECLARATION: u64 = 1 << 10;
 /// The number of line ends that are remembered behind the last byte read.
@@ -37,6 +47,20 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Counts bytes that the parser has taken.
+    fn pass(&self, bytes: &[u8]) {
+        let start = self.bytes.get();
+        let mut ends = self.line_ends.borrow_mut();
+        for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            self.lines.set(self.lines.get() + 1);
+            if ends.len() == LINE_ENDS {
+                ends.pop_front();
+            }
+            ends.push_back(start + at as u64);
+        }
+        self.bytes.set(start + bytes.len() as u64);
+    }
+
     /// The line of the last byte that was read, from 1.
     pub fn line(&self) -> u64 {
         self.lines.get() + 1
@@ -93,6 +117,11 @@ enum Mode {
 pub(crate) struct Guard<R> {
     reader: Chain<Cursor<Vec<u8>>, R>,
     scanner: Scanner,
+    /// The bytes of the reader's buffer that have been checked and not been consumed.
+    checked: usize,
+    /// Why the byte behind them may not pass.
+    refusal: Option<Error>,
+    stopped: bool,
 }
 
 /// Follows the markup.
@@ -104,9 +133,19 @@ struct Scanner {
     length: usize,
     /// The bytes of its entities after expansion.
     expanded: usize,
+    /// The bytes of all entities up to here after expansion.
+    all_expanded: u64,
+    /// The bytes that have been checked.
+    bytes: u64,
     /// The name of the entity that is being read.
     reference: Option<Vec<u8>>,
-    depth: usize,
+    /// The number of attributes of each open element.
+    open: Vec<usize>,
+    /// The number of attributes of all open elements.
+    open_attributes: usize,
+    /// The number of attributes of the current tag.
+    attributes: usize,
+    has_doctype: bool,
     doctype: Vec<u8>,
     /// The length of each entity of the document type, expanded.
     entities: HashMap<Vec<u8>, usize>,
@@ -132,13 +171,25 @@ impl<R: BufRead> Guard<R> {
             mode: Mode::Text,
             length: 0,
             expanded: 0,
+            all_expanded: 0,
+            bytes: 0,
             reference: None,
-            depth: 0,
+            open: Vec::new(),
+            open_attributes: 0,
+            attributes: 0,
+            has_doctype: false,
             doctype: Vec::new(),
             entities: HashMap::new(),
         };
         let reader = Cursor::new(head).chain(reader);
-        Ok((Self { reader, scanner }, seen))
+        let guard = Self {
+            reader,
+            scanner,
+            checked: 0,
+            refusal: None,
+            stopped: false,
+        };
+        Ok((guard, seen))
     }
 }
 
@@ -148,23 +199,18 @@ impl Scanner {
         self.length = 0;
         self.expanded = 0;
         self.reference = None;
+        self.attributes = 0;
     }
 
-    fn scan(&mut self, bytes: &[u8]) -> Result<()> {
-        for byte in bytes {
-            let at = self.seen.bytes.get();
-            self.seen.bytes.set(at + 1);
-            if *byte == b'\n' {
-                self.seen.lines.set(self.seen.lines.get() + 1);
-                let mut ends = self.seen.line_ends.borrow_mut();
-                if ends.len() == LINE_ENDS {
-                    ends.pop_front();
-                }
-                ends.push_back(at);
+    /// Checks bytes. Returns how many may pass, and why the next one may not.
+    fn scan(&mut self, bytes: &[u8]) -> (usize, Option<Error>) {
+        for (at, byte) in bytes.iter().enumerate() {
+            self.bytes += 1;
+            if let Err(why) = self.step(*byte) {
+                return (at, Some(why));
             }
-            self.step(*byte)?;
         }
-        Ok(())
+        (bytes.len(), None)
     }
 
     fn step(&mut self, byte: u8) -> Result<()> {
@@ -192,8 +238,13 @@ impl Scanner {
             Mode::Bang => match byte {
                 b'-' => self.mode = Mode::Comment { dashes: 1 },
                 b'[' => self.mode = Mode::Cdata { brackets: 0 },
+                b'D' | b'd' if self.has_doctype => {
+                    return Err(Error::input(
+                        "expected one document type declaration, found a second; remove it",
+                    ));
+                }
                 b'D' | b'd' => {
-                    self.doctype.clear();
+                    self.has_doctype = true;
                     self.mode = Mode::Doctype { open: 0 };
                 }
                 // The parser reports it.
@@ -202,7 +253,7 @@ impl Scanner {
             Mode::Start { .. } => return self.start_tag(byte),
             Mode::End { quote } => match (byte, *quote) {
                 (b'>', None) => {
-                    self.depth = self.depth.saturating_sub(1);
+                    self.open_attributes -= self.open.pop().unwrap_or_default();
                     self.begin(Mode::Text);
                 }
                 (b'"' | b'\'', None) => *quote = Some(byte),
@@ -227,7 +278,7 @@ impl Scanner {
             Mode::Doctype { open } => {
                 match byte {
                     b'>' if *open == 0 => {
-                        self.entities = entities(&self.doctype)?;
+                        self.entities = entities(&std::mem::take(&mut self.doctype))?;
                         self.begin(Mode::Text);
                         return Ok(());
                     }
@@ -238,7 +289,7 @@ impl Scanner {
                 if self.doctype.len() == LONGEST_DOCTYPE {
                     return Err(Error::input(format!(
                         "expected at most {LONGEST_DOCTYPE} bytes of document type declaration, \
-                         found more"
+                         found more; remove the declarations that are not needed"
                     )));
                 }
                 self.doctype.push(byte);
@@ -260,23 +311,42 @@ impl Scanner {
         match (byte, *quote) {
             (b'>', None) => {
                 if !*slash {
-                    self.depth += 1;
+                    self.open.push(self.attributes);
+                    self.open_attributes += self.attributes;
                 }
                 self.begin(Mode::Text);
-                if self.depth > DEEPEST {
+                return self.open_elements();
+            }
+            (b'"' | b'\'', None) => {
+                *quote = Some(byte);
+                self.attributes += 1;
+                if self.attributes > MOST_ATTRIBUTES {
                     return Err(Error::input(format!(
-                        "expected at most {DEEPEST} elements within each other, found more"
+                        "expected at most {MOST_ATTRIBUTES} attributes of one element, found more"
                     )));
                 }
-                return Ok(());
             }
-            (b'"' | b'\'', None) => *quote = Some(byte),
             (_, Some(open)) if byte == open => *quote = None,
             _ => {}
         }
         *slash = byte == b'/';
         self.reference_in(byte)?;
         self.tag_length()
+    }
+
+    fn open_elements(&self) -> Result<()> {
+        if self.open.len() > DEEPEST {
+            return Err(Error::input(format!(
+                "expected at most {DEEPEST} elements within each other, found more"
+            )));
+        }
+        if self.open_attributes > MOST_OPEN_ATTRIBUTES {
+            return Err(Error::input(format!(
+                "expected at most {MOST_OPEN_ATTRIBUTES} attributes of elements within each \
+                 other, found more"
+            )));
+        }
+        Ok(())
     }
 
     fn tag_length(&self) -> Result<()> {
@@ -296,12 +366,21 @@ impl Scanner {
         match (&mut self.reference, byte) {
             (_, b'&') => self.reference = Some(Vec::new()),
             (Some(name), b';') => {
-                self.expanded += self.entities.get(name).copied().unwrap_or(1);
+                let length = self.entities.get(name).copied().unwrap_or(1);
                 self.reference = None;
+                self.expanded += length;
+                self.all_expanded += length as u64;
                 let most = self.longest.bytes;
                 if self.expanded > most {
                     return Err(Error::input(format!(
-                        "expected at most {most} bytes of expanded entities in one text, found more"
+                        "expected at most {most} bytes of expanded entities in one text, found \
+                         more; write the text out instead of the entities"
+                    )));
+                }
+                if self.all_expanded > FREE_EXPANSION + EXPANSION * self.bytes {
+                    return Err(Error::input(format!(
+                        "expected at most {EXPANSION} bytes of expanded entities for each byte of \
+                         the file, found more; write the text out instead of the entities"
                     )));
                 }
             }
@@ -325,22 +404,33 @@ impl<R: BufRead> Read for Guard<R> {
 
 impl<R: BufRead> BufRead for Guard<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.scanner.seen.refused.borrow().is_some() {
-            return Err(io::Error::other("refused"));
+        let scanner = &mut self.scanner;
+        let bytes = self.reader.fill_buf()?;
+        if self.checked == 0 && !bytes.is_empty() {
+            if self.refusal.is_none() && !self.stopped {
+                (self.checked, self.refusal) = scanner.scan(bytes);
+                let complete = scanner.open.is_empty() && matches!(scanner.mode, Mode::Text);
+                scanner.seen.complete.set(complete);
+            }
+            if self.checked == 0 {
+                self.stopped = true;
+                if let Some(why) = self.refusal.take() {
+                    *scanner.seen.refused.borrow_mut() = Some(why);
+                }
+                return Err(io::Error::other("refused"));
+            }
         }
-        self.reader.fill_buf()
+        Ok(bytes.get(..self.checked).unwrap_or(bytes))
     }
 
     fn consume(&mut self, count: usize) {
+        let count = count.min(self.checked);
         // The bytes are in the buffer, so nothing is read.
         let bytes = self.reader.fill_buf().unwrap_or_default();
-        let bytes = bytes.get(..count.min(bytes.len())).unwrap_or_default();
-        let scanner = &mut self.scanner;
-        if let Err(why) = scanner.scan(bytes) {
-            *scanner.seen.refused.borrow_mut() = Some(why);
-        }
-        let complete = scanner.depth == 0 && matches!(scanner.mode, Mode::Text);
-        scanner.seen.complete.set(complete);
+        self.scanner
+            .seen
+            .pass(bytes.get(..count).unwrap_or_default());
+        self.checked -= count;
         self.reader.consume(count);
     }
 }
@@ -384,9 +474,12 @@ fn entities(doctype: &[u8]) -> Result<HashMap<Vec<u8>, usize>> {
     for declaration in text.split("<!ENTITY").skip(1) {
         let declaration = declaration.trim_start();
         let declaration = declaration.strip_prefix('%').unwrap_or(declaration);
-        let mut words = declaration.trim_start().splitn(2, char::is_whitespace);
-        let name = words.next().unwrap_or_default();
-        let value = words.next().unwrap_or_default().trim_start();
+        // The name ends as it does for `oxrdfxml`, so that each of its entities is counted.
+        let (name, value) = declaration
+            .trim_start()
+            .split_once(|c: char| c.is_ascii_whitespace())
+            .unwrap_or((declaration, ""));
+        let value = value.trim_start();
         if value.starts_with("SYSTEM") || value.starts_with("PUBLIC") {
             return Err(Error::input(format!(
                 "expected no external entities, found {name}, which would be read from elsewhere"
@@ -397,8 +490,12 @@ fn entities(doctype: &[u8]) -> Result<HashMap<Vec<u8>, usize>> {
             .next()
             .filter(|c| matches!(c, '"' | '\''))
             .and_then(|quote| value.get(1..)?.split_once(quote));
-        // The parser reports it.
-        let Some((value, _)) = quoted else { continue };
+        let Some((value, _)) = quoted else {
+            let shown: String = declaration.trim().chars().take(40).collect();
+            return Err(Error::input(format!(
+                "expected <!ENTITY name \"text\">, found <!ENTITY {shown}"
+            )));
+        };
         let mut length = value.len();
         for reference in value.split('&').skip(1) {
             let Some((inner, _)) = reference.split_once(';') else {
@@ -408,7 +505,8 @@ fn entities(doctype: &[u8]) -> Result<HashMap<Vec<u8>, usize>> {
         }
         if length > LONGEST_ENTITY {
             return Err(Error::input(format!(
-                "expected entities of at most {LONGEST_ENTITY} bytes, found {name} of more"
+                "expected entities of at most {LONGEST_ENTITY} bytes, found {name} of more; write \
+                 the text out instead of the entity"
             )));
         }
         lengths.insert(name.as_bytes().to_vec(), length);
@@ -461,7 +559,9 @@ mod tests {
     #[test]
     fn what_could_fill_the_memory_is_refused_with_its_line() {
         let deep = "<a>\n".repeat(DEEPEST + 1);
-        let wide = format!("<a {}>", "x=\"1\" ".repeat(LONGEST_TAG / 5));
+        let wide = format!("<a x=\"{}\">", "x".repeat(LONGEST_TAG));
+        let many = format!("<a {}>", "x=\"1\" ".repeat(MOST_ATTRIBUTES + 1));
+        let open = format!("<a {}>\n", "x=\"1\" ".repeat(MOST_ATTRIBUTES)).repeat(5);
         let laughs = "<!DOCTYPE a [<!ENTITY a \"haha\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">\
             <!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\"><!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;\">\
             <!ENTITY e \"&d;&d;&d;&d;&d;&d;&d;&d;\">]>\n<a>&e;</a>";
@@ -477,6 +577,18 @@ mod tests {
                 "at most 1000 elements within each other",
             ),
             (&wide, 1, "in one tag"),
+            (&many, 1, "at most 1000 attributes of one element"),
+            (
+                &open,
+                5,
+                "at most 4000 attributes of elements within each other",
+            ),
+            ("<!DOCTYPE a>\n<!DOCTYPE a>", 2, "found a second; remove it"),
+            (
+                "<!DOCTYPE a [<!ENTITY b\u{a0}c \"x\"> <!ENTITY d c>]>",
+                1,
+                "expected <!ENTITY name \"text\">, found <!ENTITY d c>",
+            ),
             (laughs, 1, "entities of at most 4096 bytes, found e of more"),
             (&quadratic, 3, "expanded entities in one text"),
             (
