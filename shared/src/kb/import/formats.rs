@@ -35,6 +35,9 @@ impl Format {
         let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
         let text = String::from_utf8_lossy(head);
         let text = text.trim_start_matches('\u{feff}').trim_start();
+        if is_turtle(text) {
+            return Some(Self::Turtle);
+        }
         let lower = text
             .get(..text.floor_char_boundary(2000))
             .unwrap_or(text)
@@ -50,7 +53,6 @@ impl Format {
                 {
                     Self::OwlXml
                 }
-                () if lower.starts_with("<http") => Self::Turtle,
                 () => Self::Xml,
             });
         }
@@ -87,7 +89,6 @@ impl Format {
         match () {
             () if first.starts_with("format-version:") || first == "[Term]" => Some(Self::Obo),
             () if lines.any(|line| line == "[Term]") => Some(Self::Obo),
-            () if lower.starts_with("@prefix") || lower.starts_with("@base") => Some(Self::Turtle),
             () if text.starts_with("Prefix(")
                 || text.starts_with("Ontology(")
                 || text.starts_with("Prefix:") =>
@@ -96,6 +97,27 @@ impl Format {
             }
             () if is_pubtator(first, second) => Some(Self::Pubtator),
             () => None,
+        }
+    }
+
+    /// Recognises the format of a file from its first bytes, and Turtle and N-Triples also from its
+    /// name.
+    #[must_use]
+    pub fn of_file(name: &str, head: &[u8]) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let packed = [".gz", ".bz2", ".xz", ".zst"];
+        let plain = packed.iter().find_map(|end| name.strip_suffix(end));
+        let by_name = [".ttl", ".turtle", ".nt"]
+            .iter()
+            .any(|end| plain.unwrap_or(&name).ends_with(end));
+        let text = String::from_utf8_lossy(head.get(..HEAD.min(head.len())).unwrap_or_default());
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let is_xml = ["<?", "<!", "<rdf:RDF"]
+            .iter()
+            .any(|start| text.starts_with(start));
+        match by_name && !is_xml && !text.is_empty() {
+            true => Some(Self::Turtle),
+            false => Self::recognise(head),
         }
     }
 
@@ -120,6 +142,50 @@ impl Format {
             Self::Html => "a web page, perhaps from a failed download",
         }
     }
+}
+
+/// Whether a text begins as Turtle or N-Triples do, after comments: with the declaration of a prefix
+/// or of the base, or with an IRI or blank node as the subject.
+fn is_turtle(mut text: &str) -> bool {
+    while let Some(comment) = text.strip_prefix('#') {
+        text = comment
+            .split_once('\n')
+            .map_or("", |(_, rest)| rest.trim_start());
+    }
+    // In both cases: `@prefix`, and `PREFIX` of SPARQL.
+    let (word, rest) = text
+        .split_once(char::is_whitespace)
+        .map_or((text, ""), |(word, rest)| (word, rest.trim_start()));
+    match word.to_ascii_lowercase().as_str() {
+        "@prefix" | "prefix" => {
+            return rest.split_once('<').is_some_and(|(name, _)| {
+                let name = name.trim_end();
+                name.ends_with(':') && !name.contains(char::is_whitespace)
+            });
+        }
+        "@base" | "base" => return rest.starts_with('<'),
+        _ => {}
+    }
+    if word.starts_with("_:") {
+        return rest.starts_with('<') || rest.split(':').next().is_some_and(is_name);
+    }
+    let Some((iri, after)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) else {
+        return false;
+    };
+    // The first tag of XML with a colon in its name declares the prefix, after a space.
+    let is_tag = iri == "rdf:RDF"
+        || iri.starts_with(['!', '?'])
+        || iri.contains(|c: char| c.is_whitespace() || c == '"');
+    let is_iri = iri.is_empty() || iri.starts_with('#') || iri.contains(':');
+    !is_tag && is_iri && after.starts_with(|c: char| c.is_whitespace() || c == '<')
+}
+
+/// Whether a text is a short name, such as a prefix.
+fn is_name(text: &str) -> bool {
+    text.len() < 40
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_.".contains(c))
 }
 
 /// Whether a text that starts with a bracket is JSON, not an OBO stanza or a table row.
@@ -163,6 +229,26 @@ mod tests {
                 Some(Format::Turtle),
             ),
             ("<http://a> <http://b> <http://c> .", Some(Format::Turtle)),
+            (
+                "<http://a/1> a <http://www.w3.org/2002/07/owl#Class> .",
+                Some(Format::Turtle),
+            ),
+            ("<urn:a:1> rdfs:label \"cough\" .", Some(Format::Turtle)),
+            ("<#A> a <http://a/b> .", Some(Format::Turtle)),
+            ("<http://a/1>\n\ta <http://b/c> .", Some(Format::Turtle)),
+            ("_:n1 <http://b> \"c\" .", Some(Format::Turtle)),
+            (
+                "# made by hand\n#\n\n@prefix a: <http://a/> .",
+                Some(Format::Turtle),
+            ),
+            ("\u{feff}# a\r\nBASE <http://a/>\r\n", Some(Format::Turtle)),
+            ("prefix : <http://a/>\n", Some(Format::Turtle)),
+            ("PREFIX a.b-c:<http://a/>\n", Some(Format::Turtle)),
+            ("Prefix: a: <http://a/>\nOntology:", Some(Format::OwlText)),
+            ("prefix\tname\na\tb <c>\n", None),
+            ("# a comment\nid,name\n1,fever\n", None),
+            ("base,price\n1,<2\n", None),
+            ("<a>text</a>", Some(Format::Xml)),
             ("{\n  \"graphs\" : [ {", Some(Format::OboGraphs)),
             (
                 "{\"id\": \"1\", \"name\": \"a\"}\n",

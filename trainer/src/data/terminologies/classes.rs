@@ -5,13 +5,14 @@
 //! texts.
 
 use super::Sink;
+use super::prefixes::Prefixes;
 use super::redirects::Reason;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::NO_NAME;
 use pel_shared::kb::import::hierarchy::{About, Relatives, Roots};
 use pel_shared::kb::import::obo::{OBSOLETE, Scope, SynonymChoice, last_part, withdraws};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// The note on a label or synonym in a language that was not chosen.
@@ -44,6 +45,24 @@ pub(super) enum Fact<'a> {
     Namespace(&'a str),
 }
 
+/// The largest IRI in bytes. With prefixes, a few bytes of a document stand for a whole one.
+const LONGEST_IRI: usize = 2_048;
+
+/// Checks the length of an IRI.
+///
+/// # Errors
+/// If it has more than 2,048 bytes.
+pub(super) fn check_iri(iri: &str) -> Result<()> {
+    if iri.len() <= LONGEST_IRI {
+        return Ok(());
+    }
+    let start: String = iri.chars().take(60).collect();
+    Err(Error::input(format!(
+        "expected IRIs of at most {LONGEST_IRI} bytes, found one of {} that begins with {start:?}",
+        iri.len()
+    )))
+}
+
 /// The end of a fact.
 const END: char = '\0';
 /// What separates the two texts of a fact.
@@ -66,8 +85,10 @@ pub(super) struct Classes {
     classes: Vec<Class>,
     /// The declared classes in the order of their declarations.
     declared: Vec<u32>,
-    /// The prefixes of the documents, with their IRIs.
-    prefixes: Vec<(String, String)>,
+    /// The prefixes of the documents.
+    prefixes: Prefixes,
+    /// The prefixes that have an IRI: the first document that declares one gives it.
+    known_prefixes: HashSet<String>,
     files: Vec<String>,
     /// The name of the first ontology.
     ontology: Option<String>,
@@ -87,11 +108,12 @@ impl Classes {
     /// The class or property of an IRI.
     ///
     /// # Errors
-    /// If there are more than 2^32.
+    /// If there are more than 2^32, or the IRI is too long.
     pub fn node(&mut self, iri: &str) -> Result<u32> {
         if let Some(known) = self.by_iri.get(iri) {
             return Ok(*known);
         }
+        check_iri(iri)?;
         let at = u32::try_from(self.iris.len())
             .map_err(|_| Error::input("expected at most 2^32 classes, found more"))?;
         let iri: Rc<str> = Rc::from(iri);
@@ -119,10 +141,10 @@ impl Classes {
         }
     }
 
-    /// States that a class is below another one.
+    /// States that a class is below another one. It may be stated again.
     pub fn add_parent(&mut self, node: u32, parent: u32) {
         if let Some(class) = self.classes.get_mut(node as usize)
-            && !class.parents.contains(&parent)
+            && class.parents.last() != Some(&parent)
         {
             class.parents.push(parent);
         }
@@ -175,9 +197,11 @@ impl Classes {
     pub fn add_prefix(&mut self, prefix: &str, iri: &str) {
         // These name parts of all ontologies, not terms.
         let general = ["", "obo", "owl", "rdf", "rdfs", "xsd", "xml", "base"];
-        let known = self.prefixes.iter().any(|(own, _)| own == prefix);
-        if !general.contains(&prefix) && !known && !iri.is_empty() {
-            self.prefixes.push((prefix.to_owned(), iri.to_owned()));
+        if !general.contains(&prefix)
+            && !iri.is_empty()
+            && self.known_prefixes.insert(prefix.to_owned())
+        {
+            self.prefixes.add(prefix, iri);
         }
     }
 
@@ -220,22 +244,27 @@ impl Classes {
             position[*node as usize] = at as u32;
         }
         let mut parents = Relatives::default();
+        let mut last_child = vec![u32::MAX; live.len()];
         for node in &live {
             let own = self.class(*node).map_or(&[][..], |class| &class.parents);
             let known = own.iter().map(|parent| position[*parent as usize]);
-            parents.push(known.filter(|parent| *parent != u32::MAX));
+            // Each parent once.
+            parents.push(known.filter(|parent| {
+                let last = last_child.get_mut(*parent as usize);
+                last.is_some_and(|last| std::mem::replace(last, *node) != *node)
+            }));
         }
-        drop(position);
+        drop((position, last_child));
+        // Every class below a root asks for the root's name, and every synonym for that of its type.
+        let headings: Vec<Heading<'_>> = self.classes.iter().map(Heading::of).collect();
+        let heading = |node: u32| headings.get(node as usize).copied().unwrap_or_default();
         let about = |at: usize| {
             let node = live.get(at).copied().unwrap_or(u32::MAX);
-            let Some(class) = self.class(node) else {
-                return About::default();
-            };
             let id = self.id(node);
             About {
                 source: self.source(&id).map(Into::into),
-                name: name(&class.facts).unwrap_or_default().to_owned().into(),
-                namespace: texts(&class.facts, 'N').next().map(Into::into),
+                name: heading(node).name.into(),
+                namespace: heading(node).namespace.map(Into::into),
                 id: id.into(),
             }
         };
@@ -245,7 +274,7 @@ impl Classes {
             let Some(class) = self.class(*node) else {
                 continue;
             };
-            let mut concept = self.concept(*node, class, choice, sink);
+            let mut concept = self.concept(*node, class, &headings, choice, sink);
             // The user's type and source take precedence, as for OBO.
             if sink.concepts.defaults.kind.is_none() {
                 concept.types = roots.types(at, &about, sink.report());
@@ -304,11 +333,13 @@ impl Classes {
         &self,
         node: u32,
         class: &Class,
+        headings: &[Heading<'_>],
         choice: &SynonymChoice,
         sink: &mut Sink<'_, '_>,
     ) -> Concept {
         let id = self.id(node);
-        let name = name(&class.facts).unwrap_or_default().to_owned();
+        let heading = headings.get(node as usize).copied().unwrap_or_default();
+        let name = heading.name.to_owned();
         let kinds: HashMap<(&str, &str), &str> = pairs(&class.facts, 'T')
             .filter_map(|(how, text)| {
                 let (scope, kind) = how.split_once(' ')?;
@@ -324,7 +355,7 @@ impl Classes {
         for (scope_word, text) in pairs(&class.facts, 'S') {
             let kind = kinds.get(&(scope_word, text)).copied();
             let last = kind.map(last_part);
-            let withdrawn = kind.is_some_and(|kind| self.withdraws(kind));
+            let withdrawn = kind.is_some_and(|kind| self.withdraws(kind, headings));
             let scope = Scope::read(scope_word).unwrap_or(Scope::Related);
             match choice.refuses(scope, last.as_deref(), withdrawn) {
                 Some(reason) => sink.report().note(&reason, || format!("{text:?} of {id}")),
@@ -355,12 +386,27 @@ impl Classes {
     }
 
     /// Whether the name or label of a synonym type marks its synonyms as withdrawn or wrong.
-    fn withdraws(&self, kind: &str) -> bool {
-        let label = self
-            .by_iri
-            .get(kind)
-            .and_then(|node| name(&self.class(*node)?.facts));
-        withdraws(&last_part(kind)) || label.is_some_and(withdraws)
+    fn withdraws(&self, kind: &str, headings: &[Heading<'_>]) -> bool {
+        let node = self.by_iri.get(kind);
+        let heading = node.and_then(|node| headings.get(*node as usize));
+        withdraws(&last_part(kind)) || heading.is_some_and(|heading| withdraws(heading.name))
+    }
+}
+
+/// What other classes ask of a class. Its facts are searched once.
+#[derive(Clone, Copy, Default)]
+struct Heading<'a> {
+    /// The name, or an empty text.
+    name: &'a str,
+    namespace: Option<&'a str>,
+}
+
+impl<'a> Heading<'a> {
+    fn of(class: &'a Class) -> Self {
+        Self {
+            name: name(&class.facts).unwrap_or_default(),
+            namespace: texts(&class.facts, 'N').next(),
+        }
     }
 }
 
@@ -406,7 +452,7 @@ const BASES: [(&str, &str); 4] = [
 
 /// The compact form of an IRI: `MONDO:0005148` of `http://purl.obolibrary.org/obo/MONDO_0005148`.
 /// Other IRIs are shortened by a prefix of the document; without one they stay whole.
-fn curie(iri: &str, prefixes: &[(String, String)]) -> String {
+fn curie(iri: &str, prefixes: &Prefixes) -> String {
     let bare = iri.replacen("https://", "http://", 1);
     if let Some(term) = bare.strip_prefix("http://purl.obolibrary.org/obo/")
         && let Some((prefix, number)) = term.rsplit_once('_')
@@ -427,17 +473,11 @@ fn curie(iri: &str, prefixes: &[(String, String)]) -> String {
             return format!("{prefix}:{local}");
         }
     }
-    prefixes
-        .iter()
-        .filter_map(|(prefix, base)| {
-            let local = iri.strip_prefix(base.as_str())?;
-            is_local(local).then_some((base.len(), prefix, local))
-        })
-        .max_by_key(|(length, ..)| *length)
-        .map_or_else(
-            || iri.to_owned(),
-            |(_, prefix, local)| format!("{prefix}:{local}"),
-        )
+    let mut prefixes = prefixes.of(iri);
+    prefixes.find(|(_, local)| is_local(local)).map_or_else(
+        || iri.to_owned(),
+        |(prefix, local)| format!("{prefix}:{local}"),
+    )
 }
 
 /// Whether a text is a name without a path.
@@ -451,10 +491,9 @@ mod tests {
 
     #[test]
     fn iris_become_compact_or_stay_whole() {
-        let prefixes = [
-            ("efo".to_owned(), "http://www.ebi.ac.uk/efo/".to_owned()),
-            ("EFO".to_owned(), "http://www.ebi.ac.uk/efo/EFO_".to_owned()),
-        ];
+        let mut prefixes = Prefixes::default();
+        prefixes.add("efo", "http://www.ebi.ac.uk/efo/");
+        prefixes.add("EFO", "http://www.ebi.ac.uk/efo/EFO_");
         for (iri, expected) in [
             (
                 "http://purl.obolibrary.org/obo/MONDO_0005148",

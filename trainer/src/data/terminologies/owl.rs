@@ -1,8 +1,8 @@
-//! Ontologies in OWL as RDF/XML or Turtle, and vocabularies in SKOS.
+//! Ontologies in OWL as RDF/XML, Turtle or N-Triples, and vocabularies in SKOS.
 //!
 //! The document is read as triples. Each named class or SKOS concept becomes a concept.
 
-use super::classes::{Classes, Fact};
+use super::classes::{Classes, Fact, check_iri};
 use super::release;
 use super::xml_guard::{Guard, Seen};
 use super::{Sink, xml};
@@ -98,7 +98,7 @@ fn read_file(
         .take(HEAD as u64)
         .read_to_end(&mut head)
         .map_err(|cause| xml::read_error(name, cause))?;
-    let form = Format::recognise(&head);
+    let form = Format::of_file(name, &head);
     let is_owl_xml = form == Some(Format::OwlXml) && root_is_ontology(&head);
     let reader: Box<dyn BufRead> = Box::new(Cursor::new(head).chain(reader));
     let mut statements = Statements {
@@ -120,7 +120,8 @@ fn read_file(
                 None => "something else",
             };
             return Err(Error::input(format!(
-                "{name}: expected an ontology in OWL, as RDF/XML or Turtle, found {found}"
+                "{name}: expected an ontology in OWL, as RDF/XML, Turtle or N-Triples, found \
+                 {found}"
             )));
         }
     }
@@ -454,7 +455,10 @@ impl Statements<'_> {
         sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
         let (value, language, is_iri) = match object {
-            Term::NamedNode(iri) => (iri.as_str(), None, true),
+            Term::NamedNode(iri) => {
+                check_iri(iri.as_str())?;
+                (iri.as_str(), None, true)
+            }
             Term::Literal(literal) => (literal.value(), literal.language(), false),
             _ => return Ok(()),
         };

@@ -278,3 +278,82 @@ fn deep_nesting_is_refused() {
         assert!(error.contains(message), "{error}");
     }
 }
+
+#[test]
+fn turtle_and_n_triples_are_read_however_they_begin() {
+    let class = "<http://www.w3.org/2002/07/owl#Class>";
+    let kind = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>";
+    let label = "<http://www.w3.org/2000/01/rdf-schema#label>";
+    let triples = format!("<urn:x:1> {kind} {class} .\n<urn:x:1> {label} \"nausea\"@en .\n");
+    let prefixes = "owl: <http://www.w3.org/2002/07/owl#>";
+    for (name, text) in [
+        ("a.nt", triples.clone()),
+        ("a.ttl", format!("_:n {label} \"note\" .\n{triples}")),
+        ("a.owl", format!("# made by hand\n#\n\n{triples}")),
+        (
+            "a.rdf",
+            format!("PREFIX {prefixes}\n<urn:x:1> a owl:Class ; {label} \"nausea\" ."),
+        ),
+        (
+            "a.owl",
+            format!(
+                "#\r\n@base <urn:x:> .\r\n@prefix {prefixes} .\r\n<urn:x:1> a owl:Class; {label} 'nausea' ."
+            ),
+        ),
+        (
+            "a.txt",
+            format!("<urn:x:1> a {class} ;\n\t{label} \"\"\"nausea\"\"\" ."),
+        ),
+        // Only the name of the file tells.
+        ("a.ttl", format!("[] a <urn:other> .\n{triples}")),
+        ("a.TTL", format!("#{}\n{triples}", "#".repeat(70_000))),
+    ] {
+        let workspace = Workspace::new(&[(name, text.as_bytes())]);
+        workspace
+            .import(&format!("owl @{name}"))
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        let concepts = workspace.concepts();
+        assert_eq!(concepts.len(), 1, "{text}");
+        assert_eq!(concepts[0].name, "nausea", "{text}");
+    }
+    // A wrong name does not hide RDF/XML.
+    let workspace = Workspace::new(&[("x.ttl", text().as_bytes())]);
+    workspace.import("owl @x.ttl").expect("RDF/XML");
+}
+
+#[test]
+fn overlong_iris_are_refused() {
+    let long = format!("http://example.org/{}", "x".repeat(2_048));
+    for text in [
+        format!("@prefix a: <{long}> .\na:1 a <http://www.w3.org/2002/07/owl#Class> ."),
+        text().replace("urn:other:5", &long),
+        text().replace("http://example.org/terms/T7", &long),
+    ] {
+        let workspace = Workspace::new(&[("x.owl", text.as_bytes())]);
+        let error = workspace.refusal("owl @x.owl").to_string();
+        assert!(
+            error.contains("x.owl: expected IRIs of at most 2048 bytes"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn parents_that_are_stated_again_count_once() {
+    let parents = "<http://x/1>, <http://x/2>, <http://x/1>, <http://x/2>";
+    let class = |number: u32, more: &str| {
+        format!(
+            "<http://x/{number}> a <http://www.w3.org/2002/07/owl#Class> ; \
+             <http://www.w3.org/2000/01/rdf-schema#label> \"class {number} of things\" {more} .\n"
+        )
+    };
+    let below = format!("; <http://www.w3.org/2000/01/rdf-schema#subClassOf> {parents}");
+    let text = [class(1, ""), class(2, ""), class(3, &below)].concat();
+    let workspace = Workspace::new(&[("x.ttl", text.as_bytes())]);
+    workspace.import("owl @x.ttl").expect("readable");
+    let concepts = workspace.concepts();
+    assert_eq!(
+        concepts[2].types,
+        ["class 1 of things", "class 2 of things"]
+    );
+}
