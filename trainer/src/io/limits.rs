@@ -28,6 +28,8 @@ pub enum Bound {
     Stream,
     /// One record: a line, or a document of several lines.
     Record,
+    /// A page of a Parquet column, held in memory.
+    Page,
     /// A manifest or model configuration.
     Settings,
     /// A tokenizer.
@@ -38,12 +40,13 @@ const MIB: u64 = 1 << 20;
 
 impl Bound {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Text,
         Self::Spans,
         Self::Records,
         Self::Stream,
         Self::Record,
+        Self::Page,
         Self::Settings,
         Self::Tokenizer,
     ];
@@ -52,7 +55,7 @@ impl Bound {
     pub const fn default_bytes(self) -> u64 {
         match self {
             Self::Text | Self::Record => 64 * MIB,
-            Self::Spans | Self::Tokenizer => 256 * MIB,
+            Self::Spans | Self::Page | Self::Tokenizer => 256 * MIB,
             Self::Records => 4096 * MIB,
             Self::Stream => 65536 * MIB,
             Self::Settings => 16 * MIB,
@@ -72,6 +75,7 @@ impl Bound {
             Self::Records => "a file whose records are held in memory",
             Self::Stream => "a file that is imported",
             Self::Record => "one record",
+            Self::Page => "one page of a Parquet column",
             Self::Settings => "a manifest or configuration",
             Self::Tokenizer => "a tokenizer",
         }

@@ -12,6 +12,8 @@ mod json;
 mod lines;
 #[cfg_attr(not(feature = "parquet"), path = "without_parquet.rs")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_pages;
 mod recognise;
 
 pub use columns::ColumnArgs;

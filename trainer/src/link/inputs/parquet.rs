@@ -1,13 +1,14 @@
 //! Tables in Apache Parquet, as pandas, polars, Spark and DuckDB write them.
 
 use super::columns::Columns;
+use super::parquet_pages::{self, CheckedPages, Chunk};
 use super::{Each, NoteRow, ReadOptions, note_name, numbered};
 use crate::io::files::io_error;
 use crate::io::interrupt;
-use crate::io::limits::Bound;
+use crate::io::limits::{Bound, Size};
 use bytes::Bytes;
 use parquet::basic::{ConvertedType, LogicalType, Type};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{
@@ -21,8 +22,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows that are read at once.
-const ROWS: usize = 64;
+/// What the texts of a table may be larger than its file, if they exceed the limit of a file that is
+/// held in memory. One text of a dictionary may stand in any number of rows.
+const UNPACKING: u64 = 1_000;
 
 /// Reads the rows of a table. A row without identifier, or with a text that is not UTF-8, is passed
 /// on as an error. A text of null is empty.
@@ -42,7 +44,9 @@ pub(super) fn read(path: &Path, options: &ReadOptions, each: &mut Each<'_>) -> R
         file: Arc::new(file),
         length,
     };
-    let reader = guarded(path, || SerializedFileReader::new(file).map_err(failed))?;
+    let reader = guarded(path, || {
+        SerializedFileReader::new(file.clone()).map_err(failed)
+    })?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let columns = find_columns(&schema, options)
         .map_err(|error| error.context(path.display().to_string()))?;
@@ -52,6 +56,9 @@ pub(super) fn read(path: &Path, options: &ReadOptions, each: &mut Each<'_>) -> R
         id: columns.id.map(|at| name(&schema, at)),
         ids_are_unsigned: columns.id.is_some_and(|at| is_unsigned(&schema.column(at))),
         rows: 0,
+        file,
+        unpacked: 0,
+        text_bytes: 0,
     };
     for at in 0..reader.num_row_groups() {
         interrupt::check()?;
@@ -131,6 +138,11 @@ struct Table<'a> {
     ids_are_unsigned: bool,
     /// The rows that were read.
     rows: u64,
+    file: CheckedFile,
+    /// The bytes of all pages up to here.
+    unpacked: u64,
+    /// The bytes of all texts up to here.
+    text_bytes: u64,
 }
 
 impl Table<'_> {
@@ -141,14 +153,11 @@ impl Table<'_> {
         each: &mut Each<'_>,
     ) -> Result<()> {
         let path = self.path;
-        let column = |at: usize| {
-            let open = || {
-                group
-                    .get_column_reader(at)
-                    .map_err(|cause| failed(path, cause))
-            };
-            guarded(path, open)
-        };
+        for at in std::iter::once(columns.text).chain(columns.id) {
+            self.check_pages(group, at)?;
+        }
+        self.check_texts(group, columns.text)?;
+        let column = |at: usize| column(group, at, path);
         let mut texts = column(columns.text)?;
         let mut ids = columns.id.map(column).transpose()?;
         loop {
@@ -177,6 +186,54 @@ impl Table<'_> {
                 let place = format!("{}: row {}", self.path.display(), self.rows);
                 let note = self.note(text, id, &place);
                 each(note.map_err(|error| error.context(place)))?;
+            }
+        }
+    }
+
+    /// Checks the pages of a column before the library reads them.
+    fn check_pages(&mut self, group: &dyn RowGroupReader, at: usize) -> Result<()> {
+        let name = self.path.display().to_string();
+        let column = guarded(self.path, || {
+            let column = group.metadata().column(at);
+            Ok((column.byte_range(), column.compression()))
+        })?;
+        let ((start, bytes), packing) = column;
+        let file = self
+            .file
+            .from(start)
+            .map_err(|cause| failed(self.path, cause))?;
+        let chunk = Chunk {
+            name: &name,
+            bytes: bytes.min(self.file.length.saturating_sub(start)),
+            packing,
+        };
+        self.unpacked += parquet_pages::check(&mut BufReader::new(file), &chunk)?;
+        Bound::Stream.check(name, self.unpacked)
+    }
+
+    /// Checks how large the texts of a row group are, before the first one is passed on.
+    fn check_texts(&mut self, group: &dyn RowGroupReader, at: usize) -> Result<()> {
+        let most = Bound::Records
+            .bytes()
+            .max(self.file.length.saturating_mul(UNPACKING));
+        let mut texts = column(group, at, self.path)?;
+        loop {
+            interrupt::check()?;
+            let some = guarded(self.path, || values(&mut texts, self.path))?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            for text in some.iter().flatten() {
+                self.text_bytes += text.length();
+            }
+            if self.text_bytes > most {
+                let file = Size(self.file.length).display().iec();
+                let most = Size(most).display().iec();
+                return Err(Error::input(format!(
+                    "{}: expected at most {most} of texts in a file of {file}, found more; \
+                     --max-input SIZE raises the limit",
+                    self.path.display()
+                )));
             }
         }
     }
@@ -217,6 +274,14 @@ enum Value {
 }
 
 impl Value {
+    /// The bytes of a text.
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Int32(_) | Self::Int64(_) => 0,
+        }
+    }
+
     /// The text of a value; a number is one without a sign.
     fn unsigned(self) -> Result<String> {
         match self {
@@ -241,6 +306,18 @@ impl Value {
     }
 }
 
+/// A reader of a column.
+fn column(group: &dyn RowGroupReader, at: usize, path: &Path) -> Result<ColumnReader> {
+    guarded(path, || {
+        let about = group.metadata().schema_descr().column(at);
+        let pages = group
+            .get_column_page_reader(at)
+            .map_err(|cause| failed(path, cause))?;
+        let pages = CheckedPages::new(pages, about.max_def_level() > 0);
+        Ok(get_column_reader(about, Box::new(pages)))
+    })
+}
+
 /// Calls the library, which panics on some damaged files.
 fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
@@ -251,7 +328,8 @@ fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// The next values of a column; none at its end.
+/// The next value of a column; none at its end. Values can be made of each other, so that several
+/// would be larger than their page.
 fn values(reader: &mut ColumnReader, path: &Path) -> Result<Vec<Option<Value>>> {
     match reader {
         ColumnReader::ByteArrayColumnReader(reader) => typed(reader, Value::Bytes, path),
@@ -272,7 +350,7 @@ fn typed<T: DataType>(
 ) -> Result<Vec<Option<Value>>> {
     let (mut defined, mut found) = (Vec::new(), Vec::new());
     let (rows, _, _) = reader
-        .read_records(ROWS, Some(&mut defined), None, &mut found)
+        .read_records(1, Some(&mut defined), None, &mut found)
         .map_err(|cause| failed(path, cause))?;
     let mut found = found.into_iter();
     // A column that cannot be null has no levels.
@@ -294,6 +372,7 @@ fn failed(path: &Path, cause: ParquetError) -> Error {
 }
 
 /// A file of which only existing bytes are read, so that no buffer is larger than the file.
+#[derive(Clone)]
 struct CheckedFile {
     file: Arc<File>,
     length: u64,
@@ -365,6 +444,7 @@ impl ChunkReader for CheckedFile {
 mod tests {
     use super::super::testing::read_as;
     use super::super::{Kind, ReadOptions};
+    use parquet::basic::{Compression, ZstdLevel};
     use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::SerializedFileWriter;
@@ -408,5 +488,40 @@ mod tests {
             let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, [first, "7"], "{kind}");
         }
+    }
+
+    #[test]
+    fn texts_that_a_dictionary_repeats_count_in_every_row() {
+        let schema = "message notes { REQUIRED BYTE_ARRAY text (STRING); }";
+        let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .build();
+        let mut writer =
+            SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).expect("begun");
+        let mut group = writer.next_row_group().expect("begun");
+        let mut texts = group.next_column().expect("begun").expect("the first");
+        // The writer gives up dictionaries of 1 MiB.
+        let text = ByteArray::from("fever and cough ".repeat(60_000).as_str());
+        texts
+            .typed::<ByteArrayType>()
+            .write_batch(&vec![text; 4_700], None, None)
+            .expect("written");
+        texts.close().expect("written");
+        group.close().expect("written");
+        let table = writer.into_inner().expect("written");
+        assert!(table.len() < 100_000, "{}", table.len());
+        let found = read_as(
+            "notes.parquet",
+            &table,
+            Kind::Parquet,
+            &ReadOptions::default(),
+        );
+        let message = found.stopped.expect("refused");
+        assert!(
+            message.contains("notes.parquet: expected at most 4.0 GiB of texts in a file of "),
+            "{message}"
+        );
+        assert!(found.notes.is_empty());
     }
 }
