@@ -10,7 +10,7 @@ use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::rows::{LONGEST_ROW, Quoting, for_each_row};
 use pel_shared::kb::import::{Input, Longest};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,7 @@ impl Default for Options {
     }
 }
 
-/// The names of other files, by code. They are read before the table.
+/// The names of other files, by code. They are read before the table. A name may come twice.
 #[derive(Debug, Default)]
 pub struct Others {
     successors: HashMap<String, Vec<String>>,
@@ -229,11 +229,17 @@ fn table<'a, 'c>(
             header = true;
             let cells = cells.map_err(Error::input)?;
             width = cells.len();
-            columns = cells
-                .iter()
-                .enumerate()
-                .map(|(at, cell)| (cell.trim().to_ascii_uppercase(), at))
-                .collect();
+            for (at, cell) in cells.iter().enumerate() {
+                let column = cell.trim().to_ascii_uppercase();
+                if let Some(first) = columns.insert(column, at).filter(|_| !cell.is_empty()) {
+                    return Err(Error::input(format!(
+                        "expected one column {}, found the columns {} and {} of this name",
+                        cell.trim(),
+                        first + 1,
+                        at + 1
+                    )));
+                }
+            }
             let missing = needed
                 .iter()
                 .find(|column| !columns.contains_key(&column.to_ascii_uppercase()));
@@ -284,10 +290,7 @@ fn pairs(
     table(name, reader, &columns, options, sink, |_, row, _| {
         let [from, to] = columns.map(|column| row.get(column).trim().to_owned());
         if !from.is_empty() && !to.is_empty() {
-            let all = into.entry(from).or_default();
-            if !all.contains(&to) {
-                all.push(to);
-            }
+            into.entry(from).or_default().push(to);
         }
         Ok(())
     })
@@ -342,7 +345,14 @@ pub fn read_table(
 /// Adds a redirect from a deprecated code. One with several successors has none: the choice depends
 /// on what was measured.
 fn retire(id: &str, others: &Others, sink: &mut Sink<'_, '_>) {
-    match others.successors.get(id).map_or(&[][..], Vec::as_slice) {
+    let all = others.successors.get(id).map_or(&[][..], Vec::as_slice);
+    let mut seen = HashSet::new();
+    let different: Vec<&str> = all
+        .iter()
+        .map(String::as_str)
+        .filter(|one| seen.insert(*one))
+        .collect();
+    match &different[..] {
         [one] => sink.retire(id, Some(one), Reason::Replaced),
         [] => sink.retire(id, None, Reason::Retired),
         several => {

@@ -2,6 +2,7 @@
 //! exactly become one.
 
 use super::names;
+use super::prefixes::Prefixes;
 use super::redirects::{Reason, Redirects};
 use crate::io::files::for_each_line;
 use pel_shared::error::{Error, Result};
@@ -9,7 +10,7 @@ use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::{CONCEPTS, Ids, tidied};
 use pel_shared::kb::import::merging::join;
 use pel_shared::kb::import::report::Report;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// The kind of record under which a report counts exact matches.
@@ -150,8 +151,8 @@ pub struct Mapping {
 /// The state of reading a mapping line by line.
 #[derive(Debug, Default)]
 pub struct SssomReader {
-    /// The prefixes of the metadata with their IRIs.
-    prefixes: BTreeMap<String, String>,
+    /// The prefixes of the metadata.
+    prefixes: Prefixes,
     in_prefixes: bool,
     columns: Option<Columns>,
 }
@@ -216,7 +217,7 @@ impl SssomReader {
         if name == "curie_map" {
             self.in_prefixes = true;
         } else if self.in_prefixes && is_indented && value.contains(':') {
-            self.prefixes.insert(name.to_owned(), value.to_owned());
+            self.prefixes.add(name, value);
         } else {
             self.in_prefixes = false;
         }
@@ -231,13 +232,8 @@ impl SssomReader {
         if !text.contains("://") {
             return text.to_owned();
         }
-        let longest = self
-            .prefixes
-            .iter()
-            .filter(|(_, iri)| text.starts_with(iri.as_str()))
-            .max_by_key(|(_, iri)| iri.len());
-        if let Some((prefix, iri)) = longest {
-            return format!("{prefix}:{}", text.get(iri.len()..).unwrap_or_default());
+        if let Some((prefix, local)) = self.prefixes.of(text).next() {
+            return format!("{prefix}:{local}");
         }
         match text
             .strip_prefix(OBO)
@@ -251,6 +247,19 @@ impl SssomReader {
 
 impl Columns {
     fn find(header: &[&str]) -> Result<Self> {
+        for name in [
+            "subject_id",
+            "predicate_id",
+            "object_id",
+            "predicate_modifier",
+        ] {
+            let mut found = (1..).zip(header).filter(|(_, column)| **column == name);
+            if let (Some((first, _)), Some((second, _))) = (found.next(), found.next()) {
+                return Err(Error::input(format!(
+                    "expected one column {name}, found the columns {first} and {second} of this name"
+                )));
+            }
+        }
         let find = |name: &str| header.iter().position(|column| *column == name);
         let required = |name: &str| {
             find(name).ok_or_else(|| {

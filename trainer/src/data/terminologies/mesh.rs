@@ -11,7 +11,7 @@ use pel_shared::kb::Concept;
 use pel_shared::kb::import::Longest;
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -346,10 +346,10 @@ impl Record {
         }
         let mut all = self.concepts;
         let first = (at < all.len()).then(|| all.remove(at));
-        let narrower: Vec<String> = first
-            .as_ref()
-            .map(|first| first.narrower.clone())
-            .unwrap_or_default();
+        let narrower: HashSet<String> = first
+            .iter()
+            .flat_map(|first| first.narrower.iter().cloned())
+            .collect();
         if let Some(first) = &first {
             concept.definition.clone_from(&first.definition);
             concept.xrefs = registry_numbers(first, &concept.name);

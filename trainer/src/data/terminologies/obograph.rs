@@ -10,6 +10,7 @@ use pel_shared::kb::import::obo::SynonymChoice;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,14 @@ pub const PREFIXES: &[&str] = &[];
 pub const OTHER_NODE: &str = "node that is no class left out";
 /// The reason for skipping a node without an identifier.
 pub const NO_ID: &str = "node without id";
+
+/// The note on a set of more than 32 equivalent nodes.
+pub const LARGE_SET: &str = "set of more than 32 equivalent nodes (its representative and each \
+                             other node refer to each other)";
+
+/// The largest set of equivalent nodes that all refer to each other. In larger ones, the number of
+/// references would grow with the square of the nodes.
+const ALL_PAIRS: usize = 32;
 
 /// What to read.
 #[derive(Clone, Debug)]
@@ -252,20 +261,35 @@ impl Reading<'_, '_, '_> {
         Ok(())
     }
 
-    /// Equivalent nodes are cross-references of each other.
+    /// Equivalent nodes are cross-references of each other; in a large set, the representative of
+    /// all others and they of it.
     fn equivalents(&mut self, set: NodeSet) -> Result<()> {
+        let mut seen = HashSet::new();
         let all: Vec<String> = set
             .ids
             .into_iter()
             .flatten()
-            .chain(set.representative)
+            .chain(set.representative.clone())
+            .filter(|id| seen.insert(id.clone()))
             .collect();
-        for (at, id) in all.iter().enumerate() {
+        if let Some(center) = set.representative.as_ref().or(all.first())
+            && all.len() > ALL_PAIRS
+        {
+            self.sink
+                .report()
+                .note(LARGE_SET, || format!("{} nodes with {center}", all.len()));
+            let node = self.classes.node(center)?;
+            for other in all.iter().filter(|other| *other != center) {
+                self.classes.add(node, Fact::XrefIri(other));
+                let node = self.classes.node(other)?;
+                self.classes.add(node, Fact::XrefIri(center));
+            }
+            return Ok(());
+        }
+        for id in &all {
             let node = self.classes.node(id)?;
-            for (other_at, other) in all.iter().enumerate() {
-                if other_at != at && other != id {
-                    self.classes.add(node, Fact::XrefIri(other));
-                }
+            for other in all.iter().filter(|other| *other != id) {
+                self.classes.add(node, Fact::XrefIri(other));
             }
         }
         Ok(())

@@ -332,8 +332,13 @@ fn concept_of(id: &str, atoms: &Group, types: &Group) -> Concept {
 /// The bytes of an atom's order of preference.
 const ORDER: usize = 6;
 
+/// The number of texts up to which [`push_new`] looks for a text. [`Sink::concept`] removes further
+/// repetitions, so the time is linear in the atoms of a concept.
+const COMPARED: usize = 64;
+
+/// Adds a text to a list, unless it is empty or one of the first in the list.
 pub(super) fn push_new(list: &mut Vec<String>, text: &str) {
-    if !text.is_empty() && !list.iter().any(|own| own == text) {
+    if !text.is_empty() && !list.iter().take(COMPARED).any(|own| own == text) {
         list.push(text.to_owned());
     }
 }

@@ -131,3 +131,31 @@ fn other_and_broken_documents_are_refused() {
         );
     }
 }
+
+#[test]
+fn references_of_equivalent_nodes_grow_with_their_number() {
+    let references = |count: usize| {
+        let node = |at: usize| {
+            format!("{{\"id\": \"http://x/{at}\", \"lbl\": \"node {at}\", \"type\": \"CLASS\"}}")
+        };
+        let nodes: Vec<String> = (0..count).map(node).collect();
+        let ids: Vec<String> = (0..count).map(|at| format!("\"http://x/{at}\"")).collect();
+        let text = format!(
+            "{{\"graphs\": [{{\"nodes\": [{}], \"equivalentNodesSets\": [{{\
+             \"representativeNodeId\": \"http://x/7\", \"nodeIds\": [{}]}}]}}]}}",
+            nodes.join(","),
+            ids.join(",")
+        );
+        let workspace = Workspace::new(&[("x.json", text.as_bytes())]);
+        let report = workspace.import("obograph @x.json").expect("readable");
+        let concepts = workspace.concepts();
+        let noted = report.noted.get(obograph::LARGE_SET).copied().unwrap_or(0);
+        let all: Vec<usize> = concepts.iter().map(|concept| concept.xrefs.len()).collect();
+        (all, noted)
+    };
+    assert_eq!(references(32), (vec![31; 32], 0));
+    // The representative refers to all, and all to it.
+    let (found, noted) = references(2_000);
+    assert_eq!((found[7], noted), (1_999, 1));
+    assert_eq!(found.iter().sum::<usize>(), 2 * 1_999);
+}
