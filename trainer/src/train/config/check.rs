@@ -14,6 +14,7 @@ impl Config {
     /// # Errors
     /// If a value is invalid; the error names its key.
     pub(super) fn validate(&self) -> Result<()> {
+        self.check_bounds()?;
         let refuse = |key: &str, expected: &str, found: &dyn std::fmt::Display| {
             Err(Error::input(format!(
                 "the configuration: `{key}`: expected {expected}, found {found}"

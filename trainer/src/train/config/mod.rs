@@ -1,6 +1,7 @@
 //! The configuration of a training run: every option with its default, read from TOML or JSON and
 //! from `key=value` flags.
 
+mod bounds;
 mod check;
 mod counts;
 mod defaults;
