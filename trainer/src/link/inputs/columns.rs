@@ -34,19 +34,30 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Whether the columns are among these, be it several times.
+    pub fn are_in(names: &[&str], args: &ColumnArgs) -> bool {
+        let has = |wanted: &str| {
+            let mut own = names.iter();
+            own.any(|own| own.trim().eq_ignore_ascii_case(wanted))
+        };
+        let text = args.text_column.as_deref();
+        text.map_or_else(|| TEXT.iter().any(|name| has(name)), has)
+            && args.id_column.as_deref().is_none_or(has)
+    }
+
     /// Finds the columns among those of a table.
     ///
     /// # Errors
-    /// If there is no column for the texts, none of the name that the user has given, or several
+    /// If there is no column for the texts, or none of the name that the user has given, or several
     /// of a name.
     pub fn find(names: &[&str], args: &ColumnArgs) -> Result<Self> {
         let text = match &args.text_column {
             Some(name) => Some(named(names, name, "--text-column")?),
-            None => known(names, &TEXT)?,
+            None => known(names, &TEXT, "--text-column")?,
         };
         let id = match &args.id_column {
             Some(name) => Some(named(names, name, "--id-column")?),
-            None => known(names, &ID)?,
+            None => known(names, &ID, "--id-column")?,
         };
         match text {
             Some(text) => Ok(Self { text, id }),
@@ -59,13 +70,14 @@ impl Columns {
     }
 }
 
+/// The column that the user names: in its own case, else in any.
 fn named(names: &[&str], name: &str, option: &str) -> Result<usize> {
-    let exact = only(names, name, |own| own == name)?;
-    let found = match exact {
-        Some(at) => Some(at),
-        None => only(names, name, |own| own.trim().eq_ignore_ascii_case(name))?,
+    let exact = places(names, |own| own == name);
+    let found = match exact.is_empty() {
+        true => places(names, |own| own.trim().eq_ignore_ascii_case(name)),
+        false => exact,
     };
-    found.ok_or_else(|| {
+    only(names, &found, option)?.ok_or_else(|| {
         Error::input(format!(
             "expected the column {name} ({option}), found {}",
             listed(names)
@@ -73,27 +85,41 @@ fn named(names: &[&str], name: &str, option: &str) -> Result<usize> {
     })
 }
 
-fn known(names: &[&str], wanted: &[&str]) -> Result<Option<usize>> {
+/// The column of the first name that there is.
+fn known(names: &[&str], wanted: &[&str], option: &str) -> Result<Option<usize>> {
     for name in wanted {
-        let found = only(names, name, |own| own.trim().eq_ignore_ascii_case(name))?;
-        if found.is_some() {
-            return Ok(found);
+        let found = places(names, |own| own.trim().eq_ignore_ascii_case(name));
+        if !found.is_empty() {
+            return only(names, &found, option);
         }
     }
     Ok(None)
 }
 
-/// The only column that matches; `None` if there is none.
-fn only(names: &[&str], name: &str, matches: impl Fn(&str) -> bool) -> Result<Option<usize>> {
-    let mut found = (0..names.len()).filter(|at| matches(names[*at]));
-    match (found.next(), found.next()) {
-        (Some(one), Some(other)) => Err(Error::input(format!(
-            "expected one column {name}, found two: columns {} and {}; rename one of them",
-            one + 1,
-            other + 1
-        ))),
-        (found, _) => Ok(found),
-    }
+fn places(names: &[&str], is_wanted: impl Fn(&str) -> bool) -> Vec<usize> {
+    (0..names.len())
+        .filter(|at| names.get(*at).is_some_and(|own| is_wanted(own)))
+        .collect()
+}
+
+/// The only one of some columns; `None` if there is none.
+fn only(names: &[&str], found: &[usize], option: &str) -> Result<Option<usize>> {
+    let [first, second, ..] = found else {
+        return Ok(found.first().copied());
+    };
+    let name = |at: usize| names.get(at).copied().unwrap_or_default();
+    let remedy = match name(*first) == name(*second) {
+        true => "rename one".to_owned(),
+        false => format!("choose one with {option}, or rename one"),
+    };
+    Err(Error::input(format!(
+        "expected one column {}, found column {} ({}) and column {} ({}): {remedy}",
+        name(*first).trim(),
+        first + 1,
+        name(*first),
+        second + 1,
+        name(*second)
+    )))
 }
 
 /// The names of columns for a message. They are cut, because a table without a header has texts
@@ -117,27 +143,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_columns_of_one_name_are_an_error() {
-        let find = |names: &[&str], args: &ColumnArgs| {
-            Columns::find(names, args).map_err(|error| error.to_string())
-        };
-        let usual = ColumnArgs::default();
-        for names in [&["id", "text", "text"], &["id", "Text", "text "]] {
-            let expected =
-                "expected one column text, found two: columns 2 and 3; rename one of them";
-            assert_eq!(find(names, &usual), Err(expected.to_owned()));
-        }
-        let given = ColumnArgs {
-            text_column: Some("text".to_owned()),
-            id_column: None,
-        };
-        assert!(find(&["text", "text"], &given).is_err());
-        assert!(find(&["Text", "text"], &given).is_ok_and(|found| found.text == 1));
-        assert!(find(&["id", "ID", "text"], &usual).is_err());
-        assert!(find(&["note", "note", "text"], &usual).is_ok());
-    }
-
-    #[test]
     fn usual_names_are_found_in_any_case_and_given_ones_first() {
         let names = ["ROW_ID", "note_id", "Text", "comment"];
         let find = |args: &ColumnArgs| Columns::find(&names, args);
@@ -159,7 +164,56 @@ mod tests {
             "expected the column body (--text-column), found ROW_ID, note_id, Text, comment"
         );
         assert!(Columns::find(&["a", "b"], &ColumnArgs::default()).is_err());
+        let exact = ColumnArgs {
+            text_column: Some("Report".to_owned()),
+            id_column: None,
+        };
+        let found = Columns::find(&["report", "Report", "REPORT"], &exact).expect("its case");
+        assert_eq!(found.text, 1);
         let empty = Columns::find(&[], &ColumnArgs::default()).expect_err("no column");
         assert!(empty.to_string().ends_with("found none"), "{empty}");
+    }
+
+    #[test]
+    fn two_columns_of_a_name_are_refused_with_both() {
+        let named = |text: &str, id: &str| ColumnArgs {
+            text_column: Some(text.to_owned()),
+            id_column: Some(id.to_owned()),
+        };
+        for (names, args, expected) in [
+            (
+                ["note_id", "note_text", "note_text"],
+                ColumnArgs::default(),
+                "expected one column note_text, found column 2 (note_text) and column 3 \
+                 (note_text): rename one",
+            ),
+            (
+                ["Text", "text ", "id"],
+                ColumnArgs::default(),
+                "expected one column Text, found column 1 (Text) and column 2 (text ): choose one \
+                 with --text-column, or rename one",
+            ),
+            (
+                ["id", "text", "ID"],
+                ColumnArgs::default(),
+                "expected one column id, found column 1 (id) and column 3 (ID): choose one with \
+                 --id-column, or rename one",
+            ),
+            (
+                ["a", "b", "b"],
+                named("a", "b"),
+                "found column 2 (b) and column 3 (b): rename one",
+            ),
+            (
+                ["Body", "BODY", "b"],
+                named("body", "b"),
+                "found column 1 (Body) and column 2 (BODY): choose one with --text-column",
+            ),
+        ] {
+            let message = Columns::find(&names, &args)
+                .expect_err("two of a name")
+                .to_string();
+            assert!(message.contains(expected), "{message}");
+        }
     }
 }

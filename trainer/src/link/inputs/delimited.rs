@@ -122,7 +122,7 @@ fn delimiter(head: &[u8], usual: u8, args: &ColumnArgs) -> u8 {
             .split(char::from(*delimiter))
             .map(|name| name.trim().trim_matches('"'))
             .collect();
-        names.len() > 1 && Columns::find(&names, args).is_ok()
+        names.len() > 1 && Columns::are_in(&names, args)
     };
     std::iter::once(usual)
         .chain(DELIMITERS)

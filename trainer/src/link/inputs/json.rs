@@ -3,12 +3,14 @@
 
 use super::recognise::Wanted;
 use super::{Each, ReadOptions, bioc, bioc_xml, fhir};
+use crate::io::json::{UniqueNames, repeated_name};
 use crate::io::limits::Bound;
 use crate::io::text_encoding::{open_text, read_error};
 use pel_shared::error::{Error, Result};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -210,23 +212,27 @@ impl<'de> Visitor<'de> for &mut Whole<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut rest = Map::new();
-        let mut streamed = false;
+        let mut streamed = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
+            if rest.contains_key(&key) || streamed.contains(&key) {
+                return Err(repeated_name(&key));
+            }
             let kind = match key.as_str() {
                 key if DOCUMENTS.contains(&key) && self.wanted != Wanted::Fhir => Wanted::Bioc,
                 ENTRY if self.wanted != Wanted::Bioc => Wanted::Fhir,
                 _ => {
-                    rest.insert(key, map.next_value()?);
+                    let UniqueNames(value) = map.next_value()?;
+                    rest.insert(key, value);
                     continue;
                 }
             };
-            streamed = true;
+            streamed.insert(key);
             map.next_value_seed(Elements {
                 whole: &mut *self,
                 kind,
             })?;
         }
-        if streamed {
+        if !streamed.is_empty() {
             return Ok(());
         }
         let is_document = rest.contains_key("passages") && self.wanted != Wanted::Fhir;
@@ -283,7 +289,7 @@ impl<'de> Visitor<'de> for Elements<'_, '_, '_> {
             "entry"
         };
         self.whole.budget.reset();
-        while let Some(mut value) = seq.next_element::<Value>()? {
+        while let Some(UniqueNames(mut value)) = seq.next_element()? {
             self.whole.budget.reset();
             self.whole.elements += 1;
             let place = format!("{}: {word} {}", self.whole.name, self.whole.elements);

@@ -5,11 +5,12 @@ use super::recognise::Wanted;
 use super::{Each, NoteRow, ReadOptions, json, note_name, number_id, numbered};
 use crate::io::files::{convert_read_error, record_limit};
 use crate::io::interrupt;
+use crate::io::json::{UniqueNames, repeated_name};
 use crate::io::limits::Bound;
 use crate::io::text_encoding::open_text;
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::import::{for_each_line_of_bytes, line_text};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::path::Path;
@@ -48,8 +49,14 @@ pub(super) fn read(
                 Err(error) => return each(Err(error.context(place))),
             };
             if rows.is_none() {
-                match serde_json::from_str::<Map<String, Value>>(text) {
-                    Ok(first) => rows = Some(Rows::new(&first, wanted, options)?),
+                match serde_json::from_str(text) {
+                    Ok(UniqueNames(Value::Object(first))) => {
+                        rows = Some(Rows::new(&first, wanted, options)?);
+                    }
+                    Ok(_) => {
+                        let error = Error::input("expected a JSON object, found another value");
+                        return each(Err(error.context(place)));
+                    }
                     Err(cause) => return each(Err(no_object(cause).context(place))),
                 }
             }
@@ -66,8 +73,8 @@ pub(super) fn read(
                     });
                     each(note.map_err(|error| error.context(place)))
                 }
-                Some(Rows::Resources(wanted)) => match serde_json::from_str::<Value>(text) {
-                    Ok(value) => {
+                Some(Rows::Resources(wanted)) => match serde_json::from_str(text) {
+                    Ok(UniqueNames(value)) => {
                         notes += json::notes_of(value, *wanted, &place, each)?;
                         Ok(())
                     }
@@ -203,7 +210,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 continue;
             };
             if slot.replace(map.next_value::<Value>()?).is_some() {
-                return Err(A::Error::custom(format!("the field {key} stands twice")));
+                return Err(repeated_name(&key));
             }
         }
         Ok((text, id))
