@@ -56,7 +56,8 @@ pub struct RrfRows {
     /// Read obsolete names too (SUPPRESS = O)
     #[arg(long)]
     pub obsolete: bool,
-    /// Count and skip invalid rows instead of stopping at the first
+    /// Count and skip invalid rows instead of stopping at the first, and accept tables with fewer
+    /// rows than MRFILES gives
     #[arg(long)]
     pub skip_bad: bool,
 }

@@ -137,12 +137,12 @@ pub struct Tables<'f> {
 
 impl Tables<'_> {
     /// Reads some columns of a table, or nothing without the file. `usual` are all columns of the
-    /// table, unless the release gives them. Notes a number of rows that differs from that in
-    /// MRFILES.
+    /// table, unless the release gives them. Notes more rows than MRFILES gives.
     ///
     /// # Errors
     /// Errors of reading and of `each`, or a row with another number of fields, with file and line;
-    /// or if the table has no such column.
+    /// or if the table has no such column, or fewer rows than MRFILES gives and bad rows are not
+    /// skipped: it has been cut at the end of a row.
     pub fn read<'a, 'c, const N: usize>(
         &self,
         name: &str,
@@ -162,12 +162,17 @@ impl Tables<'_> {
         })?;
         let expected = self.layouts.rows(name);
         if let Some(expected) = expected.filter(|expected| *expected != found) {
-            sink.report().note(OTHER_COUNT, || {
-                format!(
-                    "{}: expected {expected} rows as in MRFILES.RRF, found {found}",
-                    file.label()
-                )
-            });
+            let message = format!(
+                "{}: expected {expected} rows as in MRFILES.RRF, found {found}",
+                file.label()
+            );
+            if found < expected && !self.skip_bad {
+                return Err(Error::input(format!(
+                    "{message}: is the file whole? For a table that was shortened on purpose use \
+                     --skip-bad"
+                )));
+            }
+            sink.report().note(OTHER_COUNT, || message);
         }
         Ok(())
     }

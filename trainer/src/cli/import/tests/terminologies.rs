@@ -338,12 +338,24 @@ fn umls_columns_follow_mrfiles() {
         ),
         ("META/MRFILES.RRF", files.as_bytes()),
     ]);
-    let report = workspace.import("umls @META").expect("readable");
+    // 5 rows are promised.
+    let message = workspace.refusal("umls @META").to_string();
+    assert!(
+        message.contains("MRCONSO.RRF: expected 5 rows as in MRFILES.RRF, found 2")
+            && message.contains("--skip-bad"),
+        "{message}"
+    );
+    let report = workspace.import("umls @META --skip-bad").expect("readable");
     assert_eq!(workspace.concepts()[0].name, "Fever");
     assert_eq!(
         (report.kept(CONCEPTS), report.noted[rrf::OTHER_COUNT]),
         (1, 1)
     );
+    // More rows may have been added.
+    let fewer = files.replace("|5|", "|1|");
+    std::fs::write(workspace.path("META/MRFILES.RRF"), fewer).expect("written");
+    let report = workspace.import("umls @META").expect("readable");
+    assert_eq!(report.noted[rrf::OTHER_COUNT], 1);
     let without = files.replace("STR,", "");
     std::fs::write(workspace.path("META/MRFILES.RRF"), without).expect("written");
     let message = workspace
