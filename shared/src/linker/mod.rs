@@ -61,7 +61,7 @@ use crate::tokens::View;
 use crate::tokens::{Cut, MentionTemplate};
 use burn::tensor::Device;
 use candidates::first_with_named;
-use prepared::PreparedMention;
+use prepared::{PreparedMention, SharedLists};
 use std::borrow::Cow;
 
 /// The most concepts that a misspelt mention may name.
@@ -449,6 +449,7 @@ impl Linker {
             SequenceInterner::default(),
             Vec::with_capacity(mentions.len()),
         );
+        let mut lists = SharedLists::default();
         for detected in mentions {
             let mut mention = reader.mention_in(text, detected.pieces())?;
             let read = match &mention.text {
@@ -485,7 +486,7 @@ impl Linker {
             prepared.push(PreparedMention {
                 detected,
                 sequence,
-                named,
+                named: lists.share(named),
                 modified,
                 misspelt: misspelt.unwrap_or_default(),
                 unknown_word,

@@ -6,6 +6,8 @@ use crate::model::encode::SequenceInterner;
 use crate::text::context::Context;
 use crate::text::detect::{Detected, SimilarName};
 use crate::tokens::Encoded;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The tokenized mentions of one or more texts. Equal token sequences are encoded once.
 #[derive(Clone, Default)]
@@ -21,9 +23,10 @@ pub(super) struct PreparedMention {
     pub detected: Detected,
     /// The position of its token sequence; `None` if it is empty after normalisation.
     pub sequence: Option<usize>,
-    /// The concepts with this name after normalisation, ascending. If there are none, those with it
-    /// without words of side and severity at its ends.
-    pub named: Vec<ConceptId>,
+    /// The concepts with this name after normalisation, ascending: at most the first [`MOST_NAMED`].
+    /// If there are none, those with it without words of side and severity at its ends. Mentions
+    /// share equal lists.
+    pub named: Arc<[ConceptId]>,
     /// Whether they have it only without such words.
     pub modified: bool,
     /// The concepts that it may name if it is misspelt. Empty if it is a name.
@@ -38,6 +41,26 @@ pub(super) struct PreparedMention {
     pub group: Option<Group>,
     /// What the text says of it.
     pub context: Context,
+}
+
+/// The most concepts of one name that a mention carries: the first in the order of the table. No
+/// terminology has so many, but a careless table can.
+const MOST_NAMED: usize = 4_096;
+
+/// Lists of concepts, each kept once and cut after [`MOST_NAMED`].
+#[derive(Default)]
+pub(super) struct SharedLists(HashSet<Arc<[ConceptId]>>);
+
+impl SharedLists {
+    pub fn share(&mut self, mut list: Vec<ConceptId>) -> Arc<[ConceptId]> {
+        list.truncate(MOST_NAMED);
+        if let Some(known) = self.0.get(list.as_slice()) {
+            return Arc::clone(known);
+        }
+        let list: Arc<[ConceptId]> = list.into();
+        self.0.insert(Arc::clone(&list));
+        list
+    }
 }
 
 /// Some mentions of a [`Prepared`].
@@ -174,7 +197,7 @@ mod tests {
         PreparedMention {
             detected,
             sequence,
-            named: Vec::new(),
+            named: Arc::default(),
             modified: false,
             misspelt: Vec::new(),
             unknown_word: false,
@@ -183,6 +206,19 @@ mod tests {
             group: None,
             context: Context::default(),
         }
+    }
+
+    #[test]
+    fn equal_lists_of_concepts_are_kept_once() {
+        let mut lists = SharedLists::default();
+        let list = |ids: &[u32]| ids.iter().copied().map(ConceptId).collect::<Vec<_>>();
+        let first = lists.share(list(&[1, 2]));
+        assert_eq!(*first, list(&[1, 2]));
+        assert!(Arc::ptr_eq(&first, &lists.share(list(&[1, 2]))));
+        assert!(!Arc::ptr_eq(&first, &lists.share(list(&[1, 3]))));
+        assert!(lists.share(Vec::new()).is_empty());
+        let many: Vec<u32> = (0..100_000).collect();
+        assert_eq!(*lists.share(list(&many)), list(&many[..MOST_NAMED]));
     }
 
     #[test]

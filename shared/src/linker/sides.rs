@@ -2,6 +2,7 @@
 //! of them gives.
 
 use super::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use std::sync::Arc;
 
 /// A source of candidates, or a step that orders them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Prepared {
         let mut rest = self.clone();
         for mention in &mut rest.mentions {
             if side == Side::Names {
-                mention.named.clear();
+                mention.named = Arc::default();
                 mention.modified = false;
             }
             if side == Side::Edits {
