@@ -211,7 +211,8 @@ impl Table<'_> {
         Bound::Stream.check(name, self.unpacked)
     }
 
-    /// Checks how large the texts of a row group are, before the first one is passed on.
+    /// Checks how large the texts of a row group are, before the first one is passed on. A damaged
+    /// page ends this; it is reported behind the texts before it.
     fn check_texts(&mut self, group: &dyn RowGroupReader, at: usize) -> Result<()> {
         let most = Bound::Records
             .bytes()
@@ -219,7 +220,7 @@ impl Table<'_> {
         let mut texts = column(group, at, self.path)?;
         loop {
             interrupt::check()?;
-            let some = guarded(self.path, || values(&mut texts, self.path))?;
+            let some = guarded(self.path, || values(&mut texts, self.path)).unwrap_or_default();
             if some.is_empty() {
                 return Ok(());
             }
