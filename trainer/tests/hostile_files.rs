@@ -318,10 +318,11 @@ mod unix {
         std::fs::create_dir(workspace.path("texts")).expect("made");
         std::fs::write(workspace.path("texts/1.txt"), "fever").expect("written");
         std::fs::write(workspace.path("q.xml"), "<kbpentlinking/>").expect("written");
+        std::fs::write(workspace.path("a.tab"), "").expect("written");
         for line in [
             "import mesh desc2026.xml --out o",
             "import icd10cm icd10cm_tabular.xml --out o",
-            "import tac --kb kb --documents texts --test q.xml --out o",
+            "import tac --kb kb --documents texts --test q.xml --test-answers a.tab --out o",
             "link --bundle bundle --device cpu bioc.xml --format jsonl",
         ] {
             let done = within_memory(&workspace, line);
