@@ -166,8 +166,18 @@ fn is_turtle(mut text: &str) -> bool {
         "@base" | "base" => return rest.starts_with('<'),
         _ => {}
     }
+    // What may follow a subject.
+    let is_predicate = |text: &str| {
+        let text = text.trim_start();
+        let name = text.split_once(':').is_some_and(|(name, _)| is_name(name));
+        text.starts_with("a ") || text.starts_with('<') || name
+    };
     if word.starts_with("_:") {
-        return rest.starts_with('<') || rest.split(':').next().is_some_and(is_name);
+        return is_predicate(rest);
+    }
+    if let Some(node) = text.strip_prefix('[') {
+        let node = node.trim_start();
+        return node.starts_with("a ") || node.strip_prefix(']').is_some_and(is_predicate);
     }
     let Some((iri, after)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) else {
         return false;
@@ -237,6 +247,10 @@ mod tests {
             ("<#A> a <http://a/b> .", Some(Format::Turtle)),
             ("<http://a/1>\n\ta <http://b/c> .", Some(Format::Turtle)),
             ("_:n1 <http://b> \"c\" .", Some(Format::Turtle)),
+            ("_:n1 a <http://b> .", Some(Format::Turtle)),
+            ("[] a <http://a/b> .", Some(Format::Turtle)),
+            ("[ a <http://a/b> ; <http://c> 1 ] .", Some(Format::Turtle)),
+            ("[]\n", Some(Format::Json)),
             (
                 "# made by hand\n#\n\n@prefix a: <http://a/> .",
                 Some(Format::Turtle),
