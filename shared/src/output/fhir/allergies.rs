@@ -160,16 +160,60 @@ pub(super) fn none_known(words: &str, context: &Context) -> Option<(&'static str
     code.filter(|_| names_allergy).map(|(_, code)| *code)
 }
 
-/// The fields of an AllergyIntolerance besides its code.
+/// Words that name an allergy without its substance.
+const KINDS_OF_ALLERGY: [&str; 8] = [
+    "seasonal",
+    "environmental",
+    "perennial",
+    "sinus",
+    "nasal",
+    "skin",
+    "food",
+    "multiple",
+];
+
+/// Whether the words of a problem name an allergy with its substance: "penicillin allergy",
+/// "allergic to latex", "adverse reaction to sulfa".
+pub(super) fn names_substance(words: &str) -> bool {
+    let words = words.to_lowercase();
+    let words: Vec<&str> = words
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let noun = |word: &&str| {
+        [
+            "allergy",
+            "allergies",
+            "allergie",
+            "allergien",
+            "alergia",
+            "alergias",
+        ]
+        .iter()
+        .any(|noun| word.ends_with(noun))
+    };
+    let to = words
+        .windows(2)
+        .any(|two| ["allergic", "reaction", "reactions"].contains(&two[0]) && two[1] == "to");
+    let is_substance = |word: &&str| {
+        !FILLERS.contains(word)
+            && !DRUGS.contains(word)
+            && !KINDS_OF_ALLERGY.contains(word)
+            && !["adverse", "of", "the", "and"].contains(word)
+    };
+    (to || words.iter().any(noun)) && words.iter().any(is_substance)
+}
+
+/// The fields of an AllergyIntolerance besides its code. With `none` it says that none is known.
 pub(super) fn fields(
     note: &Note<'_>,
     source: &Source<'_>,
     record: &Record,
     reactions: &[&Record],
+    none: bool,
 ) -> Vec<(&'static str, Value)> {
     let context = &record.context;
-    // That none is known is no refuted allergy.
-    let refuted = context.negated && context.allergy.is_some();
+    let refuted = context.negated && !none;
     let status = if refuted { "refuted" } else { "unconfirmed" };
     let mut fields = vec![(
         "verificationStatus",
@@ -200,29 +244,29 @@ pub(super) fn fields(
     fields
 }
 
-/// `allergy` or `intolerance`, if the cue says which. A section "Allergies" has both.
+/// Words of cues that say which of both it is, as they begin.
+const KINDS: [(&str, &[&str]); 2] = [
+    (
+        "allergy",
+        &["allerg", "alerg", "alérg", "anaphyl", "anafil"],
+    ),
+    ("intolerance", &["intol", "unvertr"]),
+];
+
+/// `allergy` or `intolerance`, if the cue says which. A section "Allergies" may have both.
 fn kind(note: &Note<'_>, context: &Context) -> Option<&'static str> {
-    let cue = context
-        .cues
-        .iter()
-        .find(|cue| cue.effect == Effect::Allergen)?;
-    let words = cue.span.of(note.text).ok()?.to_lowercase();
-    let has = |stems: &[&str]| stems.iter().any(|stem| words.contains(stem));
-    let intolerance = has(&["intol", "unvertr"]);
-    match (
-        has(&[
-            "allergic",
-            "allergisch",
-            "allergique",
-            "alérgic",
-            "anaphyla",
-        ]),
-        intolerance,
-    ) {
-        (true, false) => Some("allergy"),
-        (false, true) if !has(&["allerg", "alerg"]) => Some("intolerance"),
-        _ => None,
+    let mut cues = context.cues.iter();
+    let cue = cues.find(|cue| cue.effect == Effect::Allergen)?;
+    let rule = note.linker.context_rules().rule(cue.rule)?;
+    if rule.heading.starts_with("prior ") {
+        return None;
     }
+    let words = cue.span.of(note.text).ok()?.to_lowercase();
+    let mut said = KINDS
+        .iter()
+        .filter(|(_, stems)| stems.iter().any(|stem| words.contains(stem)));
+    let kind = said.next().map(|(kind, _)| *kind);
+    kind.filter(|_| said.next().is_none())
 }
 
 #[cfg(test)]
@@ -239,6 +283,29 @@ mod tests {
         }
         assert!(joins(" to ") && joins(" due to the "));
         assert!(!joins(" ") && !joins(", ") && !joins(" and ") && !joins(" to\n"));
+    }
+
+    #[test]
+    fn an_allergy_by_name_has_its_substance() {
+        for words in [
+            "Penicillin allergy",
+            "Allergic to latex",
+            "adverse reactions to sulfa",
+            "Penicillinallergie",
+            "alergia a penicilina",
+        ] {
+            assert!(names_substance(words), "{words}");
+        }
+        for words in [
+            "seasonal allergies",
+            "drug allergies",
+            "allergic rhinitis",
+            "allergic reaction",
+            "fever",
+            "NKDA",
+        ] {
+            assert!(!names_substance(words), "{words}");
+        }
     }
 
     #[test]

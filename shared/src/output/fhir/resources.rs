@@ -78,6 +78,7 @@ impl Kind {
         match group {
             // It is not there yet.
             Some(Group::Problem) if planned && !negated => None,
+            Some(Group::Problem) if allergies::names_substance(words) => Some(Self::Allergy),
             Some(Group::Procedure | Group::Measurement) if planned && !negated => Some(Self::Plan),
             Some(Group::Problem) => Some(Self::Condition),
             Some(Group::Drug) => Some(Self::Medication),
@@ -190,7 +191,8 @@ pub(super) fn resource(
         }
         Kind::Allergy | Kind::NoAllergy(_) => {
             put("resourceType", "AllergyIntolerance".into());
-            for (name, value) in allergies::fields(note, source, record, reactions) {
+            let none = matches!(kind, Kind::NoAllergy(_));
+            for (name, value) in allergies::fields(note, source, record, reactions, none) {
                 put(name, value);
             }
         }
