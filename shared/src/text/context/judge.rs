@@ -1,6 +1,7 @@
 //! Judging mentions with the cues and sections of a text.
 
 use super::beside::Beside;
+use super::denials;
 use super::parser::MAX_WITHIN;
 use super::rules::{Action, Condition, Direction, Prior, RuleSet, SUBHEADING};
 use super::scope::{self, ScopedCue};
@@ -23,6 +24,7 @@ pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Conte
         text,
         tokens,
         sections,
+        denied: Vec::new(),
         set,
     };
     let located: Vec<Located> = mentions.iter().map(|target| note.locate(target)).collect();
@@ -41,6 +43,7 @@ pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Conte
         marked = marked.max(end);
     }
     let cues = scope::find(&note.tokens, &in_heading, set);
+    note.denied = denials::find(&note.tokens, &note.sections, &cues);
     note.judge(&cues, &located)
 }
 
@@ -167,6 +170,8 @@ pub(super) struct Note<'r, 't> {
     text: &'t str,
     pub tokens: Vec<Token>,
     sections: Vec<Section>,
+    /// For each section the token from which it has no allergies.
+    denied: Vec<usize>,
     pub set: &'r RuleSet,
 }
 
@@ -218,6 +223,13 @@ impl Note<'_, '_> {
     pub fn section_of(&self, mention: &Located) -> Option<&Section> {
         let section = sections::section_at(&self.sections, mention.first())?;
         self.sections.get(section)
+    }
+
+    /// Whether a mention is below a denial that its section begins with.
+    fn is_denied(&self, mention: &Located) -> bool {
+        let section = sections::section_at(&self.sections, mention.first());
+        let from = section.and_then(|section| self.denied.get(section));
+        from.is_some_and(|from| *from <= mention.first())
     }
 
     fn direction(&self, cue: &ScopedCue) -> Option<Direction> {
@@ -401,6 +413,9 @@ impl Note<'_, '_> {
                 continue;
             };
             for effect in &prior.effects {
+                if effect.property() == Property::Allergy && self.is_denied(mention) {
+                    continue;
+                }
                 let slot = &mut best[effect.property().index()];
                 if slot.is_none() {
                     *slot = Some(Best {

@@ -8,6 +8,7 @@
 //! Cues of laterality and severity can also be in the mention; those count first.
 
 mod beside;
+mod denials;
 mod judge;
 mod parser;
 mod pattern;

@@ -76,6 +76,12 @@ fn denied_allergies_are_negated() {
     check("Allergies: [NKDA|negated]. Medications: [metformin||drug]");
     check("No known [drug allergies|negated].");
     check("Allergies: none.\nHe takes [losartan||drug].");
+    check("Allergies: [NKDA|negated]\n[Hypertension] on [losartan||drug]\n[Aspirin||drug]");
+    check(
+        "Allergies: no known [drug allergies|negated]. [Shrimp|allergen|drug] ([hives|reaction])",
+    );
+    check("Allergies: none known\n[Ramipril||drug]");
+    check("Avoid [aspirin|allergen|drug] because of an allergy.");
 }
 
 #[test]
