@@ -1,7 +1,8 @@
 //! Cues and priors that need another mention beside them: the "(" of "penicillin (rash)".
 
-use super::judge::{Bests, Located, Note, Order};
+use super::judge::{Bests, Located, Note};
 use super::parser::MAX_WITHIN;
+use super::places::Order;
 use super::rules::{Action, Prior, SUBHEADING};
 use super::scope::ScopedCue;
 use super::values::Effect;

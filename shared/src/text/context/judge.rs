@@ -3,6 +3,7 @@
 use super::beside::Beside;
 use super::denials;
 use super::parser::MAX_WITHIN;
+use super::places::{Borders, Order};
 use super::rules::{Action, Condition, Direction, Prior, RuleSet, SUBHEADING};
 use super::scope::{self, ScopedCue};
 use super::sections::{self, Section};
@@ -49,9 +50,9 @@ pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Conte
 
 /// A mention as token ranges.
 pub(super) struct Located {
-    kind: MentionKind,
+    pub kind: MentionKind,
     /// First and one past the last token, of each piece.
-    pieces: Vec<(usize, usize)>,
+    pub pieces: Vec<(usize, usize)>,
     /// The lists that the mention has phrases of.
     lists: Vec<usize>,
 }
@@ -61,7 +62,7 @@ impl Located {
         self.pieces.first().map_or(0, |piece| piece.0)
     }
 
-    fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.pieces.last().map_or(0, |piece| piece.1)
     }
 
@@ -107,63 +108,6 @@ struct Place {
     rule: usize,
     span: (usize, usize),
     scope: (usize, usize),
-}
-
-/// The numbers of mentions in the order of a token.
-pub(super) struct Order {
-    keys: Vec<usize>,
-    indices: Vec<usize>,
-}
-
-impl Order {
-    fn new(mentions: &[Located], key: impl Fn(&Located) -> usize) -> Self {
-        let mut indices: Vec<usize> = (0..mentions.len()).collect();
-        indices.sort_by_key(|index| key(&mentions[*index]));
-        let keys = indices.iter().map(|index| key(&mentions[*index])).collect();
-        Self { keys, indices }
-    }
-
-    /// The mentions whose token is in a range.
-    pub fn between(&self, from: usize, to: usize) -> impl Iterator<Item = usize> {
-        let start = self.keys.partition_point(|key| *key < from);
-        let end = self.keys.partition_point(|key| *key < to).max(start);
-        self.indices[start..end].iter().copied()
-    }
-}
-
-/// Where the mentions of each kind start and end: sorted tokens.
-#[derive(Default)]
-struct Borders {
-    firsts: [Vec<usize>; MentionKind::COUNT],
-    ends: [Vec<usize>; MentionKind::COUNT],
-}
-
-impl Borders {
-    fn new(mentions: &[Located]) -> Self {
-        let mut borders = Self::default();
-        for mention in mentions.iter().filter(|mention| !mention.pieces.is_empty()) {
-            borders.firsts[mention.kind as usize].push(mention.first());
-            borders.ends[mention.kind as usize].push(mention.end());
-        }
-        for tokens in borders.firsts.iter_mut().chain(&mut borders.ends) {
-            tokens.sort_unstable();
-        }
-        borders
-    }
-
-    /// Whether another mention of the same kind contains a cue or stands between it and a mention.
-    fn separate(&self, cue: &ScopedCue, mention: &Located) -> bool {
-        let kind = mention.kind as usize;
-        let any = |tokens: &[usize], from: usize, to: usize| {
-            let at = tokens.partition_point(|token| *token < from);
-            tokens.get(at).is_some_and(|token| *token < to)
-        };
-        if cue.end <= mention.first() {
-            any(&self.ends[kind], cue.first + 1, mention.first() + 1)
-        } else {
-            any(&self.firsts[kind], mention.end(), cue.end)
-        }
-    }
 }
 
 pub(super) struct Note<'r, 't> {

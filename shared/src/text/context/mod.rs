@@ -12,6 +12,7 @@ mod denials;
 mod judge;
 mod parser;
 mod pattern;
+mod places;
 mod rules;
 mod scope;
 mod sections;
