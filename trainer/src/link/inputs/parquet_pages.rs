@@ -69,9 +69,9 @@ pub(super) fn check<R: Read + Seek>(reader: &mut BufReader<R>, chunk: &Chunk<'_>
             return Err(damaged("the number of values of its dictionary"));
         }
         let levels = header.definition_levels.unwrap_or(0) + header.repetition_levels.unwrap_or(0);
-        let is_longer = unpacks_to_more(reader, chunk.packing, packed, levels, unpacked)
+        let more = unpacks_to_more(reader, chunk.packing, packed, levels, unpacked)
             .map_err(|_| damaged("it ends before its bytes"))?;
-        if is_longer {
+        if more {
             return Err(damaged("it unpacks to more bytes than its header says"));
         }
         left -= packed;
@@ -112,9 +112,8 @@ fn unpacks_to_more<R: Read + Seek>(
 /// Whether a reader has more bytes than `most`.
 fn is_longer(reader: impl Read, most: u64) -> bool {
     let mut reader = reader.take(most.saturating_add(1));
-    match io::copy(&mut reader, &mut io::sink()) {
-        Ok(_) | Err(_) => reader.limit() == 0,
-    }
+    drop(io::copy(&mut reader, &mut io::sink()));
+    reader.limit() == 0
 }
 
 /// What is checked of a page header.
