@@ -455,10 +455,7 @@ impl Statements<'_> {
         sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
         let (value, language, is_iri) = match object {
-            Term::NamedNode(iri) => {
-                check_iri(iri.as_str())?;
-                (iri.as_str(), None, true)
-            }
+            Term::NamedNode(iri) => (iri.as_str(), None, true),
             Term::Literal(literal) => (literal.value(), literal.language(), false),
             _ => return Ok(()),
         };
@@ -529,6 +526,9 @@ impl Statements<'_> {
                 .note(OTHER_LANGUAGE, || format!("{value:?} of {subject}"));
             return Ok(());
         };
+        if is_iri {
+            check_iri(value)?;
+        }
         let fact = match fact {
             Kind::Label => Fact::Label(rank, value),
             Kind::Preferred => Fact::Preferred(rank, value),

@@ -336,6 +336,11 @@ fn overlong_iris_are_refused() {
             "{error}"
         );
     }
+    // A picture is no identifier.
+    let picture = format!("<ex:picture rdf:resource=\"data:image/png;base64,{long}\"/>");
+    let text = text().replace("<ex:nickname>the heat</ex:nickname>", &picture);
+    let workspace = Workspace::new(&[("x.owl", text.as_bytes())]);
+    workspace.import("owl @x.owl").expect("readable");
 }
 
 #[test]
