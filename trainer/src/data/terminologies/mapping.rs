@@ -496,6 +496,10 @@ mod tests {
                 "subject_id\tpredicate_id\tobject_id\na:1\tskos:exactMatch\n",
                 "line 2: expected 3 columns, found 2",
             ),
+            (
+                "subject_id\tpredicate_id\tobject_id\tobject_id\n",
+                "line 1: expected one column object_id, found the columns 3 and 4 of this name",
+            ),
             ("#a: b\n", "found none"),
         ] {
             std::fs::write(&path, text).expect("written");

@@ -158,3 +158,26 @@ fn broken_table_is_an_error_or_counted() {
     let error = workspace.refusal("loinc @a").to_string();
     assert!(error.contains("expected Loinc.csv, found none"), "{error}");
 }
+
+#[test]
+fn repeated_column_is_refused_and_repeated_successor_counts_once() {
+    let twice = TABLE.replacen("\"COMPONENT\"", "\"Status\"", 1);
+    let workspace = Workspace::new(&[("Loinc.csv", twice.as_bytes())]);
+    let error = workspace.refusal("loinc @Loinc.csv").to_string();
+    assert!(
+        error.contains("expected one column STATUS, found the columns 2 and 7 of this name"),
+        "{error}"
+    );
+    // One successor that is listed again is one.
+    let again = MAP.replace("\"8480-6\",\"else\"", "\"2345-7\",\"else\"");
+    let workspace = Workspace::new(&[
+        ("LoincTable/Loinc.csv", TABLE.as_bytes()),
+        ("LoincTable/MapTo.csv", again.as_bytes()),
+    ]);
+    workspace.import("loinc @LoincTable").expect("readable");
+    assert!(
+        redirects(&workspace).contains("1112-2\t2345-7\treplaced"),
+        "{}",
+        redirects(&workspace)
+    );
+}
