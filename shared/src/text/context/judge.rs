@@ -2,6 +2,7 @@
 
 use super::beside::Beside;
 use super::denials;
+use super::forms;
 use super::parser::MAX_WITHIN;
 use super::places::{Borders, Order};
 use super::rules::{Action, Condition, Direction, Prior, RuleSet, SUBHEADING};
@@ -19,7 +20,8 @@ const MAX_SEARCHED: usize = 64;
 
 /// Judges mentions of a text.
 pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Context> {
-    let mut tokens = tokens::tokenize(text, &set.vocabulary);
+    let tokens = tokens::tokenize(text, &set.vocabulary);
+    let mut tokens = forms::mark(text, tokens, &set.vocabulary, &set.headings);
     let (sections, in_heading) = sections::find(text, &mut tokens, set);
     let mut note = Note {
         text,
@@ -31,13 +33,22 @@ pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Conte
     let located: Vec<Located> = mentions.iter().map(|target| note.locate(target)).collect();
     // No cue reaches into a mention: "no" of "no change in bowel habits" is one if "change in
     // bowel habits" is a mention.
-    let pieces = located.iter().flat_map(|mention| &mention.pieces);
-    let mut pieces: Vec<(usize, usize)> = pieces.copied().collect();
-    pieces.sort_unstable();
+    let pieces = located.iter().flat_map(|mention| {
+        let pieces = mention.pieces.iter();
+        pieces.map(|(first, end)| (*first, *end, mention.kind))
+    });
+    let mut pieces: Vec<(usize, usize, MentionKind)> = pieces.collect();
+    pieces.sort_unstable_by_key(|(first, end, _)| (*first, *end));
+    let classes = set.vocabulary.mention_classes();
     // Each token once, even if many mentions overlap.
     let mut marked = 0;
-    for (first, end) in pieces {
-        note.tokens[first].opens_mention = true;
+    for (first, end, kind) in pieces {
+        let opening = &mut note.tokens[first].opening;
+        for class in &classes[kind as usize] {
+            if !opening.contains(class) {
+                opening.push(*class);
+            }
+        }
         for token in &mut note.tokens[first.max(marked).min(end)..end] {
             token.in_mention = true;
         }

@@ -9,6 +9,7 @@
 
 mod beside;
 mod denials;
+mod forms;
 mod judge;
 mod parser;
 mod pattern;

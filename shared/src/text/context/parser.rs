@@ -260,13 +260,29 @@ impl RuleSet {
         let mut words = Words::new(rest);
         let effects = words.effects()?;
         if verb == "end" {
+            let item = words.take("item");
+            let after = match !item && words.take("after") {
+                true => Some(self.class_named(words.next())?),
+                false => None,
+            };
             if words.take("unless") {
                 let unless = self.class_named(words.next())?;
                 words.finish("a class")?;
-                return Ok(Action::EndOfList { effects, unless });
+                return Ok(match item {
+                    true => Action::EndOfItem { effects, unless },
+                    false => Action::EndOfList {
+                        effects,
+                        unless,
+                        after,
+                    },
+                });
+            }
+            if item || after.is_some() {
+                let found = quoted(words.peek());
+                return Err(format!("expected unless, found {found}"));
             }
             let clause = words.take("clause");
-            words.finish("clause, unless")?;
+            words.finish("clause, item, after, unless")?;
             return Ok(Action::End { effects, clause });
         }
         let direction = match words.next() {

@@ -69,6 +69,16 @@ pub(super) enum Action {
         effects: Vec<Effect>,
         /// The words that join the last mention of a list: none may follow.
         unless: Symbol,
+        /// The class of the mention before, if it matters.
+        after: Option<Symbol>,
+    },
+    /// Ends the scope of cues with some effects at the last comma before, behind which a new
+    /// statement is.
+    EndOfItem {
+        effects: Vec<Effect>,
+        /// The words that join the last mention of a list: none may stand since the comma, or
+        /// follow.
+        unless: Symbol,
     },
     /// Hides shorter patterns of the properties of some effects.
     Pseudo { effects: Vec<Effect> },
@@ -81,6 +91,7 @@ impl Action {
             Self::Cue { effects, .. }
             | Self::End { effects, .. }
             | Self::EndOfList { effects, .. }
+            | Self::EndOfItem { effects, .. }
             | Self::Pseudo { effects } => effects,
         }
     }

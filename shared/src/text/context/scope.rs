@@ -1,5 +1,6 @@
 //! Cues in a text, and how far they reach.
 
+use super::forms;
 use super::rules::{Action, Direction, RuleSet};
 use super::tokens::{Border, Token};
 use super::values::{Effect, Property};
@@ -36,6 +37,12 @@ struct Stop {
     list: u32,
     /// The words that join the last mention of such a list.
     unless: Option<Symbol>,
+    /// The class of mentions that stand before such an end, if it matters.
+    last: Option<Symbol>,
+    /// Bit of each effect whose scope ends at the comma before, where an item of a list would be.
+    item: u32,
+    /// The words that join such an item to the list.
+    joints: Option<Symbol>,
 }
 
 fn bits(effects: &[Effect]) -> u32 {
@@ -97,7 +104,10 @@ fn find_of(
         for (rule, action) in actions() {
             let mut within = Stop::default();
             // Words of a mention end no scope.
-            let stop = if tokens[found.first].in_mention {
+            let token = &tokens[found.first];
+            // "Asthma on albuterol" may be a mention; "on albuterol" still tells of an item.
+            let is_item = matches!(action, Action::EndOfItem { .. }) && token.opening.is_empty();
+            let stop = if token.in_mention && !is_item {
                 &mut within
             } else {
                 &mut stops[found.first]
@@ -120,6 +130,10 @@ fn find_of(
                 }
                 Action::End { effects, clause } if *clause => stop.clause |= bits(effects),
                 Action::End { effects, .. } => stop.ends |= bits(effects),
+                Action::EndOfItem { effects, unless } => {
+                    stop.item |= bits(effects);
+                    stop.joints = Some(*unless);
+                }
                 Action::EndOfList { .. } | Action::Pseudo { .. } => {}
             }
         }
@@ -130,11 +144,17 @@ fn find_of(
         let stop = &mut stops[found.first];
         for rule in found.patterns {
             let action = rules.rules.get(rule as usize).map(|rule| rule.action);
-            if let Some(Action::EndOfList { effects, unless }) =
-                action.and_then(|action| rules.actions.get(action))
+            if let Some(Action::EndOfList {
+                effects,
+                unless,
+                after,
+            }) = action.and_then(|action| rules.actions.get(action))
                 && !tokens[found.first].in_mention
             {
                 stop.list |= bits(effects);
+                // An end after any mention is one after those of a class, too.
+                let any = stop.unless.is_some() && stop.last.is_none();
+                stop.last = after.filter(|_| !any);
                 stop.unless = Some(*unless);
             }
         }
@@ -165,6 +185,7 @@ fn find_of(
             until: *until,
             describes: property.describes_mention(),
             is_person: property == Property::Experiencer,
+            is_form: tokens[first].mark == forms::STATE,
         };
         let forward = matches!(direction, Direction::Forward | Direction::Both);
         let backward = matches!(direction, Direction::Backward | Direction::Both);
@@ -217,6 +238,8 @@ struct Reach {
     /// Whether it says whom the mention is about: at the start of a sentence ("Sick contact at
     /// home") it says nothing of the sentence before.
     is_person: bool,
+    /// Whether the cue is a box or blank of a form: it reaches all of its item.
+    is_form: bool,
 }
 
 struct Scopes<'t> {
@@ -226,9 +249,18 @@ struct Scopes<'t> {
 
 impl Scopes<'_> {
     fn is_until(&self, at: usize, reach: &Reach) -> bool {
+        let token = &self.tokens[at];
         reach
             .until
-            .is_some_and(|class| self.tokens[at].symbols.contains(&class))
+            .is_some_and(|class| token.symbols.contains(&class) || token.opening.contains(&class))
+    }
+
+    /// Whether a mention or word of a class is among tokens.
+    fn is_of(&self, mut tokens: std::ops::Range<usize>, class: Symbol) -> bool {
+        tokens.any(|at| {
+            let token = &self.tokens[at];
+            token.symbols.contains(&class) || token.opening.contains(&class)
+        })
     }
 
     /// The tokens after a cue that it reaches.
@@ -237,6 +269,8 @@ impl Scopes<'_> {
             .saturating_add(reach.within + 1)
             .min(self.tokens.len());
         let mut separator = None;
+        // The start of the last mention.
+        let mut last = start;
         let mut list = false;
         // Where the list of mentions goes on at least.
         let mut joined = start;
@@ -248,13 +282,24 @@ impl Scopes<'_> {
                 let colon = at == start + 1 && self.tokens[start].mark == ':';
                 let heading = colon && token.border == Border::Sentence;
                 // "Denies:" reaches the items of the list below it.
-                list = list || colon || at == start && !reach.describes;
+                list = list || colon || at == start && !reach.describes && !reach.is_form;
                 let item = list && token.border == Border::Bullet;
                 if !heading && !item {
                     return (start, at);
                 }
             }
+            if reach.is_form {
+                continue;
+            }
             let stop = &self.stops[at];
+            if let Some((joints, comma)) = stop.joints.zip(separator)
+                && stop.item & reach.effect != 0
+                && comma >= joined
+                && !(comma..at).any(|at| self.tokens[at].symbols.contains(&joints))
+                && self.joint(at + 1, limit, joints, reach).is_none()
+            {
+                return (start, comma);
+            }
             if stop.ends & reach.effect != 0
                 || stop.cue & reach.cues != 0
                 || self.is_until(at, reach)
@@ -266,11 +311,15 @@ impl Scopes<'_> {
             }
             if let Some(unless) = stop.unless.filter(|_| stop.list & reach.effect != 0)
                 && at >= joined
+                && stop.last.is_none_or(|class| self.is_of(last..at, class))
             {
                 match self.joint(at + 1, limit, unless, reach) {
                     Some(joint) => joined = joint,
                     None => return (start, at),
                 }
+            }
+            if !token.opening.is_empty() {
+                last = at;
             }
             match token.mark {
                 ',' | ';' => separator = Some(at),
@@ -310,7 +359,7 @@ impl Scopes<'_> {
     fn before(&self, end: usize, reach: &Reach) -> (usize, usize) {
         // "Resolved" at the start of an entry says nothing of the entry before.
         let border = self.tokens[end].border;
-        let stays = reach.describes || reach.is_person;
+        let stays = reach.describes || reach.is_person || reach.is_form;
         if border >= Border::Bullet || stays && border.ends_sentence() {
             return (end, end);
         }
@@ -320,7 +369,10 @@ impl Scopes<'_> {
             let token = &self.tokens[at];
             let stop = &self.stops[at];
             let stops = (stop.ends | stop.clause) & reach.effect != 0 || stop.cue & reach.cues != 0;
-            if stops || self.is_until(at, reach) {
+            let stops = stops && !reach.is_form;
+            // A box is of another item.
+            let boxed = token.mark == forms::STATE && !reach.is_form;
+            if stops || boxed || self.is_until(at, reach) {
                 // The phrase that ends the scope is outside it.
                 return (stop.end.max(at + 1).min(end), end);
             }

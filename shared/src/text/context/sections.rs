@@ -1,5 +1,6 @@
 //! Section headings of a note, and the section of each token.
 
+use super::forms;
 use super::rules::{RuleSet, SUBHEADING};
 use super::tokens::{self, Border, Token};
 use super::{Heading, Span};
@@ -175,8 +176,10 @@ pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Se
         if tokens[first].border < Border::Sentence {
             tokens[first].border = Border::Sentence;
         }
+        // "SMOKING: [ ] yes [x] no" states the heading.
         if let Some(token) = tokens.get_mut(content)
             && token.border < Border::Sentence
+            && token.mark != forms::STATE
         {
             token.border = Border::Sentence;
         }

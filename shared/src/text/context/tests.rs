@@ -1,6 +1,8 @@
 //! Tests of judging: sentences whose context a reader can check.
 
 mod allergies;
+mod forms;
+mod statements;
 mod telegraphic;
 
 use super::*;
@@ -226,7 +228,7 @@ fn experiencer() {
 
 #[test]
 fn boxes_of_forms_are_ticked_or_not() {
-    check("☑ [headache] ☐ [seizures|negated]");
+    check("☑ [headache] ☐ [seizures|hypothetical]");
     let problem = Some(Group::Problem);
     let mentions = [
         ("fatigue", problem),
@@ -237,7 +239,7 @@ fn boxes_of_forms_are_ticked_or_not() {
     let text = "[x] fatigue [ ] fever [] edema\n[ ] CT chest";
     let contexts = judge(ContextRules::english(), text, &mentions);
     let told: Vec<String> = contexts.iter().map(short).collect();
-    assert_eq!(told, ["", "negated", "negated", "future"]);
+    assert_eq!(told, ["", "hypothetical", "hypothetical", "future"]);
 }
 
 #[test]

@@ -19,8 +19,8 @@ pub(super) struct Token {
     pub capital: bool,
     /// Whether there is whitespace before the token.
     pub spaced: bool,
-    /// Whether a mention starts here.
-    pub opens_mention: bool,
+    /// The classes of the mentions that start here.
+    pub opening: Symbols,
     /// Whether the token is in a mention.
     pub in_mention: bool,
 }
@@ -60,6 +60,8 @@ const MIN_WRAPPED: usize = 50;
 const MAX_WRAPPED: usize = 140;
 /// Words that end no sentence.
 const JOINTS: [&str; 9] = ["and", "or", "nor", "und", "oder", "et", "ou", "y", "o"];
+/// Clipped words that end a sentence before a capital.
+const CLIPPED: [&str; 7] = ["neg", "pos", "prn", "bid", "tid", "qid", "nos"];
 /// The longest normalised word in bytes: longer ones are in no rule.
 const MAX_WORD: usize = 64;
 /// The letters of a word that are read at most, marks on letters included.
@@ -94,7 +96,7 @@ pub(super) fn tokenize(text: &str, vocabulary: &Vocabulary) -> Vec<Token> {
                 mark: ' ',
                 capital: c.is_uppercase(),
                 spaced,
-                opens_mention: false,
+                opening: Symbols::new(),
                 in_mention: false,
             });
         } else {
@@ -123,7 +125,7 @@ pub(super) fn tokenize(text: &str, vocabulary: &Vocabulary) -> Vec<Token> {
                 mark: c,
                 capital: false,
                 spaced,
-                opens_mention: false,
+                opening: Symbols::new(),
                 in_mention: false,
             });
         }
@@ -218,8 +220,13 @@ fn ends_sentence(
                 let small = word.chars().next_back().is_some_and(char::is_lowercase);
                 return small && word.len() > 2 && next.is_uppercase();
             }
-            // "No. 5" is a number; "Fever? No. Cough? Yes." are answers.
-            let answers = word.eq_ignore_ascii_case("no") && next.is_alphabetic();
+            // "No. 5" is a number; "Fever? No. Cough? Yes." are answers. "Strep neg. Takes
+            // ibuprofen prn. No rash." are sentences, "neg. for strep" is not.
+            let answers = word.eq_ignore_ascii_case("no") && next.is_alphabetic()
+                || next.is_uppercase()
+                    && CLIPPED
+                        .iter()
+                        .any(|clipped| word.eq_ignore_ascii_case(clipped));
             if vocabulary.is_abbreviation(&before.symbols) && !answers {
                 return false;
             }

@@ -102,7 +102,7 @@ impl Trie {
     }
 
     /// The longest match that starts at a token. No match crosses the end of a sentence, nor the
-    /// start of a mention unless `into_mentions`.
+    /// start of a mention unless `into_mentions`; but it may end with the class of a mention.
     pub fn longest(&self, tokens: &[Token], first: usize, into_mentions: bool) -> Option<Match> {
         let mut states = vec![0];
         let mut best: Option<Match> = None;
@@ -111,13 +111,15 @@ impl Trie {
         }
         for at in first..tokens.len() {
             let token = &tokens[at];
-            let stops = token.border.ends_sentence() || token.opens_mention && !into_mentions;
-            if at > first && stops {
+            if at > first && token.border.ends_sentence() {
                 break;
             }
+            let opens = !token.opening.is_empty();
+            let closed = at > first && opens && !into_mentions;
+            let words: &[Symbol] = if closed { &[] } else { &token.symbols };
             let mut next: Vec<u32> = Vec::new();
             for state in &states {
-                for symbol in &token.symbols {
+                for symbol in words.iter().chain(&token.opening) {
                     if next.len() < MAX_STATES {
                         // No node twice: the symbols of a token are different.
                         next.extend(self.next(*state, Element::Symbol(*symbol)));
@@ -144,6 +146,9 @@ impl Trie {
                     end: at + 1,
                     patterns,
                 });
+            }
+            if closed {
+                break;
             }
             states = next;
         }

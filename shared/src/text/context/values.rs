@@ -162,8 +162,23 @@ pub(super) enum MentionKind {
 }
 
 impl MentionKind {
+    /// All kinds with their names in rule files, in the order of their numbers.
+    const NAMES: [(&'static str, Self); 7] = [
+        ("problem", Self::Problem),
+        ("procedure", Self::Procedure),
+        ("drug", Self::Drug),
+        ("measurement", Self::Measurement),
+        ("anatomy", Self::Anatomy),
+        ("device", Self::Device),
+        ("unknown", Self::Unknown),
+    ];
     /// The number of kinds.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = Self::NAMES.len();
+
+    /// All kinds with their names in rule files.
+    pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        Self::NAMES.into_iter()
+    }
 
     /// The kind of a group of mentions.
     pub fn of(group: Option<Group>) -> Self {
@@ -180,16 +195,8 @@ impl MentionKind {
 
     /// The kind with a name in rule files.
     pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "problem" => Self::Problem,
-            "procedure" => Self::Procedure,
-            "drug" => Self::Drug,
-            "measurement" => Self::Measurement,
-            "anatomy" => Self::Anatomy,
-            "device" => Self::Device,
-            "unknown" => Self::Unknown,
-            _ => return None,
-        })
+        let found = Self::all().find(|(known, _)| *known == name);
+        found.map(|(_, kind)| kind)
     }
 }
 

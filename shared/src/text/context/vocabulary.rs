@@ -1,6 +1,7 @@
 //! The words, marks and word classes of a rule file, as numbers.
 
 use super::tokens::normalise;
+use super::values::MentionKind;
 use crate::text::detect::spelt_out;
 use std::collections::HashMap;
 use unicode_normalization::UnicodeNormalization;
@@ -18,6 +19,14 @@ pub(super) const NUMBER: &str = "number";
 pub(super) const YEAR: &str = "year";
 /// The class of the dash in "-fever".
 pub(super) const MINUS: &str = "minus";
+/// The class of a ticked box, or "yes", of a form.
+pub(super) const TICKED: &str = "ticked";
+/// The class of a ticked "no" of a form.
+pub(super) const CROSSED: &str = "crossed";
+/// The class of an empty box of a form.
+pub(super) const UNTICKED: &str = "unticked";
+/// The class of a blank of a form, or answers of which none is ticked.
+pub(super) const BLANK: &str = "blank";
 /// The class whose words end no sentence with a full stop.
 pub(super) const ABBREVIATION: &str = "abbreviation";
 
@@ -58,8 +67,12 @@ impl Vocabulary {
             members: HashMap::new(),
             count: 0,
         };
-        for class in [NUMBER, YEAR, MINUS, ABBREVIATION] {
+        let forms = [TICKED, CROSSED, UNTICKED, BLANK];
+        for class in [NUMBER, YEAR, MINUS, ABBREVIATION].into_iter().chain(forms) {
             vocabulary.declare(class);
+        }
+        for (kind, _) in MentionKind::all() {
+            vocabulary.declare(&mention_class(kind));
         }
         vocabulary
     }
@@ -180,6 +193,11 @@ impl Vocabulary {
                 }
             }
         }
+        self.with_parents(symbols)
+    }
+
+    /// Symbols with the classes that they are in.
+    fn with_parents(&self, mut symbols: Symbols) -> Symbols {
         let mut at = 0;
         while let Some(symbol) = symbols.get(at).copied() {
             for parent in self.parents.get(&symbol).into_iter().flatten() {
@@ -190,6 +208,20 @@ impl Vocabulary {
             at += 1;
         }
         symbols
+    }
+
+    /// A class and the classes that it is in.
+    pub fn class_symbols(&self, class: &str) -> Symbols {
+        self.with_parents(self.class(class).into_iter().collect())
+    }
+
+    /// The classes of the mentions of each kind.
+    pub fn mention_classes(&self) -> [Symbols; MentionKind::COUNT] {
+        let mut classes: [Symbols; MentionKind::COUNT] = Default::default();
+        for (name, kind) in MentionKind::all() {
+            classes[kind as usize] = self.class_symbols(&mention_class(name));
+        }
+        classes
     }
 
     /// The symbols of a dash right before a word.
@@ -209,6 +241,11 @@ impl Vocabulary {
 /// A word in lower case, each accent in one character with its letter.
 fn composed(word: &str) -> String {
     word.nfc().flat_map(char::to_lowercase).collect()
+}
+
+/// The class of the first token of mentions of a kind, as the last element of a pattern.
+fn mention_class(kind: &str) -> String {
+    format!("{kind} mention")
 }
 
 fn check_classes(count: usize, name: &str) -> Result<(), String> {

@@ -1,0 +1,113 @@
+//! What tests rule out, where lists end, conditions of drugs, and time.
+
+use super::*;
+
+#[test]
+fn a_test_that_rules_out_is_not_denied() {
+    for marked in [
+        "[CT||procedure] ruled out [PE|negated].",
+        "[PE|negated] ruled out by [culture||procedure].",
+        "[PE|negated] was ruled out on [CTA||procedure].",
+        "[Fracture|negated] excluded radiographically, [sprain] treated.",
+        "[DVT|negated] excluded with [ultrasound||procedure], [cellulitis] treated.",
+        "[SAH|negated] r/o by [LP||procedure].",
+        "[ACS|negated] ruled out, discharged on [omeprazole||drug].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn spellings_of_denials() {
+    for marked in [
+        "This is not only [pneumonia] but also [empyema].",
+        "Without further [bleeding|negated].",
+        "No [fever|negated], [heart rate||measurement] 80.",
+        "No [leukocytosis|negated], [Hb||measurement] 12.1, [creatinine||measurement] 0.9",
+        "Mother denies that the child has [fever|negated].",
+        "Parents deny [rash|negated] or [fever|negated].",
+        "[Edema|negated]: 0. [Clubbing|negated]: 0/4. 0+ [edema|negated]. [Pain] 0.5",
+        "[Rigidity|negated] 0/4, [bradykinesia] 2/4",
+        "Neg. for [cough|negated] and [rash|negated].",
+        "[Strep|negated] neg. [Hepatitis A|negated], B and C negative.",
+        "[MRSA|negated] swab negative. [RSV|negated]: not detected.",
+        "[Antibiotics|negated|drug] were not required.",
+        "[Oxygen|negated|drug] is no longer needed.",
+        "[Wheezing|negated] was not heard.",
+        "[NSAIDs|negated|drug] to avoid.",
+        "This does not fit with [lupus|negated].",
+        "Findings argue against [hemolysis|negated].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn a_new_topic_after_a_comma_is_stated() {
+    for marked in [
+        "No current [inhalers|negated|drug], [psoriasis].",
+        "No [rash|negated], [knee pain] since March.",
+        "No [rash|negated], [cough] x 3 days.",
+        "No [rash|negated], [hypertension] on [lisinopril||drug].",
+        "No [rash|negated], [asthma since 2004].",
+        "No specific treatment, [tennis elbow].",
+        "[PE|negated] unlikely, [procalcitonin|future|measurement] pending.",
+        "No [bowel sounds|negated], [tenderness] present",
+        // The list goes on.
+        "No [rash|negated], [fever|negated] or [cough|negated] since March.",
+        "No [rash|negated], [fever|negated], [cough|negated] today.",
+        "Denies [cough|negated], [pain|negated] at night, or [rash|negated].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn what_a_drug_is_taken_for_if_need_be_is_hypothetical() {
+    for marked in [
+        "[Tylenol||drug] prn [pain|hypothetical] or [fever|hypothetical].",
+        "as needed for [nausea|hypothetical]; [sertraline||drug] for [depression]",
+        "prn [wheezing|hypothetical], [lisinopril||drug] for [hypertension]",
+        "[Tylenol PRN pain|hypothetical].",
+        "[Metoprolol||drug] daily, hold for [hypotension|hypothetical].",
+        "titrated to [sedation|hypothetical|procedure]",
+        "Takes [albuterol||drug] prn. [Pneumonia] improving.",
+        "Return to ED for [fever|hypothetical].",
+        "RTC if [rash|hypothetical].",
+        "Call with [fever|hypothetical] or [chills|hypothetical].",
+        "Seen in the ED for [chest pain].",
+        "Education given about [diabetes|hypothetical].",
+        "Informed of side effects: [nausea|hypothetical], [rash|hypothetical].",
+        "Has side effects: [nausea].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn plans_and_history_reach_their_entries() {
+    for marked in [
+        "s/p [CABG|historical|procedure] c/o [chest pain].",
+        "s/p [CABG|historical|procedure] 2016, [AF] on [apixaban||drug]",
+        "s/p [stroke|historical] with [hemiparesis]",
+        "Plan: [ECG|future|procedure], also [troponin|future|measurement], [D-dimer|future|measurement].",
+        "Pending: [lactate|future|measurement], [cultures|future|procedure]",
+        "[Anemia|uncertain] suspected: [ferritin|future|measurement], and [colonoscopy|future|procedure] once she has recovered.",
+        "PLAN\nHis [x-ray||procedure] showed a [fracture].",
+        "[MI|historical] 2009, [CABG|historical|procedure] 2010",
+        "Former [tobacco use|historical]. [Alcohol abuse|historical], sober since 2010.",
+        "[Migraines|historical] as a teenager.",
+        "Plan: continue [metformin||drug], add [insulin|future|drug].",
+        "[Lisinopril|historical|drug] stopped in May, [losartan||drug] since then.",
+        "[Gastroscopy||procedure]: [ulcer]",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn rule_out_and_secondary_to_have_no_side() {
+    for marked in ["[asthma], r/o [COPD]", "[AKI] 2/2 [sepsis], r/o [PE]"] {
+        check_by(ContextRules::english(), marked, attributes);
+    }
+}
