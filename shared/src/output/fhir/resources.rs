@@ -343,40 +343,68 @@ fn side_code(side: Laterality) -> (&'static str, &'static str) {
     }
 }
 
-/// Relatives by the words of the cue, with their codes in HL7's RoleCode.
-const RELATIVES: [(&[&str], &str); 12] = [
-    (&["grandmother", "grandma"], "GRMTH"),
-    (&["grandfather", "grandpa"], "GRFTH"),
-    (&["grandparent", "grandparents"], "GRPRN"),
-    (&["mother", "mom", "mum"], "MTH"),
-    (&["father", "dad"], "FTH"),
-    (&["sister", "sisters"], "SIS"),
-    (&["brother", "brothers"], "BRO"),
-    (&["daughter", "daughters"], "DAUC"),
-    (&["son", "sons"], "SONC"),
-    (&["aunt", "aunts"], "AUNT"),
-    (&["uncle", "uncles"], "UNCLE"),
-    (&["cousin", "cousins"], "COUSN"),
+/// Relatives by their words, with their codes in HL7's RoleCode: of either side, maternal, paternal.
+const RELATIVES: [(&[&str], [&str; 3]); 22] = [
+    (&["mgm"], ["MGRMTH"; 3]),
+    (&["pgm"], ["PGRMTH"; 3]),
+    (&["mgf"], ["MGRFTH"; 3]),
+    (&["pgf"], ["PGRFTH"; 3]),
+    (&["grandmother", "grandma"], ["GRMTH", "MGRMTH", "PGRMTH"]),
+    (&["grandfather", "grandpa"], ["GRFTH", "MGRFTH", "PGRFTH"]),
+    (
+        &["grandparent", "grandparents"],
+        ["GRPRN", "MGRPRN", "PGRPRN"],
+    ),
+    (&["granddaughter"], ["GRNDDAU"; 3]),
+    (&["grandson"], ["GRNDSON"; 3]),
+    (&["mother", "mom", "mum"], ["MTH"; 3]),
+    (&["father", "dad"], ["FTH"; 3]),
+    (&["stepmother"], ["STPMTH"; 3]),
+    (&["stepfather"], ["STPFTH"; 3]),
+    (&["sister", "sisters"], ["SIS"; 3]),
+    (&["brother", "brothers"], ["BRO"; 3]),
+    (&["daughter", "daughters"], ["DAUC"; 3]),
+    (&["son", "sons"], ["SONC"; 3]),
+    (&["aunt", "aunts"], ["AUNT", "MAUNT", "PAUNT"]),
+    (&["uncle", "uncles"], ["UNCLE", "MUNCLE", "PUNCLE"]),
+    (&["cousin", "cousins"], ["COUSN", "MCOUSN", "PCOUSN"]),
+    (&["nephew", "nephews"], ["NEPHEW"; 3]),
+    (&["niece", "nieces"], ["NIECE"; 3]),
 ];
+/// Codes of relatives before whom "half" stands.
+const HALF: [(&str, &str); 2] = [("BRO", "HBRO"), ("SIS", "HSIS")];
 
 /// The relative whom the cue names, else a member of the family.
 fn relationship(note: &Note<'_>, context: &Context) -> Value {
-    let cue = context
-        .cues
-        .iter()
-        .find(|cue| cue.effect == Effect::Family)
-        .and_then(|cue| cue.span.of(note.text).ok())
-        .unwrap_or_default()
-        .to_lowercase();
-    let mut words = cue.split(|c: char| !c.is_alphanumeric());
-    let code = words.find_map(|word| {
-        let relative = |(names, _): &&(&[&str], _)| names.contains(&word);
-        RELATIVES.iter().find(relative).map(|(_, code)| *code)
-    });
+    let mut cues = context.cues.iter();
+    let cue = cues.find(|cue| cue.effect == Effect::Family);
+    let code = cue.and_then(|cue| relative(note.text, cue.span));
     coded(
         "http://terminology.hl7.org/CodeSystem/v3-RoleCode",
         code.unwrap_or("FAMMEMB"),
     )
+}
+
+/// The code of the relative whom a cue names. The word before the cue may tell the side: "paternal
+/// grandfather died of".
+fn relative(text: &str, cue: Span) -> Option<&'static str> {
+    let is_joint = |c: char| !c.is_alphanumeric();
+    let before = text.get(..cue.start)?.trim_end_matches([' ', '-']);
+    let side = before.rsplit(is_joint).next().unwrap_or_default();
+    let side = side.to_lowercase();
+    let cue = cue.of(text).ok()?.to_lowercase();
+    let is_named = |name: &str| side == name || cue.split(is_joint).any(|word| word == name);
+    cue.split(is_joint).find_map(|word| {
+        let (_, [plain, maternal, paternal]) =
+            RELATIVES.iter().find(|(names, _)| names.contains(&word))?;
+        let half = HALF.iter().find(|(whole, _)| whole == plain);
+        Some(match half.filter(|_| is_named("half")) {
+            Some((_, half)) => *half,
+            None if is_named("maternal") => *maternal,
+            None if is_named("paternal") => *paternal,
+            None => *plain,
+        })
+    })
 }
 
 #[cfg(test)]
@@ -393,6 +421,33 @@ mod tests {
             ..record(Span::new(0, 5))
         };
         Kind::of(&record, "fever")
+    }
+
+    #[test]
+    fn relatives_have_the_codes_of_their_side() {
+        for (text, cue, code) in [
+            ("her mother had", "mother had", Some("MTH")),
+            (
+                "Paternal grandfather died of",
+                "grandfather died of",
+                Some("PGRFTH"),
+            ),
+            (
+                "maternal grandmother",
+                "maternal grandmother",
+                Some("MGRMTH"),
+            ),
+            ("PGM with", "PGM", Some("PGRMTH")),
+            ("half-brother has", "brother", Some("HBRO")),
+            ("a maternal aunt", "maternal aunt", Some("MAUNT")),
+            ("maternal side, brother", "brother", Some("BRO")),
+            ("a nephew", "nephew", Some("NEPHEW")),
+            ("runs in the family", "runs in the family", None),
+        ] {
+            let start = text.find(cue).expect("the cue is in the text");
+            let span = Span::new(start, start + cue.len());
+            assert_eq!(relative(text, span), code, "{text}");
+        }
     }
 
     #[test]

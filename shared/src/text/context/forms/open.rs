@@ -124,9 +124,8 @@ impl Line {
         }
     }
 
-    /// Gives items with signs or answers behind them their states: "Fever +, cough -", "Fever Y  Cough N". Without a
-    /// plus, dashes
-    /// are blanks.
+    /// Gives items with signs or answers behind them their states: "Fever +, cough -", "Fever Y
+    /// Cough N". Without a plus, dashes are blanks.
     fn mark_signs(&mut self, tokens: &[Token]) {
         let mut signs = Vec::new();
         let mut start = self.name_start(tokens);
