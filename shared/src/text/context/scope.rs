@@ -185,6 +185,7 @@ fn find_of(
             until: *until,
             describes: property.describes_mention(),
             is_person: property == Property::Experiencer,
+            is_current: effect == Effect::Current,
             is_form: tokens[first].mark == forms::STATE,
         };
         let forward = matches!(direction, Direction::Forward | Direction::Both);
@@ -238,6 +239,9 @@ struct Reach {
     /// Whether it says whom the mention is about: at the start of a sentence ("Sick contact at
     /// home") it says nothing of the sentence before.
     is_person: bool,
+    /// Whether the cue says that something is now: "Now pregnant" says nothing of the sentence
+    /// before.
+    is_current: bool,
     /// Whether the cue is a box or blank of a form: it reaches all of its item.
     is_form: bool,
 }
@@ -359,7 +363,7 @@ impl Scopes<'_> {
     fn before(&self, end: usize, reach: &Reach) -> (usize, usize) {
         // "Resolved" at the start of an entry says nothing of the entry before.
         let border = self.tokens[end].border;
-        let stays = reach.describes || reach.is_person || reach.is_form;
+        let stays = reach.describes || reach.is_person || reach.is_form || reach.is_current;
         if border >= Border::Bullet || stays && border.ends_sentence() {
             return (end, end);
         }

@@ -218,7 +218,8 @@ fn ends_sentence(
             if !between.blank {
                 // "pain.No cough" ends one, "p.o." and "3.5" do not.
                 let small = word.chars().next_back().is_some_and(char::is_lowercase);
-                return small && word.len() > 2 && next.is_uppercase();
+                let bullet = next == '-' && text[start + 1..].starts_with(char::is_uppercase);
+                return small && word.len() > 2 && (next.is_uppercase() || bullet);
             }
             // "No. 5" is a number; "Fever? No. Cough? Yes." are answers. "Strep neg. Takes
             // ibuprofen prn. No rash." are sentences, "neg. for strep" is not.

@@ -70,6 +70,7 @@ fn what_a_drug_is_taken_for_if_need_be_is_hypothetical() {
         "prn [wheezing|hypothetical], [lisinopril||drug] for [hypertension]",
         "[Tylenol PRN pain|hypothetical].",
         "[Metoprolol||drug] daily, hold for [hypotension|hypothetical].",
+        "[Lorazepam||drug] 0.5 mg tid prn [anxiety|hypothetical] or [nausea|hypothetical]",
         "titrated to [sedation|hypothetical|procedure]",
         "Takes [albuterol||drug] prn. [Pneumonia] improving.",
         "Return to ED for [fever|hypothetical].",
