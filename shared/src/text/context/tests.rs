@@ -893,6 +893,16 @@ fn any_text_is_judged() {
         "b/l ",
         "mild to ",
         "is severe",
+        "[ ] ",
+        "(x) ",
+        "yes ",
+        "Y / N",
+        "____ ",
+        "☐",
+        " -\n",
+        ":\n",
+        "since May",
+        "prn ",
     ];
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let rules = ContextRules::english();
@@ -941,6 +951,13 @@ fn hostile_repeats_take_linear_time() {
         "left ",
         "in the right ",
         "severe, ",
+        "[ ] ",
+        "[x] yes [ ] no ",
+        "Y / N ",
+        "____ ",
+        "fever:\n",
+        "pain -, ",
+        "no rash, pain since May, ",
     ] {
         let time = |repeats: usize| {
             let text = part.repeat(repeats);

@@ -128,8 +128,9 @@ impl Line {
     /// Cough N". Without a plus, dashes are blanks.
     fn mark_signs(&mut self, tokens: &[Token]) {
         let mut signs = Vec::new();
-        let mut start = self.name_start(tokens);
-        for at in start..self.parts.len() {
+        let first = self.name_start(tokens);
+        let mut start = first;
+        for at in first..self.parts.len() {
             let token = &tokens[self.parts[at].first];
             if is_end(token.mark) && at == start {
                 start = at + 1;
@@ -169,8 +170,9 @@ impl Line {
     /// Makes blanks of the colons of several items that were left open: "Fever:  Cough:  Rash:".
     fn mark_colons(&mut self, tokens: &[Token], headings: &Trie) {
         let mut colons = Vec::new();
-        let mut start = self.name_start(tokens);
-        for at in start..self.parts.len() {
+        let first = self.name_start(tokens);
+        let mut start = first;
+        for at in first..self.parts.len() {
             if tokens[self.parts[at].first].mark != ':' {
                 continue;
             }

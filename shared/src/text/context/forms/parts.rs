@@ -99,7 +99,7 @@ fn answer(word: &str) -> Option<Answer> {
     ];
     let is_word = |known: &&str| known.eq_ignore_ascii_case(word);
     all.into_iter()
-        .find(|(words, _)| words.iter().any(|known| is_word(&known)))
+        .find(|(words, _)| words.iter().any(is_word))
         .map(|(_, answer)| answer)
 }
 
@@ -135,9 +135,11 @@ fn read_box(text: &str, tokens: &[Token], at: usize, end: usize) -> Option<(usiz
 /// The state of a sign that is a box by itself.
 fn glyph(mark: char, empty: bool, full: bool) -> Option<State> {
     match mark {
-        '☑' | '☒' | '✅' | '🗹' | '🗷' | '⊠' | '✓' | '✔' | '√' | '\u{f0fe}' | '\u{f0fd}' => {
+        '☑' | '☒' | '✅' | '🗹' | '🗷' | '⊠' | '✓' | '✔' | '√' => {
             Some(State::Ticked)
         }
+        // Boxes of the font Wingdings.
+        '\u{f0fe}' | '\u{f0fd}' => Some(State::Ticked),
         '☐' | '□' | '▢' | '❏' | '❑' | '❒' | '◻' | '⬜' | '\u{f0a8}' | '\u{f06f}' => {
             Some(State::Unticked)
         }
