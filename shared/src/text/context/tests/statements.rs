@@ -102,6 +102,7 @@ fn plans_and_history_reach_their_entries() {
         "Plan: continue [metformin||drug], add [insulin|future|drug].",
         "[Lisinopril|historical|drug] stopped in May, [losartan||drug] since then.",
         "[Gastroscopy||procedure]: [ulcer]",
+        "Had [chemotherapy|historical|procedure] in 2018 for [breast cancer].",
     ] {
         check(marked);
     }
