@@ -76,7 +76,7 @@ export function createNotes(on) {
   }
 
   function drawClosed() {
-    const last = closed.at(-1);
+    const last = closed[closed.length - 1];
     byId("closed").hidden = !last;
     byId("closed-words").textContent = last ? `“${last.note.name}” is closed.` : "";
   }

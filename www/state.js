@@ -171,7 +171,7 @@ const copied = (decision) => ({ ...decision, base: { ...decision.base } });
 
 /** Moves a decision and the link that it is about to pieces of a text. */
 function moveDecision(decision, pieces, text) {
-  const [start, end] = [pieces[0].start, pieces.at(-1).end];
+  const [start, end] = [pieces[0].start, pieces[pieces.length - 1].end];
   const fragments = decision.base.fragments?.length ? { fragments: pieces } : {};
   const words = pieces.map((piece) => text.slice(piece.start, piece.end)).join(" ");
   Object.assign(decision, { start, end });
@@ -220,7 +220,8 @@ export const piecesOf = (link) => (link.fragments?.length ? link.fragments : [li
  */
 export function linkAt(links, offset) {
   const found = links.filter((link) => piecesOf(link).some(({ start, end }) => start <= offset && offset <= end));
-  return found.filter(({ start }) => start === found[0].start).at(-1);
+  const longest = found.filter(({ start }) => start === found[0].start);
+  return longest[longest.length - 1];
 }
 
 /**

@@ -15,10 +15,11 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   await Pel.load(bytes);
   await Pel.load(file);
   await Pel.load({ "manifest.json": bytes });
-  const { links, ms, device } = await pel.link("fever", { spans: [{ start: 0, end: 5 }], k: 3, threshold: 0.5, onLinks: () => {} });
+  const { links, ms, device } = await pel.link("fever", { spans: [{ start: 0, end: 5 }], k: 3, threshold: 0.5, onRead: ({ done, total }) => done <= total, onLinks: () => {} });
   const first: Link | undefined = links[0];
   const { negated, certainty, temporality, experiencer, group, section, laterality, severity, allergy } = links[0]!;
   const stated: boolean = !negated && certainty === "certain" && temporality === "current" && experiencer === "patient" && !allergy;
+  const by: "reader" | undefined = links[0]!.decided_by;
   const side: "left" | "right" | "bilateral" | undefined = laterality;
   const degree: "mild" | "moderate" | "severe" | undefined = severity;
   const reacts: "allergen" | "reaction" | undefined = allergy;
@@ -27,7 +28,7 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   const sets: string[] = (why?.answer_sets ?? []).flatMap(({ coverage, concepts, nil }) => (nil ? [`${coverage} NIL`] : concepts));
   const added: Added = await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
   await pel.addConcepts({ name: "own.csv", format: "csv", text: "id,name\n" });
-  const { removed, renamed }: Added = await pel.addConcepts([{ id: "X2", name: "big toe" }], { list: "toes" });
+  const { removed, renamed }: Added = await pel.addConcepts([{ id: "X2", name: "big toe" }], { list: "toes", onProgress: ({ done, total }) => done <= total, signal: new AbortController().signal });
   await pel.removeConcepts(["X1"]);
   const all: Link[] = await pel.decide({ threshold: 0.7 });
   const html: string = await pel.write("html", { name: "note", text: "fever", links: all });
@@ -42,6 +43,6 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   // @ts-expect-error: no such device
   await Pel.load("bundle/", { device: "cuda" });
   pel.free();
-  return `${html} ${sets} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${reacts ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
+  return `${html} ${sets} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${reacts ?? ""} ${by ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
     ${(await pel.find("toe")).length} ${(await pel.addedConcepts()).length} ${await pel.document("LICENSES.md")}`;
 }

@@ -90,7 +90,7 @@ async function isNewer(url, before, signal) {
     const now = marks(await fetched(url, { signal, method: "HEAD", cache: "no-cache" }));
     return Object.entries(marks(before)).some(([name, mark]) => name in now && now[name] !== mark);
   } catch {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     return false;
   }
 }

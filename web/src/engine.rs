@@ -1,6 +1,6 @@
 //! A linker in a web page. The worker that owns it queues calls, so that one runs at a time.
 
-use crate::additions::Addition;
+use crate::additions::{Addition, concepts_of};
 use crate::browser::Timer;
 use crate::failure::{Failure, Outcome};
 use crate::files::Files;
@@ -12,6 +12,7 @@ use burn::tensor::Device;
 use pel_shared::bundle::{Bundle, DetectorInput, Encoders, NEWEST_FORMAT, Parts, names};
 use pel_shared::error::Error;
 use pel_shared::kb::Concept;
+use pel_shared::kb::import::report::Report;
 use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates};
 use pel_shared::model::encode::{BatchSize, Encodings, Vectors, floats};
 use pel_shared::model::tower::Side;
@@ -100,10 +101,10 @@ impl Work {
 /// A bundle with its encoder on a device.
 #[wasm_bindgen]
 pub struct Engine {
-    pub(crate) linker: Linker,
+    linker: Linker,
     work: Option<Work>,
     /// The concepts that are being added.
-    pub(crate) addition: Option<Addition>,
+    addition: Option<Addition>,
 }
 
 /// The added concepts of a list; `None` for concepts without a list.
@@ -477,6 +478,99 @@ impl Engine {
         Ok(Some(serde_json::to_string(&self.linker.concept(at)?)?))
     }
 
+    /// Begins to add concepts, given as JSON. With the name of a list they replace the concepts
+    /// that were added under this name before; only new texts are encoded. Returns the number of
+    /// texts of each batch: each batch is computed by [`Engine::encode_concepts`], or by
+    /// [`Helper::encode_concepts`](crate::helper::Helper) and [`Engine::take_concepts`], in any
+    /// order, before [`Engine::finish_concepts`]. Until then nothing is added, and the added
+    /// concepts may not change.
+    ///
+    /// # Errors
+    /// If the JSON is invalid, or no concept can be added.
+    #[wasm_bindgen(js_name = beginConcepts)]
+    pub fn begin_concepts(&mut self, concepts: &str, list: Option<String>) -> Outcome<Vec<u32>> {
+        let concepts: Vec<Concept> = serde_json::from_str(concepts)?;
+        self.begin_addition(list.as_deref(), concepts, Report::default())
+    }
+
+    /// As [`Engine::begin_concepts`], for the concepts of a file: `csv`, `tsv`, `obo` or `jsonl`.
+    /// They replace the concepts of an earlier file of the same name.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or no concept can be added.
+    #[wasm_bindgen(js_name = beginFile)]
+    pub fn begin_file(&mut self, name: &str, format: &str, text: &str) -> Outcome<Vec<u32>> {
+        let (concepts, report) = concepts_of(name, format, text)?;
+        self.begin_addition(Some(name), concepts, report)
+    }
+
+    fn begin_addition(
+        &mut self,
+        list: Option<&str>,
+        concepts: Vec<Concept>,
+        report: Report,
+    ) -> Outcome<Vec<u32>> {
+        let addition = Addition::new(&self.linker, list, concepts, report)?;
+        Ok(self.addition.insert(addition).sizes())
+    }
+
+    /// A batch for [`Helper::encode_concepts`](crate::helper::Helper).
+    ///
+    /// # Errors
+    /// If there is no such batch.
+    #[wasm_bindgen(js_name = conceptBatch)]
+    pub fn concept_batch(&self, at: usize) -> Outcome<String> {
+        to_json(&Rows::of(self.concept_rows(at)?))
+    }
+
+    /// Encodes a batch.
+    ///
+    /// # Errors
+    /// If there is no such batch, or the device fails.
+    #[wasm_bindgen(js_name = encodeConcepts)]
+    pub async fn encode_concepts(&mut self, at: usize) -> Outcome<()> {
+        let rows = self.concept_rows(at)?;
+        let found = self.vectors(Side::Entity, &rows).await?;
+        self.put_concepts(at, found)
+    }
+
+    /// Takes the values of a batch.
+    ///
+    /// # Errors
+    /// If there is no such batch, or these are not its values.
+    #[wasm_bindgen(js_name = takeConcepts)]
+    pub fn take_concepts(&mut self, at: usize, values: Vec<f32>) -> Outcome<()> {
+        let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
+        let found = encoder.encodings(scorer, &self.concept_rows(at)?, values)?;
+        self.put_concepts(at, found)
+    }
+
+    /// Adds the concepts whose batches were encoded. Returns what has changed, as JSON.
+    ///
+    /// # Errors
+    /// If none are being added, or an identifier is taken.
+    #[wasm_bindgen(js_name = finishConcepts)]
+    pub fn finish_concepts(&mut self) -> Outcome<String> {
+        let addition = self.addition.take().ok_or_else(nothing_added)?;
+        addition.finish(&mut self.linker)
+    }
+
+    /// Ends an addition without adding anything.
+    #[wasm_bindgen(js_name = dropConcepts)]
+    pub fn drop_concepts(&mut self) {
+        self.addition = None;
+    }
+
+    fn concept_rows(&self, at: usize) -> Outcome<Vec<&Encoded>> {
+        let addition = self.addition.as_ref().ok_or_else(nothing_added)?;
+        addition.rows(at)
+    }
+
+    fn put_concepts(&mut self, at: usize, found: Encodings) -> Outcome<()> {
+        let addition = self.addition.as_mut().ok_or_else(nothing_added)?;
+        addition.put(at, found)
+    }
+
     /// Removes the added concepts with these identifiers (a JSON list), or all. Returns their
     /// number.
     ///
@@ -625,7 +719,7 @@ fn is_newer(parts: &Parts) -> bool {
     version.is_some_and(|version| version.format > u64::from(NEWEST_FORMAT))
 }
 
-pub(crate) fn to_json(value: &impl Serialize) -> Outcome<String> {
+fn to_json(value: &impl Serialize) -> Outcome<String> {
     Ok(serde_json::to_string(value)?)
 }
 
@@ -635,6 +729,10 @@ fn no_such_rules(name: &str) -> Error {
         "context rules: expected {} or a text of rules, found {name:?}",
         names.join(", ")
     ))
+}
+
+fn nothing_added() -> Error {
+    Error::input("no concepts are being added")
 }
 
 fn nothing_linked() -> Error {
