@@ -20,7 +20,10 @@ async function linkAll([device, workers, texts]) {
   const pel = await Pel.load("/bundle/", { device, workers, cache: false });
   while (pel.workers() < workers) await pel.addedConcepts();
   const linked = [];
-  for (const text of texts) linked.push(await pel.link(text));
+  for (const text of texts) {
+    const read = [];
+    linked.push({ ...(await pel.link(text, { onRead: (progress) => read.push(progress) })), read });
+  }
   pel.free();
   return linked;
 }
@@ -50,6 +53,9 @@ for (const [device, workers, flags, names] of [
     const expected = await linkNotesNatively(t, bundle, texts);
     for (const [at, text] of texts.entries()) {
       assert.equal(linked[at].device, device);
+      // The detector tells each part that it has read.
+      const { read } = linked[at];
+      assert.ok(read.length > 0 && read.every(({ done, total }, part) => done === part + 1 && total === read.length), JSON.stringify(read));
       assert.ok(linked[at].links.filter(({ decision }) => decision === "linked").length > 8, "most mentions are linked");
       assert.deepEqual(linked[at].links.map(shown), expected[at].map(shown), text);
       for (const [number, { probability }] of linked[at].links.entries()) {
