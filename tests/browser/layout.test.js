@@ -81,6 +81,7 @@ test("panels contain long contents at every width", { timeout: 240_000 }, async 
     // A calibrated bundle shows its curve, and free text about its calibration.
     await page.evaluate(([word, sentence]) => {
       document.getElementById("calibrated").textContent = `Measured on ${word}/mentions.dev.jsonl.`;
+      Object.assign(document.getElementById("calibration"), { hidden: false, open: true });
       document.getElementById("threshold-words").textContent = sentence;
       document.getElementById("curve").removeAttribute("hidden");
     }, [LONG_WORD, LONG_SENTENCE]);
@@ -91,8 +92,12 @@ test("panels contain long contents at every width", { timeout: 240_000 }, async 
     assert.deepEqual(await page.evaluate(overflowing), [], `${at}, details`);
     await page.locator("#details-close").click();
 
-    for (const menu of ["#privacy", "#examples", "#export"]) {
+    for (const menu of ["#privacy", "#examples", "#export", "#marks-key"]) {
       await page.locator(`${menu} > summary`).click();
+      const sheet = await page.locator(`${menu} > .sheet`).boundingBox();
+      const summary = await page.locator(`${menu} > summary`).boundingBox();
+      const below = sheet.y - summary.y - summary.height;
+      assert.ok(below >= 0 && below < 60 && sheet.height <= viewport.height, `${at}, ${menu}: ${JSON.stringify({ summary, sheet })}`);
       assert.deepEqual(await page.evaluate(overflowing), [], `${at}, ${menu}`);
       await page.locator(`${menu} > summary`).click();
     }
