@@ -645,7 +645,7 @@ mod tests {
 
     #[test]
     fn changed_ids_that_differ_are_noted() {
-        let text = "id,name\n4.2E+14,gout\n4.2E+14,Gout\n1751-07-01,asthma\n1751-7,rash\n";
+        let text = "id,name\n4.2E+14,gout\n4.2E+14,gout\n1751-07-01,asthma\n1751-7,rash\n";
         let (concepts, report) = read_with("a.csv", text, &Layout::default()).expect("readable");
         assert_eq!(
             names(&concepts),

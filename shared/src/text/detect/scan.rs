@@ -161,15 +161,14 @@ impl<'d, 't> Scan<'d, 't> {
             let Some(token) = self.token(last) else {
                 return;
             };
-            // In a name, an elided word and the next one are one word.
-            limit += usize::from(before.is_some() && token.gap == Gap::Elision);
             let unreadable = matches!(token.kind, Kind::TooLong | Kind::Hidden);
             if unreadable || before.is_some() && token.gap.parts() {
                 return;
             }
-            let closed = self
-                .token(last + 1)
-                .is_none_or(|after| after.gap != Gap::Glued);
+            let after = self.token(last + 1).map(|after| after.gap);
+            let closed = after != Some(Gap::Glued);
+            // In a name, an elided word and the next one are one word.
+            limit += usize::from(after == Some(Gap::Elision));
             self.enter(before.as_ref(), &token);
             if closed {
                 self.add_names_at(last, &token, found);
