@@ -4,9 +4,12 @@
 //! What is read has the bytes of the note at the same places, so that spans hold for both. An
 //! escape becomes the character that it stands for, filled up with characters without a glyph.
 
+mod entities;
+
 use super::Span;
 use super::detect::Detected;
 use crate::error::{Error, Result};
+use entities::ENTITIES;
 use std::borrow::Cow;
 
 /// Characters without a glyph, of 2 and 3 bytes.
@@ -14,97 +17,6 @@ const FILLERS: [&str; 2] = ["\u{ad}", "\u{200b}"];
 
 /// The longest escape in bytes.
 const MAX_ESCAPE: usize = 32;
-
-/// Names of entities and the characters that they stand for. Capitals of the letters with an
-/// accent are read by the same names with a capital.
-const ENTITIES: [(&str, char); 86] = [
-    ("aacute", 'á'),
-    ("acirc", 'â'),
-    ("aelig", 'æ'),
-    ("agrave", 'à'),
-    ("alpha", 'α'),
-    ("amp", '&'),
-    ("apos", '\''),
-    ("aring", 'å'),
-    ("atilde", 'ã'),
-    ("auml", 'ä'),
-    ("beta", 'β'),
-    ("bull", '•'),
-    ("ccedil", 'ç'),
-    ("copy", '©'),
-    ("deg", '°'),
-    ("delta", 'δ'),
-    ("divide", '÷'),
-    ("eacute", 'é'),
-    ("ecirc", 'ê'),
-    ("egrave", 'è'),
-    ("emsp", ' '),
-    ("ensp", ' '),
-    ("eth", 'ð'),
-    ("euml", 'ë'),
-    ("frac12", '½'),
-    ("frac14", '¼'),
-    ("frac34", '¾'),
-    ("gamma", 'γ'),
-    ("ge", '>'),
-    ("gt", '>'),
-    ("hellip", '…'),
-    ("iacute", 'í'),
-    ("icirc", 'î'),
-    ("iexcl", '¡'),
-    ("igrave", 'ì'),
-    ("iquest", '¿'),
-    ("iuml", 'ï'),
-    ("kappa", 'κ'),
-    ("lambda", 'λ'),
-    ("laquo", '«'),
-    ("ldquo", '“'),
-    ("le", '<'),
-    ("lsquo", '‘'),
-    ("lt", '<'),
-    ("mdash", '—'),
-    ("micro", 'µ'),
-    ("middot", '·'),
-    ("mu", 'μ'),
-    ("nbsp", ' '),
-    ("ndash", '–'),
-    ("ntilde", 'ñ'),
-    ("oacute", 'ó'),
-    ("ocirc", 'ô'),
-    ("oelig", 'œ'),
-    ("ograve", 'ò'),
-    ("omega", 'ω'),
-    ("ordf", 'ª'),
-    ("ordm", 'º'),
-    ("oslash", 'ø'),
-    ("otilde", 'õ'),
-    ("ouml", 'ö'),
-    ("para", '¶'),
-    ("plusmn", '±'),
-    ("pound", '£'),
-    ("quot", '"'),
-    ("raquo", '»'),
-    ("rdquo", '”'),
-    ("reg", '®'),
-    ("rsquo", '’'),
-    ("sect", '§'),
-    ("shy", '\u{ad}'),
-    ("sup2", '²'),
-    ("sup3", '³'),
-    ("szlig", 'ß'),
-    ("thinsp", ' '),
-    ("thorn", 'þ'),
-    ("times", '×'),
-    ("trade", '™'),
-    ("uacute", 'ú'),
-    ("ucirc", 'û'),
-    ("ugrave", 'ù'),
-    ("uuml", 'ü'),
-    ("yacute", 'ý'),
-    ("yuml", 'ÿ'),
-    ("zwj", '\u{200d}'),
-    ("zwnj", '\u{200c}'),
-];
 
 /// Elements of HTML before or after which a line ends.
 const LINES: [&str; 18] = [
