@@ -63,6 +63,7 @@ struct Linked {
     concept: Option<Named>,
     probability: Option<f32>,
     read_as: Option<String>,
+    group: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -239,6 +240,78 @@ fn telegraphic_notes_are_read_as_clinicians_write_them() {
         ("Heart", None),
     ];
     assert_read(text, &expected);
+}
+
+/// A mention of a telegraphic line with its kind.
+#[derive(Deserialize)]
+struct Kinded {
+    start: usize,
+    end: usize,
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    text: String,
+    mentions: Vec<Kinded>,
+}
+
+/// The detector reads few telegraphic lines right; the concepts of a name and what stands behind a
+/// substance tell its kind.
+#[test]
+fn kinds_of_telegraphic_lines_follow_the_concepts_and_the_results() {
+    let lines = file("tests/fixtures/clinical/telegraphic.jsonl");
+    let lines = std::fs::read_to_string(lines).expect("committed");
+    let lines: Vec<Line> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line"))
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    for (number, line) in lines.iter().enumerate() {
+        let path = folder.path().join(format!("{number:02}.txt"));
+        std::fs::write(path, &line.text).expect("written");
+    }
+    let found = link(folder.path(), &[]);
+    let (mut right, mut all) = (0, 0);
+    for (number, line) in lines.iter().enumerate() {
+        let doc = format!("{number:02}.txt");
+        for gold in &line.mentions {
+            // Those found with their exact words and linked.
+            let mention = found.iter().find(|mention| {
+                mention.doc.ends_with(&doc)
+                    && (mention.start_code_point, mention.end_code_point) == (gold.start, gold.end)
+                    && mention.concept.is_some()
+            });
+            if let Some(mention) = mention {
+                all += 1;
+                right += usize::from(mention.group.as_deref() == Some(&gold.r#type));
+            }
+        }
+    }
+    assert!(all > 200, "{all} of the mentions are linked");
+    floor("kinds of telegraphic lines", right, all, 0.95);
+}
+
+#[test]
+fn substances_of_the_example_note_are_measured_or_given() {
+    let found = link(&file("examples/note.txt"), &[]);
+    let kind = |words: &str| {
+        let mention = found.iter().find(|mention| mention.text == words);
+        mention.and_then(|mention| mention.group.as_deref())
+    };
+    for words in [
+        "creatinine",
+        "HbA1c",
+        "NT-proBNP",
+        "troponin",
+        "CRP",
+        "ferritin",
+    ] {
+        assert_eq!(kind(words), Some("measurement"), "{words}");
+    }
+    for words in ["Metformin", "levothyroxine", "prednisolone"] {
+        assert_eq!(kind(words), Some("drug"), "{words}");
+    }
 }
 
 /// A short form whose letters have another order than the words that define it, one before

@@ -3,31 +3,16 @@
 
 use super::{Linker, Prepared};
 use crate::error::Result;
-use crate::kb::ConceptId;
-use crate::kb::group::Group;
 use crate::text::Span;
 use crate::text::context::Target;
 use crate::text::markup::Readable;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The bytes before and after some mentions of a long text that are read to judge them. A section
 /// that begins earlier is not seen.
 const AROUND: usize = 1 << 16;
 
 impl Linker {
-    /// The kind of the first of some concepts that has one.
-    fn group_of(&self, concepts: &[ConceptId]) -> Result<Option<Group>> {
-        for concept in concepts {
-            let group = Group::of(&self.concept(*concept)?);
-            if group.is_some() {
-                return Ok(group);
-            }
-        }
-        Ok(None)
-    }
-
     /// Finds the kind and the context of the mentions of one text. [`Linker::prepare`] calls it.
     /// Mentions that are prepared in parts are judged together, so that cues in one mention do not
     /// reach another.
@@ -37,20 +22,8 @@ impl Linker {
     pub fn judge(&self, text: &str, prepared: &mut Prepared) -> Result<()> {
         let readable = Readable::new(text);
         let text = &*readable.text;
-        // Many concepts may have one name, and many mentions may share their list.
-        let mut known: HashMap<Arc<[ConceptId]>, Option<Group>> = HashMap::new();
         for mention in &mut prepared.mentions {
-            mention.group = mention.detected.group;
-            if mention.group.is_none() && !mention.named.is_empty() {
-                mention.group = match known.get(&mention.named) {
-                    Some(group) => *group,
-                    None => {
-                        let group = self.group_of(&mention.named)?;
-                        known.insert(Arc::clone(&mention.named), group);
-                        group
-                    }
-                };
-            }
+            mention.group = self.group_of(text, mention)?;
         }
         let spans = prepared
             .mentions

@@ -24,6 +24,7 @@ mod coherence;
 mod context;
 mod evidence;
 mod explain;
+mod kinds;
 mod named;
 mod prepared;
 mod proposals;
@@ -137,7 +138,8 @@ pub struct Link {
     /// The source of the mention: [`Origin::Name`] for each name of the knowledge base that was not
     /// given, the detector's too.
     pub origin: Origin,
-    /// What kind of thing it is: as the detector found it, else by the concepts of its name.
+    /// What kind of thing it is: by the concepts of its name, what the text says of a substance, and
+    /// what the detector read.
     pub group: Option<Group>,
     /// Whether the text says that it is absent, past, uncertain or someone else's.
     pub context: Context,

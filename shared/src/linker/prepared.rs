@@ -37,7 +37,7 @@ pub(super) struct PreparedMention {
     pub text: String,
     /// Whether an abbreviation was expanded or a wording replaced.
     pub rewritten: bool,
-    /// The kind of the first concept of its name that has one.
+    /// Its kind ([`Linker::judge`](super::Linker::judge)).
     pub group: Option<Group>,
     /// What the text says of it.
     pub context: Context,

@@ -10,6 +10,7 @@ pub mod language;
 pub mod markup;
 pub(crate) mod modifiers;
 pub mod senses;
+pub(crate) mod substances;
 pub(crate) mod variants;
 pub mod wordings;
 
