@@ -6,6 +6,7 @@ use super::Linker;
 use crate::kb::ConceptId;
 use crate::kb::group::Group;
 use crate::text::Span;
+use crate::text::abbreviations::Abbreviations;
 use crate::text::code_systems::is_coded;
 use crate::text::context::Heading;
 use crate::text::detect::{Detected, Origin, in_american, is_common_word, normalise_name};
@@ -14,7 +15,8 @@ use crate::text::modifiers::{
 };
 use crate::text::senses::{SenseReader, Senses};
 use crate::text::variants::variants;
-use std::collections::HashMap;
+use std::cell::LazyCell;
+use std::collections::{HashMap, HashSet};
 
 /// The ends of adjectives.
 const ADJECTIVES: [&str; 7] = ["ic", "al", "ous", "ed", "ive", "ful", "en"];
@@ -30,9 +32,14 @@ impl Linker {
     ) -> Vec<Detected> {
         let reader = Senses::english().reader(text);
         let headings: HashMap<Span, Heading> = self.context_rules.headings(text).collect();
+        let defined: LazyCell<HashSet<Span>> = LazyCell::new(|| {
+            let abbreviations = Abbreviations::of(text);
+            abbreviations.all().map(|(span, _)| span).collect()
+        });
         found.retain(|detected| {
             let is_concept = || match reader.choose(detected.span) {
-                Some(sense) => sense.is_concept,
+                // The text may define it otherwise.
+                Some(sense) => sense.is_concept || defined.contains(&detected.span),
                 None => {
                     let words = reader.text_of(detected.span).unwrap_or_default();
                     let is_bare = words.chars().nth(1).is_none() || is_code(words);
@@ -47,6 +54,7 @@ impl Linker {
                 let words = reader.text_of(detected.span).unwrap_or_default();
                 *heading == Heading::Section && !Senses::english().of(words).is_empty()
                     || is_no_mention(*heading, detected.group)
+                    || self.is_body_part(words)
             };
             let is_coded = || {
                 let is_name = detected.origin == Origin::Name;
@@ -55,6 +63,15 @@ impl Linker {
             detected.origin == Origin::Given || is_concept() && !is_heading() && !is_coded()
         });
         found
+    }
+
+    /// Whether a word is a name of parts of the body alone: "Pulm", "Abd".
+    fn is_body_part(&self, word: &str) -> bool {
+        let concepts = self.named_concepts(word).into_iter();
+        let mut groups = concepts
+            .map(|id| Group::of(&self.concept(id).ok()?))
+            .peekable();
+        groups.peek().is_some() && groups.all(|group| group == Some(Group::Anatomy))
     }
 
     /// The name that the words of a mention are read as, and the concepts of that name in ascending

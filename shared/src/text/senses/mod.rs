@@ -10,7 +10,7 @@ mod words;
 
 use super::Span;
 use crate::error::{Error, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, OnceLock};
 use words::Words;
 
@@ -41,6 +41,8 @@ const LEAST: (f32, f32) = (1.0, 0.5);
 pub struct Senses {
     /// Those with several senses, in capitals.
     forms: HashMap<String, Vec<Sense>>,
+    /// Those with several senses, as they are written.
+    written: HashSet<String>,
     /// Those with one sense, as they are written, and the default senses of others.
     single: HashMap<String, Sense>,
 }
@@ -158,6 +160,7 @@ impl Senses {
         }
         Ok(Self {
             forms,
+            written: last.into_keys().map(str::to_owned).collect(),
             single: HashMap::new(),
         })
     }
@@ -211,7 +214,7 @@ impl<'t> SenseReader<'t> {
         let form = self.text_of(span)?;
         let single = self.senses.single(form);
         // "Mg" has one sense, "MG" has several.
-        if single.is_some() && !self.senses.forms.contains_key(form) {
+        if single.is_some() && !self.senses.written.contains(form) {
             return single;
         }
         self.choose_by_words(span, self.senses.of(form)).or(single)
@@ -342,6 +345,74 @@ mod tests {
             ),
         ] {
             assert_eq!(chosen(text, form).as_deref(), sense, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_operations_and_images_are_no_drugs_or_diseases() {
+        for (text, form, sense) in [
+            (
+                "The capsule was opened and the joint washed out.",
+                "capsule",
+                "articular capsule",
+            ),
+            (
+                "Shoulder: tight posterior capsule.",
+                "capsule",
+                "articular capsule",
+            ),
+            (
+                "Cataract surgery, tear of the capsule.",
+                "capsule",
+                "capsule of lens",
+            ),
+            (
+                "Laceration of the liver with an intact capsule.",
+                "capsule",
+                "capsule of liver",
+            ),
+            ("Take one capsule twice daily.", "capsule", "drug form"),
+            ("The capsule was intact.", "capsule", "capsule"),
+            (
+                "The drill passed the far cortex of the femur.",
+                "cortex",
+                "compact bone tissue",
+            ),
+            ("Kidney with a thin cortex.", "cortex", "cortex of kidney"),
+            ("Stroke of the motor cortex.", "cortex", "cerebral cortex"),
+            (
+                "The wound was irrigated and closed.",
+                "wound",
+                "wound of an operation",
+            ),
+            ("Fell on glass, wound of the left hand.", "wound", "Trauma"),
+            (
+                "MR of the knee: torn meniscus.",
+                "MR",
+                "magnetic resonance imaging",
+            ),
+            ("Echo: mild MR, trace TR.", "MR", "mitral regurgitation"),
+            (
+                "MR, lives in a group home.",
+                "MR",
+                "intellectual disability",
+            ),
+            ("Fracture of C3 and C4.", "C3", "third cervical vertebra"),
+            ("ACDF at C3 and C4.", "C4", "fourth cervical vertebra"),
+            ("SLE flare, low C3 and C4.", "C4", "complement C4"),
+            ("C7 radiculopathy", "C7", "seventh cervical vertebra"),
+            (
+                "He was excused from PE at school.",
+                "PE",
+                "physical education",
+            ),
+            ("hs-Trop 12", "hs-Trop", "troponin"),
+            ("Closed with 3-0 Prolene.", "Prolene", "suture material"),
+            ("Fascia closed with looped PDS.", "PDS", "suture material"),
+            ("Coded in SNOMED CT.", "SNOMED CT", "terminology"),
+            ("Mg 1.4", "Mg", "magnesium level"),
+        ] {
+            assert_eq!(chosen(text, form).as_deref(), Some(sense), "{text}");
         }
     }
 
