@@ -64,6 +64,9 @@ const SHORT_LINE: usize = 8;
 /// A line with fewer characters was not wrapped.
 const WRAPPED: usize = 40;
 
+/// The most bytes of a letter or number that names share the words before: "hepatitis B and C".
+const DESIGNATOR: usize = 3;
+
 /// The earlier mentions that are searched for one that overlaps a position.
 const BESIDE: usize = 32;
 
@@ -329,7 +332,8 @@ impl Bundle {
             wordings.sort_unstable();
             wordings.retain(|wording| {
                 let words = wording.span.of(text).unwrap_or_default();
-                (is_jargon(words) || words.split_whitespace().count() >= PHRASE)
+                let is_phrase = words.split_whitespace().count() >= PHRASE;
+                (is_jargon(words) || is_phrase || is_slashed(words))
                     && barriers.admit(&wording.span)
                     && !crosses_entry(text, &wording.span)
             });
@@ -465,17 +469,19 @@ impl Bundle {
     }
 
     /// Whether a name stands for a finding even if nothing around it says so. Names of body parts
-    /// and tests are headings of an examination.
+    /// and tests are headings of an examination, unless they are all of an entry, or a number stands
+    /// behind them.
     fn is_telegraphic_name(&self, text: &str, name: &Detected) -> bool {
         if !is_whole_name(name) {
             return false;
         }
         let words = text.get(name.span.start..name.span.end).unwrap_or_default();
         let concepts = self.named(words).into_iter();
-        let groups = concepts.filter_map(|id| Group::of(&self.concepts.get(id).ok()?));
-        groups.into_iter().any(|group| match group {
+        let mut groups = concepts.filter_map(|id| Group::of(&self.concepts.get(id).ok()?));
+        groups.any(|group| match group {
             Group::Problem | Group::Drug => true,
-            Group::Anatomy => false,
+            Group::Anatomy => is_whole_entry(text, &name.span),
+            Group::Measurement => is_acronym(text, &name.span) || has_number(text, &name.span),
             _ => is_acronym(text, &name.span),
         })
     }
@@ -640,9 +646,16 @@ fn add_coordinations(names: Vec<Detected>, overlapping: bool, detected: &mut Vec
         let Some(last) = name.fragments.last() else {
             continue;
         };
+        // "C" of "hepatitis A, B and C" shares the words before it.
+        let is_letter = last.end - last.start <= DESIGNATOR;
+        let words = name.fragments.first().filter(|_| is_letter);
+        let places = [Some(last), words].into_iter().flatten();
         // The first mention that ends after the start of the shared words.
-        let beside = detected.get(ends.partition_point(|end| *end <= last.start));
-        if let Some(found) = beside.filter(|found| found.span.overlaps(last)) {
+        let mut found = places.filter_map(|place| {
+            let beside = detected.get(ends.partition_point(|end| *end <= place.start));
+            beside.filter(|found| found.span.overlaps(place))
+        });
+        if let Some(found) = found.next() {
             let group = found.group;
             shared.push(Detected { group, ..name });
         }
@@ -708,6 +721,11 @@ fn is_acronym(text: &str, name: &Span) -> bool {
     (2..=5).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_uppercase())
 }
 
+/// Whether a wording is small letters with slashes between them: "n/v/d".
+fn is_slashed(words: &str) -> bool {
+    words.contains('/') && words.split('/').all(is_small_letter)
+}
+
 fn is_small_letter(word: &str) -> bool {
     word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
@@ -746,6 +764,28 @@ fn crosses_entry(text: &str, span: &Span) -> bool {
     })
 }
 
+/// Whether a number stands behind a name: "serum potassium 5.9", "ferritin: 22".
+fn has_number(text: &str, name: &Span) -> bool {
+    let after = text.get(name.end..).unwrap_or_default();
+    let after = after.trim_start_matches([' ', '\t', ':', '=', '<', '>']);
+    after.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Whether a name is all of an entry of a list or a cell of a table: "1. Heart", "| Liver | large |".
+/// A word that has a line for itself is a heading.
+fn is_whole_entry(text: &str, name: &Span) -> bool {
+    let (before, _) = text.split_at_checked(name.start).unwrap_or_default();
+    let after = text.get(name.end..).unwrap_or_default();
+    let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+    let rest = after.split(['\n', '\r']).next().unwrap_or_default();
+    let (line, rest) = (line.trim(), rest.trim_matches([' ', '\t', '.']));
+    let number = line.strip_suffix(['.', ')']).unwrap_or_default();
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_marked = is_number || ["-", "*", "•"].contains(&line);
+    let in_cell = (line.ends_with('|') || line.is_empty()) && rest.starts_with('|');
+    is_marked && rest.is_empty() || in_cell || line.ends_with('|') && rest.is_empty()
+}
+
 /// Whether a span is the first part of a number: "M54" of the code "M54.50", or "HD" of "HD#3", the
 /// third day in hospital.
 fn is_in_number(text: &str, span: &Span) -> bool {
@@ -773,7 +813,8 @@ fn add_names_of_short_lines(text: &str, names: &[&Detected], detected: &mut Vec<
             is_short = line.split_whitespace().take(SHORT_LINE + 1).count() <= SHORT_LINE;
         }
         let after = text.get(name.span.end..).unwrap_or_default();
-        let is_heading = after.trim_start_matches([' ', '\t']).starts_with(':');
+        let is_heading =
+            after.trim_start_matches([' ', '\t']).starts_with(':') && !has_number(text, &name.span);
         let beside = ends.partition_point(|end| *end <= name.span.start);
         let is_taken = detected[beside..]
             .iter()
@@ -1005,6 +1046,47 @@ mod tests {
         assert_eq!(&text[31..40], "knee pain");
         add_names_of_short_lines(text, &names.iter().collect::<Vec<_>>(), &mut detected);
         assert_eq!(detected, [name("gout", 0), found(31, 40)]);
+    }
+
+    /// "hepatitis A, B and C"
+    #[test]
+    fn a_letter_shares_the_words_before_it() {
+        let name = coordinated([(0, 9), (19, 20)]);
+        let mut detected = vec![found(0, 11)];
+        add_coordinations(vec![name.clone()], false, &mut detected);
+        let group = Some(Group::Problem);
+        assert_eq!(detected, [found(0, 11), Detected { group, ..name }]);
+    }
+
+    #[test]
+    fn small_letters_with_slashes_are_short_forms() {
+        assert!(is_slashed("n/v") && is_slashed("n/v/d"));
+        assert!(!is_slashed("nv") && !is_slashed("N/V") && !is_slashed("nausea/vomiting"));
+    }
+
+    #[test]
+    fn an_entry_or_a_cell_may_be_a_name_alone() {
+        let alone = |text: &str, words: &str| {
+            let start = text.find(words).expect("there");
+            is_whole_entry(text, &Span::new(start, start + words.len()))
+        };
+        assert!(alone("1. Heart\n2. Lung", "Heart") && alone("Liver | large", "Liver"));
+        assert!(alone("x | Spleen", "Spleen") && alone("| Knee | pain |", "Knee"));
+        assert!(alone("- Skin.", "Skin") && alone("3) Neck", "Neck"));
+        assert!(!alone("Heart\nregular", "Heart") && !alone("1. Heart failure", "Heart"));
+        assert!(!alone("the heart", "heart") && !alone("1. Heart: regular", "Heart"));
+    }
+
+    #[test]
+    fn a_number_behind_a_name_is_its_result() {
+        let has = |text: &str, words: &str| {
+            let start = text.find(words).expect("there");
+            has_number(text, &Span::new(start, start + words.len()))
+        };
+        assert!(has("Serum potassium 5.9 today", "Serum potassium"));
+        assert!(has("Ferritin: 22", "Ferritin") && has("Ferritin <10", "Ferritin"));
+        assert!(!has("Ferritin low", "Ferritin") && !has("Ferritin", "Ferritin"));
+        assert!(!has("Ferritin, 3 days", "Ferritin"));
     }
 
     /// With a search through all mentions for each name this took minutes.
