@@ -646,17 +646,15 @@ fn add_coordinations(names: Vec<Detected>, overlapping: bool, detected: &mut Vec
         let Some(last) = name.fragments.last() else {
             continue;
         };
+        // A mention that overlaps the shared words: the first that ends after their start.
+        let group_at = |place: &Span| {
+            let beside = detected.get(ends.partition_point(|end| *end <= place.start))?;
+            beside.span.overlaps(place).then_some(beside.group)
+        };
         // "C" of "hepatitis A, B and C" shares the words before it.
         let is_letter = last.end - last.start <= DESIGNATOR;
-        let words = name.fragments.first().filter(|_| is_letter);
-        let places = [Some(last), words].into_iter().flatten();
-        // The first mention that ends after the start of the shared words.
-        let mut found = places.filter_map(|place| {
-            let beside = detected.get(ends.partition_point(|end| *end <= place.start));
-            beside.filter(|found| found.span.overlaps(place))
-        });
-        if let Some(found) = found.next() {
-            let group = found.group;
+        let before = || group_at(name.fragments.first().filter(|_| is_letter)?);
+        if let Some(group) = group_at(last).or_else(before) {
             shared.push(Detected { group, ..name });
         }
     }

@@ -17,15 +17,14 @@ impl Linker {
     /// If a concept is damaged.
     pub(super) fn group_of(&self, text: &str, mention: &PreparedMention) -> Result<Option<Group>> {
         let read = mention.detected.group;
-        let span = mention.detected.span;
-        let words = text.get(span.start..span.end).unwrap_or_default();
-        let mut names = vec![words.to_owned(), mention.text.clone()];
-        let mut groups = Vec::new();
+        let (mut groups, mut names) = (Vec::new(), vec![mention.text.clone()]);
         for id in &mention.named {
             let concept = self.concept(*id)?;
             groups.extend(Group::of(&concept));
             names.push(concept.name);
         }
+        let span = mention.detected.span;
+        let words = text.get(span.start..span.end).unwrap_or_default();
         let class = Class::of(names.iter().map(String::as_str));
         if is_substance(&groups, class) {
             let shown = class.use_in(text, span);

@@ -32,7 +32,7 @@ impl Linker {
     ) -> Vec<Detected> {
         let reader = Senses::english().reader(text);
         let headings: HashMap<Span, Heading> = self.context_rules.headings(text).collect();
-        let defined: LazyCell<HashSet<Span>> = LazyCell::new(|| {
+        let defined: LazyCell<HashSet<Span>, _> = LazyCell::new(|| {
             let abbreviations = Abbreviations::of(text);
             abbreviations.all().map(|(span, _)| span).collect()
         });
@@ -54,7 +54,7 @@ impl Linker {
                 let words = reader.text_of(detected.span).unwrap_or_default();
                 *heading == Heading::Section && !Senses::english().of(words).is_empty()
                     || is_no_mention(*heading, detected.group)
-                    || self.is_body_part(words)
+                    || detected.group == Some(Group::Problem) && self.is_body_part(words)
             };
             let is_coded = || {
                 let is_name = detected.origin == Origin::Name;
@@ -65,7 +65,7 @@ impl Linker {
         found
     }
 
-    /// Whether a word is a name of parts of the body alone: "Pulm", "Abd".
+    /// Whether a word is a name of parts of the body alone: "Pulm".
     fn is_body_part(&self, word: &str) -> bool {
         let concepts = self.named_concepts(word).into_iter();
         let mut groups = concepts
