@@ -70,8 +70,9 @@ fn substance(
 /// others too ("swollen legs", "wound drainage"); a short form is not.
 fn weighed(read: Option<Group>, groups: &[Group], is_short: bool) -> Option<Group> {
     use Group::{Anatomy, Device, Drug, Measurement, Problem, Procedure};
-    let (Some(read), Some(own)) = (read, groups.first().copied()) else {
-        return read.or(groups.first().copied());
+    let own = commonest(groups);
+    let (Some(read), Some(own)) = (read, own) else {
+        return read.or(own);
     };
     let is_loose = match own {
         Anatomy => matches!(read, Problem | Measurement),
@@ -81,6 +82,12 @@ fn weighed(read: Option<Group>, groups: &[Group], is_short: bool) -> Option<Grou
     };
     let is_read = groups.contains(&read) || is_loose && !is_short;
     Some(if is_read { read } else { own })
+}
+
+/// The commonest of some kinds, the first of equals.
+fn commonest(groups: &[Group]) -> Option<Group> {
+    let count = |group: &&Group| groups.iter().filter(|other| other == group).count();
+    groups.iter().rev().max_by_key(count).copied()
 }
 
 /// Whether a mention is a few letters, two or more of them capitals.
@@ -107,6 +114,12 @@ mod tests {
             ),
             ("drainage", Some(Problem), &[Procedure], Some(Problem)),
             ("legs", Some(Problem), &[Anatomy], Some(Problem)),
+            (
+                "PE",
+                Some(Measurement),
+                &[Procedure, Problem, Problem],
+                Some(Problem),
+            ),
             ("melena", Some(Drug), &[Problem], Some(Problem)),
             (
                 "tap",
