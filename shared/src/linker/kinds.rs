@@ -10,6 +10,9 @@ use crate::text::substances::{Class, Use};
 /// The most characters of a short form.
 const SHORT: usize = 6;
 
+/// The most concepts of a name that are read. A careless table can have thousands of one name.
+const MOST_READ: usize = 64;
+
 impl Linker {
     /// The kind of a mention, as its name and the text show it. Every output has this one.
     ///
@@ -18,7 +21,7 @@ impl Linker {
     pub(super) fn group_of(&self, text: &str, mention: &PreparedMention) -> Result<Option<Group>> {
         let read = mention.detected.group;
         let (mut groups, mut names) = (Vec::new(), vec![mention.text.clone()]);
-        for id in &mention.named {
+        for id in mention.named.iter().take(MOST_READ) {
             let concept = self.concept(*id)?;
             groups.extend(Group::of(&concept));
             names.push(concept.name);
