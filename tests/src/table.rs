@@ -91,6 +91,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         view: ViewOptions::names(),
         precision: Precision::Int8,
         scorer: Scorer::Dual,
+        every_name: false,
         cells: None,
         mixed_rows: None,
         export_vectors: None,

@@ -977,9 +977,19 @@ fn hostile_repeats_take_linear_time() {
             start.elapsed()
         };
         time(100);
-        let (small, large) = (time(2000), time(20_000));
+        // Another process may take the processor: the shortest of several times counts.
+        let (mut small, mut large) = (time(2000), time(20_000));
+        let is_linear = |small: std::time::Duration, large: std::time::Duration| {
+            large < small * 40 + std::time::Duration::from_millis(50)
+        };
+        for _ in 0..4 {
+            if is_linear(small, large) {
+                break;
+            }
+            (small, large) = (small.min(time(2000)), large.min(time(20_000)));
+        }
         assert!(
-            large < small * 40 + std::time::Duration::from_millis(50),
+            is_linear(small, large),
             "{part:?}: {small:?} for 2000, {large:?} for 20000"
         );
     }
