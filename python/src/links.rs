@@ -123,7 +123,11 @@ impl Linked {
 type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, String));
 
 /// What `__reduce__` returns.
-fn reduced(py: Python<'_>, kind: &'static str, state: Result<String>) -> PyResult<Reduced<'_>> {
+fn reduced<'py>(
+    py: Python<'py>,
+    kind: &'static str,
+    state: Result<String>,
+) -> PyResult<Reduced<'py>> {
     let state = state.map_err(|error| errors::raised(py, &error))?;
     let call = py.import("pel_linker._linker")?.getattr("_unpickled")?;
     Ok((call, (kind, state)))
@@ -133,7 +137,7 @@ fn reduced(py: Python<'_>, kind: &'static str, state: Result<String>) -> PyResul
 #[pyfunction]
 pub fn unpickled<'py>(py: Python<'py>, kind: &str, state: &str) -> PyResult<Bound<'py, PyAny>> {
     fn read<T: serde::de::DeserializeOwned>(py: Python<'_>, state: &str) -> PyResult<T> {
-        let message = "expected the pickle of a link of this version, found another";
+        let message = "the pickle is of another version of pel-linker: link the text again with this version";
         serde_json::from_str(state).map_err(|_| errors::input(py, message))
     }
     match kind {

@@ -122,8 +122,8 @@ fn find_of(
                     ..
                 } => {
                     // A cue that needs a mention beside it, as a comma, ends no scope.
-                    let forward = matches!(direction, Direction::Forward | Direction::Both);
-                    if forward && condition.beside.is_none() {
+                    let goes_on = matches!(direction, Direction::Forward | Direction::Both);
+                    if goes_on && condition.beside.is_none() {
                         stop.cue |= bits(effects);
                     }
                     cues.push((rule, found.first, found.end));
