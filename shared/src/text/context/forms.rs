@@ -245,7 +245,14 @@ impl Line {
             .is_some_and(|mark| matches!(mark, ':' | '?' | ')' | '|'));
         let capitals =
             tokens[self.parts[first].first].capital && tokens[self.parts[at].first].capital;
-        let ends = self.ends_item(end, tokens) || self.starts_item(end, tokens);
+        // "(Y/N) ___"
+        let line = end + usize::from(mark(end) == Some(':'));
+        let blank = self
+            .parts
+            .get(line)
+            .is_some_and(|part| part.kind == Kind::Leader);
+        let end = if blank { line + 1 } else { end };
+        let ends = blank || self.ends_item(end, tokens) || self.starts_item(end, tokens);
         let labelled = asked || bracket || self.label(from, tokens).is_some_and(|words| words > 0);
         let leads = self.is_first(from, tokens) && capitals && mark(end).is_some();
         (ends && (labelled && (slash || capitals || asked) || leads)).then_some((end, State::Blank))
@@ -313,12 +320,19 @@ impl Line {
     /// too many, or marks that names do not have.
     fn label(&self, end: usize, tokens: &[Token]) -> Option<usize> {
         let mut words = 0;
-        for part in self.parts[..end].iter().rev().take(4 * MAX_ITEM) {
+        for (at, part) in self.parts[..end]
+            .iter()
+            .enumerate()
+            .rev()
+            .take(4 * MAX_ITEM)
+        {
             if part.state().is_some() || matches!(part.kind, Kind::Leader) {
                 break;
             }
             match tokens[part.first].mark {
                 ' ' => words += 1,
+                // "1. Gout ..... 2. Asthma ....."
+                '.' if words > 0 && self.is_number(at.wrapping_sub(1), tokens) => break,
                 ',' | ';' | '.' | '!' => return None,
                 '|' => break,
                 _ => {}
@@ -331,6 +345,20 @@ impl Line {
             }
         }
         Some(words)
+    }
+
+    /// Whether a part may be the number of an item.
+    fn is_number(&self, at: usize, tokens: &[Token]) -> bool {
+        let leads = at == 0
+            || self
+                .parts
+                .get(at - 1)
+                .is_some_and(|part| part.kind != Kind::Other);
+        leads
+            && self.parts.get(at).is_some_and(|part| {
+                let token = &tokens[part.first];
+                part.kind == Kind::Other && token.end - token.start <= 2 && !token.capital
+            })
     }
 
     /// Whether a part is the first of the line, after a bullet or number.

@@ -187,6 +187,8 @@ fn find_of(
             is_person: property == Property::Experiencer,
             is_current: effect == Effect::Current,
             is_form: tokens[first].mark == forms::STATE,
+            is_list: tokens[end - 1].mark == ':'
+                || tokens.get(end).is_some_and(|token| token.mark == ':'),
         };
         let forward = matches!(direction, Direction::Forward | Direction::Both);
         let backward = matches!(direction, Direction::Backward | Direction::Both);
@@ -244,6 +246,8 @@ struct Reach {
     is_current: bool,
     /// Whether the cue is a box or blank of a form: it reaches all of its item.
     is_form: bool,
+    /// Whether a colon follows the cue: semicolons divide the entries of its list.
+    is_list: bool,
 }
 
 struct Scopes<'t> {
@@ -293,6 +297,10 @@ impl Scopes<'_> {
                 }
             }
             if reach.is_form {
+                continue;
+            }
+            if reach.is_list && token.mark == ';' {
+                separator = Some(at);
                 continue;
             }
             let stop = &self.stops[at];

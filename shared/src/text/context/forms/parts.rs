@@ -88,7 +88,29 @@ pub(super) fn read(text: &str, tokens: &[Token], first: usize, end: usize) -> Ve
         });
         at = next;
     }
+    mark_crosses(text, tokens, &mut parts);
     parts
+}
+
+/// Makes boxes of crosses beside answers that others have lines for: "Yes X No __".
+fn mark_crosses(text: &str, tokens: &[Token], parts: &mut [Part]) {
+    let crosses: Vec<usize> = (0..parts.len())
+        .filter(|at| {
+            let token = &tokens[parts[*at].first];
+            let near = &parts[at.saturating_sub(3)..parts.len().min(at + 4)];
+            let any = |kind: Kind| near.iter().any(|part| part.kind == kind);
+            let beside = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten();
+            let mut beside = beside.filter_map(|at| parts.get(at));
+            matches!(&text[token.start..token.end], "x" | "X")
+                && beside.any(|part| matches!(part.kind, Kind::Answer(_)))
+                && any(Kind::Answer(Answer::Yes))
+                && any(Kind::Answer(Answer::No))
+                && any(Kind::Leader)
+        })
+        .collect();
+    for at in crosses {
+        parts[at].kind = Kind::Box(State::Ticked);
+    }
 }
 
 fn answer(word: &str) -> Option<Answer> {
