@@ -137,7 +137,8 @@ fn reduced<'py>(
 #[pyfunction]
 pub fn unpickled<'py>(py: Python<'py>, kind: &str, state: &str) -> PyResult<Bound<'py, PyAny>> {
     fn read<T: serde::de::DeserializeOwned>(py: Python<'_>, state: &str) -> PyResult<T> {
-        let message = "the pickle is of another version of pel-linker: link the text again with this version";
+        let message =
+            "the pickle is of another version of pel-linker: link the text again with this version";
         serde_json::from_str(state).map_err(|_| errors::input(py, message))
     }
     match kind {

@@ -180,7 +180,7 @@ impl Note<'_, '_> {
         self.sections.get(section)
     }
 
-    /// Whether a mention is below a denial that its section begins with.
+    /// Whether a mention is below the first line of a section whose list of allergies is over.
     fn is_denied(&self, mention: &Located) -> bool {
         let section = sections::section_at(&self.sections, mention.first());
         let from = section.and_then(|section| self.denied.get(section));
