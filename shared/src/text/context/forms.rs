@@ -333,6 +333,8 @@ impl Line {
                 ' ' => words += 1,
                 // "1. Gout ..... 2. Asthma ....."
                 '.' if words > 0 && self.is_number(at.wrapping_sub(1), tokens) => break,
+                // "gout ____, asthma ____"
+                ',' | ';' if self.is_open(at.wrapping_sub(1)) => break,
                 ',' | ';' | '.' | '!' => return None,
                 '|' => break,
                 _ => {}
@@ -345,6 +347,12 @@ impl Line {
             }
         }
         Some(words)
+    }
+
+    /// Whether a part states an item, or may be a blank.
+    fn is_open(&self, at: usize) -> bool {
+        let part = self.parts.get(at);
+        part.is_some_and(|part| part.kind == Kind::Leader || part.state().is_some())
     }
 
     /// Whether a part may be the number of an item.

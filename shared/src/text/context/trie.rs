@@ -159,7 +159,8 @@ impl Trie {
     pub fn matches(&self, tokens: &[Token], into_mentions: bool) -> Vec<Match> {
         let mut found: Vec<Match> = Vec::new();
         for first in 0..tokens.len() {
-            if tokens[first].symbols.is_empty() {
+            // A pattern may begin with the start of a mention, whatever its word.
+            if tokens[first].symbols.is_empty() && tokens[first].opening.is_empty() {
                 continue;
             }
             if let Some(hit) = self.longest(tokens, first, into_mentions)

@@ -143,3 +143,49 @@ fn other_languages_know_allergens() {
     );
     check_in("spanish", "No tolera [ibuprofeno|allergen|drug].");
 }
+
+#[test]
+fn fields_and_lists_name_allergens() {
+    for marked in [
+        "Allergen: [amoxicillin|allergen|drug] | Reaction: [hives|reaction] | Severity: mild",
+        "Offending agent: [naproxen|allergen|drug]; manifestation: [angioedema|reaction].",
+        "Allergy list updated to include [codeine|allergen|drug] ([itching|reaction]).",
+        "[Cefazolin|allergen|drug] was added to her allergy list.",
+        "[Phenytoin|allergen|drug] documented as an allergy.",
+        "[Clindamycin|allergen|drug] is contraindicated because of a previous anaphylactic reaction.",
+        "[Ketorolac|allergen|drug] was stopped following a severe rash; [morphine||drug] given.",
+        "[Sotalol|allergen|drug] makes her [dizzy|reaction].",
+        "[Codeine|allergen|drug] -> [fever|reaction]",
+        "[Ramipril|allergen|drug] caused [angioedema|reaction] in 2019.",
+        "Severe reaction to [atracurium|allergen|drug] in theatre with [bronchospasm|reaction] and [hypotension|reaction].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn lists_of_allergens_end() {
+    for marked in [
+        "Allergies: [codeine|allergen|drug] - [nausea|reaction]; [tramadol||drug] taken without problems.",
+        "ADRs: [codeine|allergen|drug] ([rash|reaction]). [Allopurinol||drug] for [gout].",
+        "Allergies: [codeine|allergen|drug]. Current: [quetiapine||drug] 25 mg for [insomnia].",
+        "Allergies: [sulfa|allergen|drug]. [Bisoprolol||drug] 5 mg daily.",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn a_mention_may_be_a_whole_allergy() {
+    for marked in [
+        "ALERT! [Latex allergy|allergen].",
+        "[Ondansetron allergy|allergen] ([rash|reaction]).",
+        "She is [allergic to eggs|allergen].",
+        "No [allergy to latex|allergen negated].",
+        "Asked about an [iodine allergy|allergen negated], which she denied.",
+        "[Seasonal allergies] and [lactose intolerance].",
+        "Some [sensitivity to light] now.",
+    ] {
+        check(marked);
+    }
+}

@@ -100,3 +100,17 @@ fn text_that_looks_like_a_form_is_read_as_text() {
         check_form(marked);
     }
 }
+
+#[test]
+fn blanks_and_answers_of_more_kinds() {
+    for marked in [
+        "1. [Gout|hypothetical] ..... 2. [Asthma|hypothetical] ..... 3. [Rash|hypothetical] .....",
+        "[Gout|hypothetical] ____, [asthma|hypothetical] ____, [rash|hypothetical] ____.",
+        "[Gout|hypothetical]? (Y/N) ___   [Asthma|hypothetical]? (Y/N) ___",
+        "[Gout|] Yes X No __  [Asthma|negated] Yes __ No X",
+        "[Gout|hypothetical] - not assessed",
+        "GU: [dysuria|hypothetical] / [urgency|hypothetical] (circle those that apply)",
+    ] {
+        check_form(marked);
+    }
+}

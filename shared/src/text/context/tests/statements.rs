@@ -114,3 +114,61 @@ fn rule_out_and_secondary_to_have_no_side() {
         check_by(ContextRules::english(), marked, attributes);
     }
 }
+
+#[test]
+fn denials_behind_a_mention() {
+    for marked in [
+        "[Ventilation|negated|procedure] never proved necessary.",
+        "[Laparotomy|negated historical|procedure] was ultimately not performed.",
+        "[Sedation|negated|drug] not needed on the ward.",
+        "They decided against [chemotherapy|negated historical|procedure].",
+        "Asked about [bruising|negated], which he denied.",
+        "[Tremor|negated] N, [rigidity] Y (right arm), [falls|negated] N",
+        "[Cough] - present",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn semicolons_divide_a_list_behind_a_colon() {
+    for marked in [
+        "Negative for: [fever|negated]; [rash|negated]; [night sweats|negated]. [Cough] present.",
+        "Denies: [hematuria|negated]; [dysuria|negated].",
+        "No [fever|negated]; [cough] for a week.",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn what_is_found_behind_a_denial_is_stated() {
+    for marked in [
+        "[Echo||procedure] ruled out [endocarditis|negated], [fever] attributed to [phlebitis].",
+        "Parents deny that their daughter has [wheeze|negated], but they report [snoring].",
+        "Son denies [chest pain|negated] on his father's behalf, confirms [cough].",
+        "Not on [inhalers|negated|device], [eczema].",
+        "No [fever|negated], [pulse||measurement] 112, [dyspnea].",
+        "No current creams, [eczema].",
+        "Her daughter has [eczema|family].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn conditions_in_more_wordings() {
+    for marked in [
+        "[Zopiclone||drug] to be used only when [insomnia|hypothetical] returns.",
+        "[Atenolol||drug] - hold parameters: [bradycardia|hypothetical], [hypotension|hypothetical].",
+        "Should [vomiting|hypothetical] recur, give [ondansetron|hypothetical|drug].",
+        "Come back at once should [fever|hypothetical] set in.",
+        "[Methotrexate||drug] counselling: [cough|hypothetical] or [mouth ulcers|hypothetical].",
+        "[Rizatriptan||drug] 10 mg at onset of [migraine|hypothetical].",
+        "[Midazolam||drug] 10 mg for [seizure|hypothetical] of more than 5 minutes.",
+        "Told to report [dark urine|hypothetical] or [jaundice|hypothetical].",
+        "No [red flags|negated], [sciatica].",
+    ] {
+        check(marked);
+    }
+}
