@@ -123,7 +123,7 @@ fn denials_behind_a_mention() {
         "[Sedation|negated|drug] not needed on the ward.",
         "They decided against [chemotherapy|negated historical|procedure].",
         "Asked about [bruising|negated], which he denied.",
-        "[Tremor|negated] N, [rigidity] Y (right arm), [falls|negated] N",
+        "[Tremor|negated] N, [rigidity] Y (right arm), [numbness|negated] N",
         "[Cough] - present",
     ] {
         check(marked);
@@ -167,7 +167,7 @@ fn conditions_in_more_wordings() {
         "[Rizatriptan||drug] 10 mg at onset of [migraine|hypothetical].",
         "[Midazolam||drug] 10 mg for [seizure|hypothetical] of more than 5 minutes.",
         "Told to report [dark urine|hypothetical] or [jaundice|hypothetical].",
-        "No [red flags|negated], [sciatica].",
+        "No [red flags|negated], [sciatica] for three weeks.",
     ] {
         check(marked);
     }
