@@ -109,6 +109,23 @@ fn plans_and_history_reach_their_entries() {
 }
 
 #[test]
+fn orders_and_due_results_are_planned() {
+    for marked in [
+        "Bloods to be rechecked tomorrow: [urea|future|measurement], [CRP|future|measurement].",
+        "Orders: [CT|future|procedure], [lactate|future|measurement].",
+        "Possible [embolism|uncertain]: [D-dimer|future|measurement], then [CT|future|procedure].",
+        "[Swab|future|measurement] outstanding, [ECG||procedure] shows [flutter].",
+        "[Chemotherapy|future|procedure] to begin in two weeks.",
+        "Plan to restart [metformin|future|drug] in a week.",
+        "Changed from [ramipril|historical|drug] to [losartan||drug].",
+        "[Hypokalemia|historical] corrected before transfer; [diarrhea] continues.",
+        "[Measles|historical] aged six.",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
 fn rule_out_and_secondary_to_have_no_side() {
     for marked in ["[asthma], r/o [COPD]", "[AKI] 2/2 [sepsis], r/o [PE]"] {
         check_by(ContextRules::english(), marked, attributes);
