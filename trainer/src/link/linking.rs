@@ -349,18 +349,11 @@ impl Linking {
             .zip(&links)
             .map(|(note, links)| self.row_ids(note, self.options.kept(links).count()))
             .collect();
-        let write = |(((note, text), links), ids): (
-            ((&&Note, &Cow<'_, str>), &Vec<Link>),
-            Result<RowIds>,
-        )| {
-            ids.map(|ids| self.write(note, text, links, ids).context(|| note.place()))
-        };
+        let notes = notes.par_iter().zip(&texts).zip(&links).zip(ids);
         let written: Vec<_> = notes
-            .par_iter()
-            .zip(&texts)
-            .zip(&links)
-            .zip(ids)
-            .map(write)
+            .map(|(((note, text), links), ids)| {
+                ids.map(|ids| self.write(note, text, links, ids).context(|| note.place()))
+            })
             .collect();
         for rendered in written {
             match rendered {
