@@ -276,6 +276,8 @@ fn fhir_allergens_have_their_reactions_and_are_not_taken() {
             records[0].group = Some(Group::Drug);
             records[0].context.allergy = Some(Allergy::Allergen);
             records[0].context.negated = negated;
+            // "toe", in the line of the first.
+            records[1].span = Span::new(23, 26);
             records[1].context.allergy = Some(Allergy::Reaction);
             records[1].context.severity = Some(Severity::Mild);
         });

@@ -280,7 +280,7 @@ fn cross_references_are_filtered_by_prefix() {
         let csv = write(Form::Csv);
         csv.lines()
             .nth(1)
-            .and_then(|row| row.rsplit(',').nth(9))
+            .and_then(|row| row.rsplit(',').nth(11))
             .expect("a cell")
             .to_owned()
     };

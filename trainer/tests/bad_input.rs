@@ -78,7 +78,7 @@ fn invalid_manifest_is_refused() {
         (
             "\"format\": 4",
             "\"format\": 99",
-            "format version 99, this build reads 1 to 9",
+            "format version 99, this build reads 1 to 10",
         ),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),

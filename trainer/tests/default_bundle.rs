@@ -274,11 +274,11 @@ fn kinds_of_telegraphic_lines_follow_the_concepts_and_the_results() {
     let found = link(folder.path(), &[]);
     let (mut right, mut all) = (0, 0);
     for (number, line) in lines.iter().enumerate() {
-        let doc = format!("{number:02}.txt");
+        let doc = format!("{number:02}");
         for gold in &line.mentions {
             // Those found with their exact words and linked.
             let mention = found.iter().find(|mention| {
-                mention.doc.ends_with(&doc)
+                mention.doc == doc
                     && (mention.start_code_point, mention.end_code_point) == (gold.start, gold.end)
                     && mention.concept.is_some()
             });

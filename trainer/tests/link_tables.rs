@@ -282,7 +282,7 @@ fn rows_that_are_no_plain_text_are_refused_and_others_linked() {
         assert!(output.err.contains(expected), "{expected}: {}", output.err);
     }
     let rows = place.rows("links.jsonl");
-    let expected = [("1", "D1", 0, 5), ("3", "D1", 8, 13), ("3", "D3", 19, 27)];
+    let expected = [("1", "D1", 0, 5), ("3", "D1", 8, 13), ("3", "D3", 18, 26)];
     assert_eq!(found(&rows), expected);
     place.put("note.txt", "<html><body>fever</body></html>");
     let output = place.link(&["note.txt"]);

@@ -532,7 +532,7 @@ fn more_cues() {
         "[CT|negated|procedure] cancelled. [Dialysis|negated historical|procedure] not yet needed.",
         "Call the office for [fever|hypothetical], [redness|hypothetical].",
         "For [chest pain|hypothetical] call 911.",
-        "call daughter, f/u [UA||measurement]",
+        "call daughter, f/u [UA|future|measurement]",
         "[Non-STEMI], [non-cardiac chest pain].",
         "a [non-smoker|negated], abdomen [non-tender|negated], [non-toxic goiter]",
         "[non-tender lymphadenopathy], no rebound",
