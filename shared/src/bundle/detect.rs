@@ -12,7 +12,9 @@ use crate::text::abbreviations::Abbreviations;
 use crate::text::detect::{Barriers, DetectOptions, Detected, Origin, is_jargon};
 use crate::text::language::is_function_word;
 use crate::text::markup::Readable;
-use crate::text::modifiers::{without_last_number, without_last_results};
+use crate::text::modifiers::{
+    without_drug_form, without_last_number, without_last_results, without_modifiers,
+};
 use crate::text::senses::Senses;
 use crate::tokens::{Encoded, Words};
 use std::collections::{HashMap, HashSet};
@@ -346,7 +348,9 @@ impl Bundle {
                 let words = name.span.of(text).unwrap_or_default();
                 is_whole_name(name) && !is_function_word(words)
             });
-            detected = with_names(own.cloned().collect(), detected, options.overlapping);
+            let is_name = |found: &Detected| self.is_name_of_base(text, found);
+            let own = own.cloned().collect();
+            detected = with_names(own, detected, is_name, options.overlapping);
         }
         let nested: Vec<Detected> = match options.overlapping {
             true => names
@@ -361,6 +365,14 @@ impl Bundle {
         detected.sort_unstable();
         detected.dedup();
         Ok(readable.whole_mentions(detected))
+    }
+
+    /// Whether a mention is a name of the knowledge base, but for words of side, severity or a
+    /// drug's form at its ends.
+    fn is_name_of_base(&self, text: &str, mention: &Detected) -> bool {
+        let words = mention.span.of(text).unwrap_or_default();
+        let core = without_modifiers(words).or_else(|| without_drug_form(words));
+        !self.named(words).is_empty() || core.is_some_and(|core| !self.named(core).is_empty())
     }
 
     /// The mentions with those of a test and what it shows divided: "MRI infarct", "EKG STEMI". The
@@ -606,9 +618,14 @@ fn add_wordings(
     (all, added)
 }
 
-/// Adds names, in the order of the text, where no mention covers them. They replace mentions that
-/// they overlap, unless mentions may overlap.
-fn with_names(names: Vec<Detected>, detected: Vec<Detected>, overlapping: bool) -> Vec<Detected> {
+/// Adds names, in the order of the text, where no mention that is a name itself covers them. They
+/// replace mentions that they overlap, unless mentions may overlap.
+fn with_names(
+    names: Vec<Detected>,
+    detected: Vec<Detected>,
+    is_name: impl Fn(&Detected) -> bool,
+    overlapping: bool,
+) -> Vec<Detected> {
     let ends = highest_ends(detected.iter().map(|found| &found.span));
     let (mut lost, mut added) = (vec![false; detected.len()], Vec::new());
     for name in names {
@@ -621,7 +638,7 @@ fn with_names(names: Vec<Detected>, detected: Vec<Detected>, overlapping: bool) 
         let is_taken = |at: &usize| {
             let found = detected[*at].span;
             let covers = found.start <= span.start && span.end <= found.end;
-            if overlapping { found == span } else { covers }
+            found == span || !overlapping && covers && is_name(&detected[*at])
         };
         if !beside.iter().any(is_taken) {
             let replaced = beside.iter().filter(|_| !overlapping);
@@ -859,20 +876,25 @@ mod tests {
     }
 
     #[test]
-    fn names_are_added_where_no_mention_covers_them() {
+    fn names_are_added_where_no_named_mention_covers_them() {
         let name = |start: usize, end: usize| Detected::new(Span::new(start, end), Origin::Name);
         let names = || vec![name(0, 6), name(10, 16), name(20, 26), name(30, 36)];
         // The same span, a longer one, one that crosses the name, and one inside it.
         let mentions = || vec![found(0, 6), found(8, 18), found(18, 22), found(31, 33)];
         assert_eq!(
-            with_names(names(), mentions(), false),
+            with_names(names(), mentions(), |_| true, false),
             [found(0, 6), found(8, 18), name(20, 26), name(30, 36)]
+        );
+        // "Niega fiebre" is no name of the base, "fiebre" is.
+        assert_eq!(
+            with_names(names(), mentions(), |_| false, false),
+            [found(0, 6), name(10, 16), name(20, 26), name(30, 36)]
         );
         let mut all = mentions();
         all.extend([name(10, 16), name(20, 26), name(30, 36)]);
         all.sort_unstable();
-        assert_eq!(with_names(names(), mentions(), true), all);
-        assert_eq!(with_names(names(), Vec::new(), false), names());
+        assert_eq!(with_names(names(), mentions(), |_| true, true), all);
+        assert_eq!(with_names(names(), Vec::new(), |_| true, false), names());
     }
 
     /// "throwing up blood" is a wording, "blood" and "throwing up" are names.

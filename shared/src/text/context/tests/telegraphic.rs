@@ -88,6 +88,46 @@ fn a_new_finding_ends_a_denial_in_other_languages() {
     }
 }
 
+#[test]
+fn a_statement_of_its_own_ends_a_denial_in_other_languages() {
+    for (name, marked) in [
+        ("german", "Kein [Husten|negated], [Fieber] seit gestern."),
+        (
+            "german",
+            "Kein [Husten|negated], kein [Fieber|negated] seit gestern.",
+        ),
+        (
+            "german",
+            "Kein [Husten|negated], [Auswurf|negated] oder [Fieber|negated] seit gestern.",
+        ),
+        (
+            "german",
+            "Keine [Übelkeit|negated], [Asthma] gut eingestellt.",
+        ),
+        ("french", "Pas de [toux|negated], [fièvre] depuis hier."),
+        (
+            "french",
+            "Pas de [toux|negated], ni [fièvre|negated] depuis hier.",
+        ),
+        (
+            "french",
+            "Pas de [douleur|negated], [asthme] bien équilibré.",
+        ),
+        ("spanish", "Niega [tos|negated], [fiebre] desde ayer."),
+        (
+            "spanish",
+            "Niega [tos|negated], [dolor] de tres días de evolución.",
+        ),
+        (
+            "spanish",
+            "Niega [tos|negated], [expectoración|negated] o [fiebre|negated] desde ayer.",
+        ),
+    ] {
+        let rules = ContextRules::built_in(name).expect("rules").expect("valid");
+        check_with(&rules, marked);
+    }
+}
+
 /// Of two sides the nearer one counts.
 #[test]
 fn the_nearest_side_counts() {
