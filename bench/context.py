@@ -94,13 +94,18 @@ def overlapping(start, end, linked):
 
 
 def is_right(labels, found):
-    """Whether a linked mention has the labels. The certainty and time of a denied mention count if they are labelled."""
+    """Whether a linked mention has the labels. The certainty and time of a denied mention, and the time of one of another
+    person, count if they are labelled."""
     if labels == {UNASSERTED}:
         return found is None or bool(status(found))
     if found is None:
         return False
-    ignored = {*CERTAINTIES, *TIMES} - labels if NEGATED in labels else set()
-    return status(found) - ignored == labels
+    ignored = set()
+    if NEGATED in labels:
+        ignored |= {*CERTAINTIES, *TIMES}
+    if labels & set(PERSONS):
+        ignored |= set(TIMES)
+    return status(found) - (ignored - labels) == labels
 
 
 def main():
@@ -124,15 +129,17 @@ def main():
     for (kind, line, text, mentions), of_text in zip(entries, linked):
         found = [(labels, text[start:end], overlapping(start, end, of_text)) for start, end, labels in mentions]
         errors = [(name, labels, other) for labels, name, other in found if not is_right(labels, other)]
-        counts = kinds.setdefault(kind, [0, 0])
-        counts[0] += not errors
-        counts[1] += 1
+        counts = kinds.setdefault(kind, [0] * 5)
+        missed = sum(other is None for _, _, other in errors)
+        for at, more in enumerate((not errors, 1, len(found) - len(errors), len(found), missed)):
+            counts[at] += more
         if errors:
             wrong.append((kind, line, errors))
-    total = [sum(counts[at] for counts in kinds.values()) for at in (0, 1)]
-    print("| kind | entries | right | % |\n| --- | --- | --- | --- |")
-    for kind, (right, of) in [*kinds.items(), ("all", total)]:
-        print(f"| {kind} | {of} | {right} | {100 * right / of:.1f} |")
+    total = [sum(column) for column in zip(*kinds.values())]
+    print("| kind | entries | right | % | mentions | right | % | not found |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for kind, (right, of, mentions_right, mentions, missed) in [*kinds.items(), ("all", total)]:
+        shares = 100 * right / of, 100 * mentions_right / mentions
+        print(f"| {kind} | {of} | {right} | {shares[0]:.1f} | {mentions} | {mentions_right} | {shares[1]:.1f} | {missed} |")
     words = lambda labels: ", ".join(label for label in (UNASSERTED, *STATUSES) if label in labels) or "stated"
     for kind, line, errors in wrong if options.errors else ():
         print(f"\n{kind}: {line}")
@@ -140,7 +147,8 @@ def main():
             has = f"\"{other['text']}\" {words(status(other))}" if other else "no mention"
             print(f"    \"{name}\": expected {words(labels)}, found {has}")
     if options.json:
-        record = {kind: {"right": right, "of": of} for kind, (right, of) in kinds.items()}
+        names = ("right", "of", "mentions_right", "mentions", "mentions_not_found")
+        record = {kind: dict(zip(names, counts)) for kind, counts in kinds.items()}
         options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
