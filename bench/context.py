@@ -94,15 +94,15 @@ def overlapping(start, end, linked):
 
 
 def is_right(labels, found):
-    """Whether a linked mention has the labels. The certainty and time of a denied mention, and the time of one of another
-    person, count if they are labelled."""
+    """Whether a linked mention has the labels. The certainty, time and allergy of a denied mention, and the time of one of
+    another person, count if they are labelled."""
     if labels == {UNASSERTED}:
         return found is None or bool(status(found))
     if found is None:
         return False
     ignored = set()
     if NEGATED in labels:
-        ignored |= {*CERTAINTIES, *TIMES}
+        ignored |= {*CERTAINTIES, *TIMES, *ALLERGIES}
     if labels & set(PERSONS):
         ignored |= set(TIMES)
     return status(found) - (ignored - labels) == labels
