@@ -18,7 +18,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 NEGATED = "negated"
-CERTAINTIES = ("uncertain", "hypothetical")
+HYPOTHETICAL = "hypothetical"
+CERTAINTIES = ("uncertain", HYPOTHETICAL)
 TIMES = ("historical", "future")
 PERSONS = ("family", "other")
 ALLERGIES = ("allergen", "reaction")
@@ -94,8 +95,8 @@ def overlapping(start, end, linked):
 
 
 def is_right(labels, found):
-    """Whether a linked mention has the labels. The certainty, time and allergy of a denied mention, and the time of one of
-    another person, count if they are labelled."""
+    """Whether a linked mention has the labels. The certainty, time and allergy of a denied mention, and the time of a
+    hypothetical one and of another person's, count if they are labelled."""
     if labels == {UNASSERTED}:
         return found is None or bool(status(found))
     if found is None:
@@ -103,7 +104,7 @@ def is_right(labels, found):
     ignored = set()
     if NEGATED in labels:
         ignored |= {*CERTAINTIES, *TIMES, *ALLERGIES}
-    if labels & set(PERSONS):
+    if labels & {*PERSONS, HYPOTHETICAL}:
         ignored |= set(TIMES)
     return status(found) - (ignored - labels) == labels
 

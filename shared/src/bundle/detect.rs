@@ -9,11 +9,12 @@ use crate::model::detector::features::place;
 use crate::model::detector::{self, Features, Reading, Window};
 use crate::text::Span;
 use crate::text::abbreviations::Abbreviations;
+use crate::text::allergens;
 use crate::text::detect::{Barriers, DetectOptions, Detected, Origin, is_jargon};
-use crate::text::language::is_function_word;
+use crate::text::language::{is_foreign, is_function_word};
 use crate::text::markup::Readable;
 use crate::text::modifiers::{
-    without_drug_form, without_last_number, without_last_results, without_modifiers,
+    is_modifier, without_drug_form, without_last_number, without_last_results, without_modifiers,
 };
 use crate::text::senses::Senses;
 use crate::tokens::{Encoded, Words};
@@ -39,6 +40,11 @@ const PHRASE: usize = 3;
 
 /// The fewest letters of a word of which the lists of English tell whether it is jargon.
 const LISTED: usize = 6;
+
+/// The characters after which a sentence or an entry of a list begins.
+const BEGINNING: [char; 13] = [
+    '.', '!', '?', ':', ';', '\n', '\r', '|', '-', '*', '•', ')', ']',
+];
 
 /// The letters that a clipped name has in common with the whole one at the beginning, and how many
 /// it lacks at least.
@@ -325,23 +331,21 @@ impl Bundle {
             let named = |name: &&Detected| self.is_telegraphic_name(text, name);
             let named: Vec<&Detected> = names.iter().filter(named).collect();
             add_names_of_short_lines(text, &named, &mut detected);
-            wordings.extend(
-                names
-                    .iter()
-                    .filter(|name| self.is_jargon_name(text, name))
-                    .cloned(),
-            );
-            wordings.sort_unstable();
+            let admits =
+                |found: &Detected| barriers.admit(&found.span) && !crosses_entry(text, &found.span);
             wordings.retain(|wording| {
                 let words = wording.span.of(text).unwrap_or_default();
                 let is_phrase = words.split_whitespace().count() >= PHRASE;
-                (is_jargon(words) || is_phrase || is_slashed(words))
-                    && barriers.admit(&wording.span)
-                    && !crosses_entry(text, &wording.span)
+                (is_jargon(words) || is_phrase || is_slashed(words)) && admits(wording)
             });
+            let jargon = names.iter();
+            let jargon = jargon.filter(|name| self.is_jargon_name(text, name) && admits(name));
+            wordings.extend(jargon.cloned());
+            wordings.sort_unstable();
             detected = add_wordings(detected, wordings, options.overlapping).0;
             detected = self.divided(text, detected);
             self.add_short_forms(text, &barriers, &mut detected);
+            add_allergens(text, &barriers, &mut detected);
         }
         if self.manifest.every_name {
             let own = names.iter().filter(|name| {
@@ -349,6 +353,10 @@ impl Bundle {
                 is_whole_name(name) && !is_function_word(words)
             });
             let is_name = |found: &Detected| self.is_name_of_base(text, found);
+            // What a detector of English finds in another language.
+            if is_foreign(text) {
+                detected.retain(|found| found.origin != Origin::Detector || is_name(found));
+            }
             let own = own.cloned().collect();
             detected = with_names(own, detected, is_name, options.overlapping);
         }
@@ -493,16 +501,19 @@ impl Bundle {
         groups.any(|group| match group {
             Group::Problem | Group::Drug => true,
             Group::Anatomy => is_whole_entry(text, &name.span),
-            Group::Measurement => is_acronym(text, &name.span) || has_number(text, &name.span),
+            Group::Measurement if has_number(text, &name.span) => true,
+            Group::Measurement | Group::Procedure => {
+                is_acronym(text, &name.span) || words.contains(' ') || has_jargon(text, &name.span)
+            }
             _ => is_acronym(text, &name.span),
         })
     }
 
-    /// Whether a name is a word of jargon that stands for something else than a body part. A short
+    /// Whether a name has a word of jargon and stands for something else than a body part. A short
     /// one has to be a clipped name of its concept: "chole" of cholecystectomy.
     fn is_jargon_name(&self, text: &str, name: &Detected) -> bool {
         let words = text.get(name.span.start..name.span.end).unwrap_or_default();
-        if !is_whole_name(name) || !is_jargon(words) {
+        if !is_whole_name(name) || !has_jargon(text, &name.span) {
             return false;
         }
         let mut concepts = self.dictionary.lookup(words).into_iter();
@@ -516,7 +527,11 @@ impl Bundle {
                     && words.get(..CLIPPED.0) == Some(&start.to_lowercase())
             };
             let group = Group::of(&concept);
+            // "Weight-bear as tolerated": words of English beside one that the lists lack.
+            let is_named = words.contains(' ');
+            let is_problem = matches!(group, Some(Group::Problem | Group::Drug));
             group.is_some_and(|group| !matches!(group, Group::Anatomy | Group::Device))
+                && (is_problem || !is_named)
                 && (words.len() >= LISTED || is_clipped())
         })
     }
@@ -736,6 +751,25 @@ fn is_acronym(text: &str, name: &Span) -> bool {
     (2..=5).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_uppercase())
 }
 
+/// Whether a span has a word of jargon: it is one, or one of its words is long and one. The capital
+/// of a word that begins a sentence is left aside.
+fn has_jargon(text: &str, span: &Span) -> bool {
+    let (before, _) = text.split_at_checked(span.start).unwrap_or_default();
+    let words = text.get(span.start..span.end).unwrap_or_default();
+    let begins = before
+        .trim_end_matches([' ', '\t'])
+        .chars()
+        .next_back()
+        .is_none_or(|last| BEGINNING.contains(&last));
+    let mut small = words.to_owned();
+    if begins && let Some(first) = small.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    let mut parts = small.split(' ');
+    let is_long = |part: &str| part.len() >= LISTED && !is_modifier(part) && is_jargon(part);
+    is_jargon(&small) || parts.any(is_long)
+}
+
 /// Whether a wording is small letters with slashes between them: "n/v/d".
 fn is_slashed(words: &str) -> bool {
     words.contains('/') && words.split('/').all(is_small_letter)
@@ -813,23 +847,80 @@ fn is_in_number(text: &str, span: &Span) -> bool {
     goes_on('.') && before.ends_with(is_digit) || goes_on('#')
 }
 
-/// Adds the names in lines of a few words where nothing was found: entries of lists and telegraphic
-/// notes, which the detector has seen little of. A name before a colon is a heading. `detected` is
-/// in the order of the text, and so are `names`.
+/// Adds the foods and materials that a text tells allergies to, where nothing was found. `detected`
+/// is in the order of the text.
+fn add_allergens(text: &str, barriers: &Barriers, detected: &mut Vec<Detected>) {
+    let ends = highest_ends(detected.iter().map(|found| &found.span));
+    let mut added = allergens::find(text);
+    added.retain(|span| {
+        let beside = detected.get(ends.partition_point(|end| *end <= span.start));
+        beside.is_none_or(|found| found.span.start >= span.end) && barriers.admit(span)
+    });
+    detected.extend(added.into_iter().map(|span| Detected {
+        group: Some(Group::Drug),
+        ..Detected::new(span, Origin::Detector)
+    }));
+    detected.sort_unstable();
+}
+
+/// Whether a name in capitals is all of a line: "PHYSICAL EXAM".
+fn is_line_in_capitals(text: &str, name: &Span) -> bool {
+    let (before, rest) = text.split_at_checked(name.start).unwrap_or_default();
+    let (words, after) = rest
+        .split_at_checked(name.end - name.start)
+        .unwrap_or_default();
+    let ends = |text: &str| text.is_empty() || text.starts_with(['\n', '\r']);
+    let begins = before.is_empty() || before.ends_with(['\n', '\r']);
+    let is_phrase = words.contains(' ') && !words.contains(char::is_lowercase);
+    begins && is_phrase && ends(after.trim_start_matches([' ', '\t']))
+}
+
+/// The ends of the lines of a text, and of the sentences in them if asked for, with whether they
+/// have a few words.
+fn short_parts(text: &str, sentences: bool) -> Vec<(usize, bool)> {
+    let mut ends = Vec::new();
+    let mut start = 0;
+    let is_end = |at: usize, mark: char| match mark {
+        '\n' | '\r' => true,
+        '.' | '!' | '?' | ';' if sentences => {
+            let after = text[at + 1..].strip_prefix(' ').unwrap_or_default();
+            after.starts_with(char::is_uppercase) || mark == ';' && !after.is_empty()
+        }
+        _ => false,
+    };
+    for (at, mark) in text.char_indices() {
+        if is_end(at, mark) {
+            let end = at + mark.len_utf8();
+            ends.push((end, is_short(&text[start..end])));
+            start = end;
+        }
+    }
+    ends.push((text.len(), is_short(&text[start..])));
+    ends
+}
+
+fn is_short(sentence: &str) -> bool {
+    sentence.split_whitespace().take(SHORT_LINE + 1).count() <= SHORT_LINE
+}
+
+/// Adds the names in lines and sentences of a few words where nothing was found: entries of lists
+/// and telegraphic notes, which the detector has seen little of. A name before a colon is a
+/// heading. `detected` is in the order of the text, and so are `names`.
 fn add_names_of_short_lines(text: &str, names: &[&Detected], detected: &mut Vec<Detected>) {
     let ends = highest_ends(detected.iter().map(|found| &found.span));
-    let mut lines = text.split_inclusive(['\n', '\r']);
-    let (mut line_end, mut is_short) = (0, false);
+    let (lines, sentences) = (short_parts(text, false), short_parts(text, true));
+    let short = |parts: &[(usize, bool)], name: &Detected| {
+        let at = parts.partition_point(|(end, _)| *end <= name.span.start);
+        parts.get(at).is_some_and(|(_, is_short)| *is_short)
+    };
     let mut added = Vec::new();
     for name in names {
-        while line_end <= name.span.start {
-            let Some(line) = lines.next() else { break };
-            line_end += line.len();
-            is_short = line.split_whitespace().take(SHORT_LINE + 1).count() <= SHORT_LINE;
-        }
+        let (line, sentence) = (short(&lines, name), short(&sentences, name));
+        let is_short = line || sentence && !is_acronym(text, &name.span);
         let after = text.get(name.span.end..).unwrap_or_default();
-        let is_heading =
-            after.trim_start_matches([' ', '\t']).starts_with(':') && !has_number(text, &name.span);
+        let is_heading = after.trim_start_matches([' ', '\t']).starts_with(':')
+            && !has_number(text, &name.span)
+            || is_line_in_capitals(text, &name.span);
         let beside = ends.partition_point(|end| *end <= name.span.start);
         let is_taken = detected[beside..]
             .iter()

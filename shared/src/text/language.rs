@@ -121,6 +121,20 @@ impl Language {
     }
 }
 
+/// Whether a text, short ones too, has more function words of another language than of English.
+pub(crate) fn is_foreign(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_alphabetic());
+    let words = words.filter(|word| !word.is_empty()).take(MOST_WORDS);
+    let mut counts = [0usize; WORDS.len()];
+    for word in words.map(str::to_lowercase) {
+        for (count, (_, list)) in counts.iter_mut().zip(WORDS) {
+            *count += usize::from(list.split_whitespace().any(|known| known == word));
+        }
+    }
+    let [english, others @ ..] = counts;
+    others.into_iter().any(|count| count > english)
+}
+
 /// Whether a word that is not in capitals is a function word of a language.
 pub(crate) fn is_function_word(word: &str) -> bool {
     let is_small = word.chars().skip(1).all(char::is_lowercase);
@@ -132,6 +146,25 @@ pub(crate) fn is_function_word(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_texts_of_other_languages_are_foreign() {
+        for text in [
+            "Pneumonie nicht ausgeschlossen.",
+            "No se descarta neumonía.",
+            "Pas de fièvre",
+        ] {
+            assert!(is_foreign(text), "{text}");
+        }
+        for text in [
+            "No fever.",
+            "Seen in the ER for chest pain.",
+            "",
+            "Sodium 140",
+        ] {
+            assert!(!is_foreign(text), "{text}");
+        }
+    }
 
     #[test]
     fn the_language_of_prose_is_told() {

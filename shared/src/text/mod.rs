@@ -2,6 +2,7 @@
 //! UTF-16.
 
 pub mod abbreviations;
+pub(crate) mod allergens;
 pub(crate) mod code_systems;
 pub mod context;
 pub(crate) mod contrasts;

@@ -4,7 +4,7 @@
 //! spray". Results, counts and stages: "BNP 1240", "CKD stage 3b".
 
 /// Words of side and severity, in lower case, and short forms of limbs with a side.
-const MODIFIERS: [&str; 33] = [
+const MODIFIERS: [&str; 36] = [
     "left",
     "right",
     "bilateral",
@@ -38,6 +38,10 @@ const MODIFIERS: [&str; 33] = [
     "moderate-severe",
     "mod-severe",
     "both",
+    // The course of a disease, of which few names have a form of their own.
+    "refractory",
+    "relapsed",
+    "longstanding",
 ];
 
 /// Words that join a side to what is before it: "pain on the left".
@@ -70,10 +74,22 @@ pub fn is_modifier(word: &str) -> bool {
     MODIFIERS.contains(&word.as_str())
 }
 
-/// What a mention names without words of side and severity at its ends; `None` if it has no such
-/// words, or no other ones.
+/// Whether a word is two levels of the spine: "L4-L5", "C5/6".
+fn is_spinal_level(word: &str) -> bool {
+    let is_vertebra = |part: &str, letter: bool| {
+        let digits = part.strip_prefix(['C', 'T', 'L', 'S']);
+        let digits = digits.or((!letter).then_some(part)).unwrap_or_default();
+        (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let parts = word.split_once(['-', '/', '–']);
+    parts.is_some_and(|(one, other)| is_vertebra(one, true) && is_vertebra(other, false))
+}
+
+/// What a mention names without words of side, severity and levels of the spine at its ends; `None`
+/// if it has no such words, or no other ones.
 pub fn without_modifiers(mention: &str) -> Option<&str> {
-    let core = without_first_words(mention.trim(), |word, _| is_modifier(word));
+    let is_extra = |word: &str| is_modifier(word) || is_spinal_level(word);
+    let core = without_first_words(mention.trim(), |word, _| is_extra(word));
     let mut has_side = false;
     let core = without_last_words(core, |word| {
         let joins = has_side && JOINING.contains(&word.to_lowercase().as_str());
@@ -287,6 +303,21 @@ pub fn without_result(mention: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn levels_of_the_spine_and_courses_are_removed() {
+        for (mention, name) in [
+            ("L4-L5 disc herniation", Some("disc herniation")),
+            ("C5/6 stenosis", Some("stenosis")),
+            ("severe L4/5 stenosis", Some("stenosis")),
+            ("Refractory multiple myeloma", Some("multiple myeloma")),
+            ("T2 diabetes", None),
+            ("C3 deficiency", None),
+            ("L4-L5", None),
+        ] {
+            assert_eq!(without_modifiers(mention), name, "{mention:?}");
+        }
+    }
 
     #[test]
     fn a_side_divides_a_mention() {

@@ -71,7 +71,8 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Lets a cue set a property of mentions that start in it: the hives of "develops hives with".
+    /// Lets a cue set a property of mentions that it overlaps: the hives of "develops hives with",
+    /// and the rash of "maculopapular rash after".
     fn apply_within(
         &self,
         cue: &ScopedCue,
@@ -79,8 +80,9 @@ impl Note<'_, '_> {
         order: &Beside,
         best: &mut [Bests],
     ) {
-        let starting = order.by_first.between(cue.first, cue.end);
-        for index in starting.filter(|_| cue.or_inside) {
+        let ending = order.by_end.between(cue.first + 1, cue.end + MAX_WITHIN);
+        let overlapping = ending.filter(|index| located[*index].first() < cue.end);
+        for index in overlapping.filter(|_| cue.or_inside) {
             self.apply_ending(cue, &located[index], &mut best[index]);
         }
     }

@@ -8,7 +8,7 @@ use super::places::{Borders, Order};
 use super::rules::{Action, Condition, Direction, Prior, RuleSet, SUBHEADING};
 use super::scope::{self, ScopedCue};
 use super::sections::{self, Section};
-use super::tokens::{self, Token, normalise};
+use super::tokens::{self, Border, Token, normalise};
 use super::values::{
     Allergy, Certainty, Effect, Experiencer, Laterality, MentionKind, Property, Severity,
     Temporality,
@@ -43,11 +43,14 @@ pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Conte
     // Each token once, even if many mentions overlap.
     let mut marked = 0;
     for (first, end, kind) in pieces {
-        let opening = &mut note.tokens[first].opening;
+        let token = &mut note.tokens[first];
         for class in &classes[kind as usize] {
-            if !opening.contains(class) {
-                opening.push(*class);
+            if !token.opening.contains(class) {
+                token.opening.push(*class);
             }
+        }
+        if !token.starting.contains(&kind) {
+            token.starting.push(kind);
         }
         for token in &mut note.tokens[first.max(marked).min(end)..end] {
             token.in_mention = true;
@@ -320,7 +323,9 @@ impl Note<'_, '_> {
         let nearer = slot.is_none_or(|best| {
             let rank = |effect: Effect| effect != Effect::Uncertain;
             let own = (rank(effect), inside, before, best.distance);
-            own > (rank(best.effect), best.inside, best.before, distance)
+            let other = (rank(best.effect), best.inside, best.before, distance);
+            // At the same distance a cue that needs another mention knows more.
+            own > other || own == other && condition.beside.is_some()
         });
         if nearer {
             *slot = Some(Best {
@@ -367,6 +372,9 @@ impl Note<'_, '_> {
             else {
                 continue;
             };
+            if prior.in_sentence && self.is_beyond_line(scope.0, mention.first()) {
+                continue;
+            }
             for effect in &prior.effects {
                 if effect.property() == Property::Allergy && self.is_denied(mention) {
                     continue;
@@ -387,6 +395,18 @@ impl Note<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether the contents of a section begin in the line of its heading, and the sentence that
+    /// does so ends before a token.
+    fn is_beyond_line(&self, content: usize, token: usize) -> bool {
+        let is_end = |at: &usize| self.tokens[*at].border.ends_sentence();
+        let same_line = self
+            .tokens
+            .get(content)
+            .is_some_and(|first| first.border < Border::Line);
+        let last = token.min(content + MAX_WITHIN).min(self.tokens.len() - 1);
+        same_line && (content + 1..=last).any(|at| is_end(&at))
     }
 
     /// The tokens between the start of the sentence and a token; [`usize::MAX`] if there are more

@@ -381,7 +381,7 @@ impl RuleSet {
         Ok(())
     }
 
-    /// Reads `prior EFFECTS [in SECTION] [within N] [for KINDS] [if LIST] [unless LIST] [beside
+    /// Reads `prior EFFECTS [in SECTION] [within N] [sentence] [for KINDS] [if LIST] [unless LIST] [beside
     /// EFFECT]`.
     fn prior(
         &mut self,
@@ -395,9 +395,14 @@ impl RuleSet {
         let mut section = String::new();
         let mut condition = Condition::default();
         let mut within = usize::MAX;
+        let mut in_sentence = false;
         while let Some(word) = words.next() {
             if word == "within" {
                 within = words.number()?;
+                continue;
+            }
+            if word == "sentence" {
+                in_sentence = true;
                 continue;
             }
             if matches!(word, "for" | "if" | "unless" | "beside") {
@@ -406,7 +411,7 @@ impl RuleSet {
             }
             if !in_section {
                 return Err(format!(
-                    "expected an effect, in, for, if, unless or beside, found \"{word}\""
+                    "expected an effect, in, within, sentence, for, if, unless or beside, found \"{word}\""
                 ));
             }
             if !section.is_empty() {
@@ -437,6 +442,7 @@ impl RuleSet {
             effects,
             condition,
             within,
+            in_sentence,
             rule: self.rules.len() - 1,
         });
         Ok(())

@@ -121,6 +121,8 @@ pub(super) struct Prior {
     pub condition: Condition,
     /// The largest number of tokens between the start of the sentence and the mention.
     pub within: usize,
+    /// Whether it sets only the sentence in the line of the heading, if that has one.
+    pub in_sentence: bool,
     pub rule: usize,
 }
 

@@ -1,10 +1,14 @@
 //! Cues in a text, and how far they reach.
 
 use super::forms;
-use super::rules::{Action, Direction, RuleSet};
+use super::rules::{Action, Condition, Direction, RuleSet};
 use super::tokens::{Border, Token};
+use super::trie::Match;
 use super::values::{Effect, Property};
 use super::vocabulary::Symbol;
+
+/// The class of the words that join the last mention of a list.
+const JOINING: &str = "joining";
 
 /// A cue with its scope, for one rule.
 #[derive(Clone, Debug)]
@@ -52,12 +56,14 @@ fn bits(effects: &[Effect]) -> u32 {
 }
 
 /// The effects whose cues end the scope of an effect: all of its property, except that "possible"
-/// does not end the scope of "risk of".
+/// does not end the scope of "risk of", nor one of the same time another's: "in her teens she had
+/// anorexia".
 fn stronger(effect: Effect) -> u32 {
     let property = effect.property();
     let ends = |other: &Effect| {
         other.property() == property
             && (effect != Effect::Hypothetical || *other == Effect::Hypothetical)
+            && (property != Property::Temporality || *other != effect)
     };
     Effect::NAMES
         .iter()
@@ -101,29 +107,37 @@ fn find_of(
         if actions().any(|(_, action)| matches!(action, Action::Pseudo { .. })) {
             continue;
         }
+        cues.extend(shorter_cues(&found, property, rules));
         for (rule, action) in actions() {
-            let mut within = Stop::default();
+            let mut ignored = Stop::default();
             // Words of a mention end no scope.
             let token = &tokens[found.first];
             // "Asthma on albuterol" may be a mention; "on albuterol" still tells of an item.
             let is_item = matches!(action, Action::EndOfItem { .. }) && token.opening.is_empty();
             let stop = if token.in_mention && !is_item {
-                &mut within
+                &mut ignored
             } else {
                 &mut stops[found.first]
             };
-            stop.end = found.end;
+            // A mention that such a phrase ends with is within reach of cues behind it.
+            let is_end = matches!(action, Action::End { .. } | Action::EndOfItem { .. });
+            let last = found.end - 1;
+            let opens = is_end && last > found.first && !tokens[last].opening.is_empty();
+            stop.end = stop.end.max(if opens { last } else { found.end });
             match action {
                 Action::Cue { question, .. } if *question && !questions[found.first] => {}
                 Action::Cue {
                     direction,
                     effects,
                     condition,
+                    within,
                     ..
                 } => {
-                    // A cue that needs a mention beside it, as a comma, ends no scope.
+                    // A cue that needs a mention beside it, as a comma, ends no scope, nor does
+                    // one of other kinds: "possible" of "possible pneumonia" in a list of drugs.
                     let goes_on = matches!(direction, Direction::Forward | Direction::Both);
-                    if goes_on && condition.beside.is_none() {
+                    let after = &tokens[found.end..];
+                    if goes_on && condition.beside.is_none() && applies(condition, *within, after) {
                         stop.cue |= bits(effects);
                     }
                     cues.push((rule, found.first, found.end));
@@ -162,6 +176,7 @@ fn find_of(
     let scopes = Scopes {
         tokens,
         stops: &stops,
+        joining: rules.vocabulary.class(JOINING),
     };
     all.extend(cues.into_iter().filter_map(|(rule, first, end)| {
         let Action::Cue {
@@ -187,6 +202,8 @@ fn find_of(
             is_person: property == Property::Experiencer,
             is_current: effect == Effect::Current,
             is_form: tokens[first].mark == forms::STATE,
+            negates: effect == Effect::Negated,
+            end,
             is_list: tokens[end - 1].mark == ':'
                 || tokens.get(end).is_some_and(|token| token.mark == ':'),
         };
@@ -211,6 +228,54 @@ fn find_of(
             },
         })
     }));
+}
+
+/// The cues of the shorter matches at a place that say the same on the same side as the longest,
+/// which may be for mentions of other kinds: "is scheduled" of "is scheduled for".
+fn shorter_cues(found: &Match, property: Property, rules: &RuleSet) -> Vec<(usize, usize, usize)> {
+    let cue = |rule: &u32| {
+        let rule = *rule as usize;
+        match rules.actions.get(rules.rules.get(rule)?.action)? {
+            Action::Cue {
+                effects,
+                direction,
+                question: false,
+                condition,
+                ..
+            } if condition.beside.is_none() && *direction != Direction::Inside => {
+                let effect = effects
+                    .iter()
+                    .find(|effect| effect.property() == property)?;
+                Some((rule, *effect, *direction))
+            }
+            _ => None,
+        }
+    };
+    let longest: Option<Vec<_>> = found.patterns.iter().map(&cue).collect();
+    let longest = longest.unwrap_or_default();
+    let says_so = |(_, effect, direction): &(usize, Effect, Direction)| {
+        longest
+            .iter()
+            .any(|(_, own, side)| own == effect && side == direction)
+    };
+    let shorter = found.shorter.iter().filter_map(cue).filter(says_so);
+    shorter
+        .map(|(rule, ..)| (rule, found.first, found.end))
+        .collect()
+}
+
+/// Whether a cue may apply to a mention that it reaches: one of its kinds stands in the sentence
+/// after it, or none of any kind.
+fn applies(condition: &Condition, within: usize, after: &[Token]) -> bool {
+    if condition.kinds.is_empty() {
+        return true;
+    }
+    let sentence = after
+        .iter()
+        .take(within.saturating_add(1))
+        .take_while(|token| !token.border.ends_sentence());
+    let mut kinds = sentence.flat_map(|token| &token.starting).peekable();
+    kinds.peek().is_none() || kinds.any(|kind| condition.kinds.contains(kind))
 }
 
 /// For each token, whether its sentence ends with a question mark.
@@ -246,6 +311,10 @@ struct Reach {
     is_current: bool,
     /// Whether the cue is a box or blank of a form: it reaches all of its item.
     is_form: bool,
+    /// Whether the cue denies.
+    negates: bool,
+    /// The token behind the cue.
+    end: usize,
     /// Whether a colon follows the cue: semicolons divide the entries of its list.
     is_list: bool,
 }
@@ -253,6 +322,8 @@ struct Reach {
 struct Scopes<'t> {
     tokens: &'t [Token],
     stops: &'t [Stop],
+    /// The class of the words that join the last mention of a list.
+    joining: Option<Symbol>,
 }
 
 impl Scopes<'_> {
@@ -367,16 +438,33 @@ impl Scopes<'_> {
         None
     }
 
+    /// Whether a word of no mention stands before a token: in "cough productive, fever
+    /// denied" the cough is said to be productive, and is no item of what is denied.
+    fn is_word_before(&self, at: usize) -> bool {
+        let token = at.checked_sub(1).map(|at| &self.tokens[at]);
+        self.joining.is_some() && token.is_some_and(|token| token.mark == ' ' && !token.in_mention)
+    }
+
     /// The tokens before a cue that it reaches.
     fn before(&self, end: usize, reach: &Reach) -> (usize, usize) {
-        // "Resolved" at the start of an entry says nothing of the entry before.
+        // "Resolved" at the start of an entry says nothing of the entry before, nor does "Ruled out:"
+        // at that of a sentence.
         let border = self.tokens[end].border;
-        let stays = reach.describes || reach.is_person || reach.is_form || reach.is_current;
+        let stays = reach.describes
+            || reach.is_person
+            || reach.is_form
+            || reach.is_current
+            || reach.is_list
+            || self
+                .tokens
+                .get(reach.end)
+                .is_some_and(|next| !next.border.ends_sentence() && !next.opening.is_empty());
         if border >= Border::Bullet || stays && border.ends_sentence() {
             return (end, end);
         }
         let limit = end.saturating_sub(reach.within + 1);
         let mut first = end;
+        let (mut joined, mut mentioned) = (false, false);
         for at in (limit..end).rev() {
             let token = &self.tokens[at];
             let stop = &self.stops[at];
@@ -388,6 +476,15 @@ impl Scopes<'_> {
                 // The phrase that ends the scope is outside it.
                 return (stop.end.max(at + 1).min(end), end);
             }
+            if reach.negates && token.mark == ',' && mentioned && !joined && self.is_word_before(at)
+            {
+                return (at + 1, end);
+            }
+            joined |= !token.in_mention
+                && self
+                    .joining
+                    .is_some_and(|class| token.symbols.contains(&class));
+            mentioned |= token.in_mention;
             first = at;
             if token.border.ends_sentence() {
                 break;

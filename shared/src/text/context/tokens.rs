@@ -1,5 +1,6 @@
 //! Tokens of a text as cues see them, with the borders of sentences and lines.
 
+use super::values::MentionKind;
 use super::vocabulary::{Symbols, Vocabulary};
 
 /// A word, or one character that is neither a letter, a digit nor a blank.
@@ -21,6 +22,8 @@ pub(super) struct Token {
     pub spaced: bool,
     /// The classes of the mentions that start here.
     pub opening: Symbols,
+    /// The kinds of the mentions that start here, each once.
+    pub starting: Vec<MentionKind>,
     /// Whether the token is in a mention.
     pub in_mention: bool,
 }
@@ -61,7 +64,11 @@ const MAX_WRAPPED: usize = 140;
 /// Words that end no sentence.
 const JOINTS: [&str; 9] = ["and", "or", "nor", "und", "oder", "et", "ou", "y", "o"];
 /// Clipped words that end a sentence before a capital.
-const CLIPPED: [&str; 7] = ["neg", "pos", "prn", "bid", "tid", "qid", "nos"];
+const CLIPPED: [&str; 30] = [
+    "neg", "pos", "prn", "bid", "tid", "qid", "nos", "wk", "wks", "hr", "hrs", "yr", "yrs", "mo",
+    "mos", "min", "mins", "mg", "mcg", "ml", "cm", "mm", "tab", "tabs", "cap", "caps", "am", "pm",
+    "po", "iv",
+];
 /// The longest normalised word in bytes: longer ones are in no rule.
 const MAX_WORD: usize = 64;
 /// The letters of a word that are read at most, marks on letters included.
@@ -97,6 +104,7 @@ pub(super) fn tokenize(text: &str, vocabulary: &Vocabulary) -> Vec<Token> {
                 capital: c.is_uppercase(),
                 spaced,
                 opening: Symbols::new(),
+                starting: Vec::new(),
                 in_mention: false,
             });
         } else {
@@ -126,6 +134,7 @@ pub(super) fn tokenize(text: &str, vocabulary: &Vocabulary) -> Vec<Token> {
                 capital: false,
                 spaced,
                 opening: Symbols::new(),
+                starting: Vec::new(),
                 in_mention: false,
             });
         }

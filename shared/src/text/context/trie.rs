@@ -51,6 +51,8 @@ pub(super) struct Match {
     pub end: usize,
     /// The patterns.
     pub patterns: Vec<u32>,
+    /// Those of shorter matches at the same place.
+    pub shorter: Vec<u32>,
 }
 
 impl Trie {
@@ -141,10 +143,16 @@ impl Trie {
                 .take(MAX_ENDS)
                 .collect();
             if !patterns.is_empty() {
+                let shorter = best.map_or_else(Vec::new, |mut before: Match| {
+                    before.shorter.append(&mut before.patterns);
+                    before.shorter.truncate(MAX_ENDS);
+                    before.shorter
+                });
                 best = Some(Match {
                     first,
                     end: at + 1,
                     patterns,
+                    shorter,
                 });
             }
             if closed {
