@@ -4,8 +4,12 @@
 //! state: ticked, crossed (a ticked "no"), unticked or blank. Each item of a line becomes a
 //! sentence of its own, so that a state reaches the words of its item alone: "[x] gout [ ] asthma".
 
+mod choices;
 mod open;
 mod parts;
+mod rows;
+mod signs;
+mod table;
 
 use super::tokens::{Border, Token};
 use super::trie::Trie;
@@ -51,6 +55,8 @@ enum Answer {
 /// A line of the text.
 struct Line {
     parts: Vec<Part>,
+    /// Whether the line is of a table whose columns are answers.
+    table: bool,
 }
 
 /// Finds the items of forms and gives each its state, in time linear in the text.
@@ -64,16 +70,20 @@ pub(super) fn mark(
     let mut first = 0;
     for at in 1..=tokens.len() {
         if at == tokens.len() || tokens[at].border.starts_line() {
-            let mut line = Line {
+            lines.push(Line {
                 parts: read(text, &tokens, first, at),
-            };
-            line.separate_columns(text, &tokens);
-            line.choose_answers(&tokens);
-            line.find_blanks(&tokens);
-            line.separate_items(&tokens);
-            lines.push(line);
+                table: false,
+            });
             first = at;
         }
+    }
+    table::mark(text, &tokens, &mut lines);
+    rows::mark(&tokens, &mut lines);
+    for line in lines.iter_mut().filter(|line| !line.table) {
+        line.separate_columns(text, &tokens);
+        line.choose_answers(&tokens);
+        line.find_blanks(&tokens);
+        line.separate_items(&tokens);
     }
     open::mark(&tokens, &mut lines, headings);
     if lines.iter().all(Line::is_plain) {
@@ -86,7 +96,23 @@ pub(super) fn mark(
             if let Some(state) = part.state() {
                 token.end = tokens[part.end - 1].end;
                 token.mark = STATE;
-                token.symbols = vocabulary.class_symbols(state.class());
+                let symbols = vocabulary.class_symbols(state.class());
+                // Rules of other languages may know the answer alone.
+                match (part.len(), token.mark) {
+                    (1, ' ') => token.symbols.extend(symbols),
+                    _ => token.symbols = symbols,
+                }
+            }
+            if part.kind == Kind::Column {
+                token.symbols.clear();
+            }
+            // "Gout? Y": the answer belongs to the question.
+            let asked = |at: usize| tokens[at].mark == '?';
+            if part.state().is_some()
+                && token.border == Border::Sentence
+                && part.first.checked_sub(1).is_some_and(asked)
+            {
+                token.border = Border::None;
             }
             if part.cut && token.border < Border::Sentence {
                 token.border = Border::Sentence;
@@ -100,7 +126,7 @@ impl Line {
     fn is_plain(&self) -> bool {
         self.parts
             .iter()
-            .all(|part| part.state().is_none() && !part.cut)
+            .all(|part| part.state().is_none() && !part.cut && part.kind != Kind::Column)
     }
 
     /// Separates items with values that stand in columns: "Ulcer: on admission   Falls: no".
@@ -118,144 +144,6 @@ impl Line {
             }
             colon |= token.mark == ':';
         }
-    }
-
-    /// Replaces the boxes of "yes" and "no", and answers of which none is ticked, by what they
-    /// state together.
-    fn choose_answers(&mut self, tokens: &[Token]) {
-        let mut at = 0;
-        while at < self.parts.len() {
-            let chosen = self.boxes_of_answers(at, tokens);
-            let chosen = chosen.or_else(|| self.circled(at, tokens));
-            let chosen = chosen.or_else(|| self.choice(at, tokens));
-            let Some((end, state)) = chosen else {
-                at += 1;
-                continue;
-            };
-            let after = self.parts[end - 1].end;
-            // All parts of the choice are one; the others have no tokens.
-            for part in &mut self.parts[at..end] {
-                (part.end, part.kind) = (part.first, Kind::State(state));
-            }
-            self.parts[at].end = after;
-            at = end;
-        }
-        self.parts.retain(|part| part.len() > 0);
-    }
-
-    /// The end and state of boxes with answers that start at a part: "[ ] yes [x] no",
-    /// "yes [x] no [ ]", or two boxes in columns, "[ ] [x]".
-    fn boxes_of_answers(&self, from: usize, tokens: &[Token]) -> Option<(usize, State)> {
-        let mut pairs: Vec<(bool, Answer)> = Vec::new();
-        let mut boxes = Vec::new();
-        let (mut ticked, mut answer) = (None, None);
-        let mut end = from;
-        for (at, part) in self.parts.iter().enumerate().skip(from).take(4 * MAX_ITEM) {
-            match part.kind {
-                Kind::Box(_) | Kind::Leader if ticked.is_none() => {
-                    ticked = Some(part.kind == Kind::Box(State::Ticked));
-                    boxes.push((ticked == Some(true), at));
-                }
-                Kind::Answer(given) if answer.is_none() => answer = Some(given),
-                Kind::Other if at > from && is_separator(tokens[part.first].mark) => continue,
-                _ => break,
-            }
-            if let Some(pair) = ticked.zip(answer) {
-                pairs.push(pair);
-                (ticked, answer) = (None, None);
-                end = at + 1;
-            }
-        }
-        let given = |wanted: Answer| pairs.iter().any(|(_, answer)| *answer == wanted);
-        let ticks = |wanted: Answer| pairs.contains(&(true, wanted));
-        let both = given(Answer::Yes) && given(Answer::No);
-        if both || pairs.len() == 1 && self.ends_item(end, tokens) {
-            return Some((end, of_answers(ticks(Answer::Yes), ticks(Answer::No))));
-        }
-        self.columns(from, tokens)
-    }
-
-    /// The end and state of two boxes side by side, of "yes" and "no".
-    fn columns(&self, from: usize, tokens: &[Token]) -> Option<(usize, State)> {
-        let state = |at: usize| match self.parts.get(at)?.kind {
-            Kind::Box(state) => Some(state == State::Ticked),
-            _ => None,
-        };
-        let second = from + 1;
-        let (yes, no) = state(from).zip(state(second))?;
-        let apart = state(second + 1).is_none() && self.ends_item(second + 1, tokens);
-        apart.then(|| (second + 1, of_answers(yes, no)))
-    }
-
-    /// The end and state of two answers of which one is in brackets: "(Y) N".
-    fn circled(&self, from: usize, tokens: &[Token]) -> Option<(usize, State)> {
-        let mark = |at: usize| self.parts.get(at).map(|part| tokens[part.first].mark);
-        let answer = |at: usize| {
-            let bracket = mark(at) == Some('(') && mark(at + 2) == Some(')');
-            match self.parts.get(at + usize::from(bracket))?.kind {
-                Kind::Answer(answer) => Some((answer, bracket, at + 1 + 2 * usize::from(bracket))),
-                _ => None,
-            }
-        };
-        let (first, ticked, next) = answer(from)?;
-        let next = next + usize::from(mark(next) == Some('/'));
-        let (second, other, end) = answer(next)?;
-        let chosen = if ticked { first } else { second };
-        let ends = self.ends_item(end, tokens) || self.starts_item(end, tokens);
-        (first != second && ticked != other && ends)
-            .then_some((end, of_answers(chosen == Answer::Yes, chosen == Answer::No)))
-    }
-
-    /// The end of answers without boxes that start at a part: "Y / N", "(yes/no)".
-    fn choice(&self, from: usize, tokens: &[Token]) -> Option<(usize, State)> {
-        let mark = |at: usize| self.parts.get(at).map(|part| tokens[part.first].mark);
-        let answer = |at: usize| match self.parts.get(at)?.kind {
-            Kind::Answer(answer) => Some(answer),
-            _ => None,
-        };
-        let bracket = mark(from) == Some('(');
-        let mut at = from + usize::from(bracket);
-        let first = at;
-        let mut given = vec![answer(at)?];
-        let mut slash = true;
-        loop {
-            let divided = matches!(mark(at + 1), Some('/' | '|'));
-            let next = at + 1 + usize::from(divided);
-            let Some(answer) = answer(next).filter(|answer| !given.contains(answer)) else {
-                break;
-            };
-            slash &= divided;
-            given.push(answer);
-            at = next;
-        }
-        if !given.contains(&Answer::Yes) || !given.contains(&Answer::No) {
-            return None;
-        }
-        let mut end = at + 1;
-        if bracket {
-            if mark(end) != Some(')') {
-                return None;
-            }
-            end += 1;
-        }
-        // "Nods yes/no to questions" is no choice.
-        let asked = from
-            .checked_sub(1)
-            .and_then(mark)
-            .is_some_and(|mark| matches!(mark, ':' | '?' | ')' | '|'));
-        let capitals =
-            tokens[self.parts[first].first].capital && tokens[self.parts[at].first].capital;
-        // "(Y/N) ___"
-        let line = end + usize::from(mark(end) == Some(':'));
-        let blank = self
-            .parts
-            .get(line)
-            .is_some_and(|part| part.kind == Kind::Leader);
-        let end = if blank { line + 1 } else { end };
-        let ends = blank || self.ends_item(end, tokens) || self.starts_item(end, tokens);
-        let labelled = asked || bracket || self.label(from, tokens).is_some_and(|words| words > 0);
-        let leads = self.is_first(from, tokens) && capitals && mark(end).is_some();
-        (ends && (labelled && (slash || capitals || asked) || leads)).then_some((end, State::Blank))
     }
 
     /// Makes blanks of underscores and dots that stand for what is to be filled in.
@@ -430,20 +318,6 @@ impl Line {
             }
         }
     }
-}
-
-/// The state of an item with a box of each answer.
-fn of_answers(yes: bool, no: bool) -> State {
-    match (yes, no) {
-        (true, false) => State::Ticked,
-        (false, true) => State::Crossed,
-        _ => State::Blank,
-    }
-}
-
-/// Whether a mark stands between the boxes of answers.
-fn is_separator(mark: char) -> bool {
-    matches!(mark, '/' | '|' | ',' | '-')
 }
 
 /// Whether a mark ends an item.

@@ -1,7 +1,7 @@
 //! Items of forms that were left open, and items with signs: "Fever:", "Nausea -", "Cough +".
 
 use super::parts::{Kind, Part};
-use super::{Answer, Line, MAX_ITEM, State, is_end};
+use super::{Line, MAX_ITEM, State};
 use crate::text::context::tokens::Token;
 use crate::text::context::trie::Trie;
 
@@ -29,8 +29,8 @@ impl Row {
 /// Makes blanks of the colons and dashes that end lines among the items of a form. One of a single
 /// line is a heading ("Hypertension:"), and so is one that text or filled items follow.
 pub(super) fn mark(tokens: &[Token], lines: &mut [Line], headings: &Trie) {
-    for line in &mut *lines {
-        line.mark_signs(tokens);
+    for line in lines.iter_mut().filter(|line| !line.table) {
+        line.mark_signs(tokens, headings);
         line.mark_colons(tokens, headings);
     }
     let rows: Vec<Row> = lines
@@ -103,7 +103,7 @@ impl Line {
     }
 
     /// The first part after a bullet or number.
-    fn name_start(&self, tokens: &[Token]) -> usize {
+    pub(super) fn name_start(&self, tokens: &[Token]) -> usize {
         (0..self.parts.len())
             .find(|at| self.is_first(*at, tokens) && tokens[self.parts[*at].first].mark == ' ')
             .map_or(0, |at| {
@@ -114,57 +114,6 @@ impl Line {
                     .is_some_and(|next| matches!(tokens[next.first].mark, '.' | ')'));
                 if numbered { at + 2 } else { at }
             })
-    }
-
-    /// The answer that a part is, yes or no.
-    fn answer(&self, at: usize) -> Option<Answer> {
-        match self.parts[at].kind {
-            Kind::Answer(answer) if answer != Answer::Unknown => Some(answer),
-            _ => None,
-        }
-    }
-
-    /// Gives items with signs or answers behind them their states: "Fever +, cough -", "Fever Y
-    /// Cough N". Without a plus, dashes are blanks.
-    fn mark_signs(&mut self, tokens: &[Token]) {
-        let mut signs = Vec::new();
-        let first = self.name_start(tokens);
-        let mut start = first;
-        for at in first..self.parts.len() {
-            let token = &tokens[self.parts[at].first];
-            if is_end(token.mark) && at == start {
-                start = at + 1;
-                continue;
-            }
-            let next = self.parts.get(at + 1).map(|part| &tokens[part.first]);
-            let ends = next.is_none_or(|next| is_end(next.mark) || next.spaced);
-            let answers = token.capital && at > start && self.answer(at).is_some();
-            if (matches!(token.mark, '+' | '-') || answers) && ends {
-                if start >= at || !is_name(&self.parts[start..at], tokens) {
-                    return;
-                }
-                signs.push(at);
-                start = at + 1;
-            }
-        }
-        if signs.len() < 2 || start < self.parts.len() {
-            return;
-        }
-        let plus = |at: usize| {
-            tokens[self.parts[at].first].mark == '+' || self.answer(at) == Some(Answer::Yes)
-        };
-        let any = signs
-            .iter()
-            .any(|at| plus(*at) || self.answer(*at).is_some());
-        let states: Vec<State> = signs
-            .iter()
-            .map(|at| match (plus(*at), any) {
-                (true, _) => State::Ticked,
-                (false, true) => State::Crossed,
-                (false, false) => State::Blank,
-            })
-            .collect();
-        self.set(&signs, &states);
     }
 
     /// Makes blanks of the colons of several items that were left open: "Fever:  Cough:  Rash:".
@@ -204,10 +153,10 @@ impl Line {
 }
 
 /// Whether parts may be the name of an item: a few words.
-fn is_name(parts: &[Part], tokens: &[Token]) -> bool {
+pub(super) fn is_name(parts: &[Part], tokens: &[Token]) -> bool {
     let plain = |part: &Part| {
         let mark = tokens[part.first].mark;
-        matches!(part.kind, Kind::Other | Kind::Answer(_))
+        (part.kind.is_plain() || matches!(part.kind, Kind::Answer(_)))
             && matches!(mark, ' ' | '/' | '(' | ')' | '&')
     };
     parts.len() <= MAX_ITEM

@@ -10,7 +10,31 @@ const NO: [&str; 13] = [
     "no", "n", "none", "never", "neg", "negative", "absent", "denies", "denied", "nil", "nein",
     "non", "nee",
 ];
-const UNKNOWN: [&str; 6] = ["unknown", "unk", "unsure", "uncertain", "na", "unbekannt"];
+const UNKNOWN: [&str; 7] = [
+    "unknown",
+    "unk",
+    "u",
+    "unsure",
+    "uncertain",
+    "na",
+    "unbekannt",
+];
+/// Words that lead to the answer that was chosen: "Y / N  circled: N".
+const CHOSEN: [&str; 13] = [
+    "circled",
+    "circle",
+    "selected",
+    "selection",
+    "chosen",
+    "choice",
+    "ticked",
+    "checked",
+    "marked",
+    "answer",
+    "answered",
+    "response",
+    "result",
+];
 
 /// What a part of a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +44,23 @@ pub(super) enum Kind {
     /// Underscores, dots or asterisks that may be a blank.
     Leader,
     Answer(Answer),
+    /// A word that leads to the answer that was chosen.
+    Chosen,
+    /// The letter x.
+    Cross,
+    /// The word "or".
+    Or,
+    /// A heading of a column of answers, which states nothing.
+    Column,
     /// A blank, or answers with their boxes.
     State(State),
+}
+
+impl Kind {
+    /// Whether the part may be a word of a name.
+    pub fn is_plain(self) -> bool {
+        matches!(self, Self::Other | Self::Chosen | Self::Cross | Self::Or)
+    }
 }
 
 /// A token, or several that are a box, a blank or a choice.
@@ -76,6 +115,9 @@ pub(super) fn read(text: &str, tokens: &[Token], first: usize, end: usize) -> Ve
             let kind = match word {
                 // "O asthma ● gout"
                 "O" | "o" if full => Kind::Box(State::Unticked),
+                "x" | "X" | "xx" | "XX" => Kind::Cross,
+                "or" | "OR" => Kind::Or,
+                word if is_any(&CHOSEN, word) => Kind::Chosen,
                 word => answer(word).map_or(Kind::Other, Kind::Answer),
             };
             (at + 1, kind)
@@ -88,20 +130,19 @@ pub(super) fn read(text: &str, tokens: &[Token], first: usize, end: usize) -> Ve
         });
         at = next;
     }
-    mark_crosses(text, tokens, &mut parts);
+    mark_crosses(&mut parts);
     parts
 }
 
 /// Makes boxes of crosses beside answers that others have lines for: "Yes X No __".
-fn mark_crosses(text: &str, tokens: &[Token], parts: &mut [Part]) {
+fn mark_crosses(parts: &mut [Part]) {
     let crosses: Vec<usize> = (0..parts.len())
         .filter(|at| {
-            let token = &tokens[parts[*at].first];
             let near = &parts[at.saturating_sub(3)..parts.len().min(at + 4)];
             let any = |kind: Kind| near.iter().any(|part| part.kind == kind);
             let beside = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten();
             let mut beside = beside.filter_map(|at| parts.get(at));
-            matches!(&text[token.start..token.end], "x" | "X")
+            parts[*at].kind == Kind::Cross
                 && beside.any(|part| matches!(part.kind, Kind::Answer(_)))
                 && any(Kind::Answer(Answer::Yes))
                 && any(Kind::Answer(Answer::No))
@@ -119,10 +160,13 @@ fn answer(word: &str) -> Option<Answer> {
         (&NO, Answer::No),
         (&UNKNOWN, Answer::Unknown),
     ];
-    let is_word = |known: &&str| known.eq_ignore_ascii_case(word);
     all.into_iter()
-        .find(|(words, _)| words.iter().any(is_word))
+        .find(|(words, _)| is_any(words, word))
         .map(|(_, answer)| answer)
+}
+
+fn is_any(words: &[&str], word: &str) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// A box in brackets: "[ ]", "[x]", "(x)", "( )", "[N]".

@@ -114,3 +114,141 @@ fn blanks_and_answers_of_more_kinds() {
         check_form(marked);
     }
 }
+
+#[test]
+fn an_answer_behind_a_choice_is_the_state() {
+    for marked in [
+        "[Gout|negated] (Yes/No): No\n[Asthma|] (Yes/No): Yes",
+        "[Gout|negated]: Y / N   circled: N",
+        "[Gout|]: Y / N   ticked: Y",
+        "[Gout|negated] Y/N: N   [Asthma|] Y/N: Y",
+        "[gout|] (Y/N) Y [asthma|negated] (Y/N) N",
+        "[Gout|]: Yes/No -> yes",
+        "[Gout|negated]: Yes / No → No",
+        "[Gout|negated] (yes/no) selected: No",
+        "[Gout|negated] Yes/No (No circled)",
+        "[Gout|negated]? Yes/No: No. [Asthma|]? Yes/No: Yes.",
+        "Do you have [gout|negated]? (Yes/No) No",
+        "[Gout|] (Y/N): Y, on both feet",
+        "[Gout|] (yes or no): yes",
+        "[Gout|negated]: N (Y/N)",
+        "[Gout|hypothetical] (Yes/No/Unknown): Unknown",
+        "History of [gout|negated] (Y/N): N. Presents with [cough|].",
+    ] {
+        check_form(marked);
+    }
+}
+
+#[test]
+fn choices_in_a_line_may_have_items_in_small_letters() {
+    for marked in [
+        "Intake: [gout|hypothetical] Y / N   [asthma|hypothetical] Y / N   [rash|hypothetical] Y / N",
+        "[gout|hypothetical] yes / no   [asthma|hypothetical] yes / no",
+        "[gout|hypothetical] Y/N [asthma|hypothetical] Y/N",
+        "[gout|hypothetical]: yes/no, [asthma|hypothetical]: yes/no",
+        "[gout|hypothetical] Y / N; [asthma|hypothetical] Y / N",
+        "[Gout|hypothetical] Yes/No/Not sure   [Asthma|hypothetical] Yes/No/Not sure",
+    ] {
+        check_form(marked);
+    }
+}
+
+#[test]
+fn one_of_two_answers_is_ticked_or_enclosed() {
+    for marked in [
+        "[Gout|]: Yes ✓ No\n[Asthma|negated]: Yes No ✓",
+        "[Gout|]: ✓ Yes  No",
+        "[Gout|]: X Yes   No",
+        "[Gout|] Yes* No\n[Asthma|negated] Yes No*",
+        "[Gout|] **Yes** No\n[Asthma|negated] Yes **No**",
+        "[Gout|] <Yes> No",
+        "[Gout|negated] __Yes _X_No",
+        "[Gout|negated] Yes__ No_x_\n[Asthma|] Yes_x_ No__",
+        "[Gout|].......Yes\n[Asthma|negated].......No",
+    ] {
+        check_form(marked);
+    }
+}
+
+#[test]
+fn the_column_of_a_tick_is_its_answer() {
+    for marked in [
+        "Symptom | Yes | No\n[Cough|] | X | \n[Rash|negated] | | X",
+        "| Symptom | Yes | No |\n|---|---|---|\n| [Cough|] | X | |\n| [Rash|negated] | | X |\n\
+         | [Gout|hypothetical] | | |",
+        "Symptom\tYes\tNo\n[Cough|]\tx\t\n[Rash|negated]\t\tx",
+        "Condition    Yes    No\n[Gout|]          X\n[Rash|negated]               X",
+        "Finding | Absent | Present\n[Rash|negated] | ✓ |\n[Edema|] | | ✔",
+        "Condition | Y | N | Unknown\n[Gout|] | x | |\n[Rash|negated] | | x |\n\
+         [Cough|hypothetical] | | | x",
+        "Symptom | Yes | No\n[Cough|] | ✓ | ✗\n[Rash|negated] | ✗ | ✓",
+        "Symptom | Yes | No\n[Cough|] | {x} | { }\n[Rash|negated] | { } | {x}",
+        "Symptom | Yes | No | Comment\n[Cough|] | x | | for weeks\n[Rash|negated] | | x |",
+        "Symptom | Yes | No | Symptom | Yes | No\n[Cough|] | x | | [Rash|negated] | | x",
+        "YES NO\n{x} { } [Gout|]\n{ } {x} [Asthma|negated]\n{ } { } [Rash|hypothetical]",
+        "NO YES\n{x} { } [Gout|negated]\n{ } {x} [Asthma|]",
+        "Yes  No\n( )  (x)  [Gout|negated]\n(x)  ( )  [Asthma|]",
+        "     No  Yes\n[Gout|negated]  ☒  ☐\n[Asthma|]  ☐  ☒",
+        "Symptom | Yes | No\n[Cough|] | x |\n\nNo [fever|negated]. [Rash|] for days.",
+    ] {
+        check_form(marked);
+    }
+}
+
+#[test]
+fn signs_state_the_items_behind_or_before_them() {
+    for marked in [
+        "(+) [fever|] (-) [cough|negated] (-) [rash|negated] (+) [gout|]",
+        "+ [cough|], - [rash|negated], + [gout|]",
+        "+ [cough|] - [rash|negated] + [gout|]",
+        "ROS: + [fever|], [cough|]; - [rash|negated], [wheeze|negated]",
+        "ROS + [fever|] - [cough|negated] - [rash|negated]",
+        "CV: (-) [edema|negated] (+) [cough|]. Skin: (+) [rash|].",
+        "(+ve) [fever|], (-ve) [cough|negated]",
+        "[Fever|] (+) [Cough|negated] (-) [Rash|] (+)",
+        "[Fever|]: + [Cough|negated]: - [Rash|negated]: -",
+        "[Fever|] - yes; [cough|negated] - no; [rash|negated] - no",
+        "[Fever|] = Y; [cough|negated] = N",
+        "[Fever|] (Y) [cough|negated] (N) [rash|negated] (N)",
+    ] {
+        check_form(marked);
+    }
+}
+
+#[test]
+fn letters_and_ticks_state_the_items_of_lines() {
+    for marked in [
+        "Y [Gout|]\nN [Asthma|negated]",
+        "y [gout|]\nn [asthma|negated]",
+        "(Y) [Gout|]\n(N) [Asthma|negated]",
+        "Y - [Gout|]\nN - [Asthma|negated]\nN - [Rash|negated]",
+        "1. Y [Gout|]\n2. N [Asthma|negated]",
+        "Y [gout|], N [asthma|negated], N [rash|negated]",
+        "[Gout|] - Y\n[Asthma|negated] - N",
+        "X [Gout|]\n__ [Asthma|hypothetical]\nX [Rash|]",
+        "[Gout|] _X_\n[Asthma|hypothetical] ___",
+    ] {
+        check_form(marked);
+    }
+}
+
+#[test]
+fn bullets_values_and_prose_are_no_answers() {
+    for marked in [
+        "- [fever|]\n- [cough|]\n+ [rash|]",
+        "- [Fever|] + [cough|] for days\n- [Rash|] - on both arms",
+        "+ [Gout|]\n+ [Asthma|]\n- [Rash|] treated",
+        "A/P:\n+ [Gout|] - colchicine\n+ [Asthma|] - albuterol",
+        "[Fever|] > 38 - [cough|] for 2 weeks",
+        "K+ 3.2, Na+ 140, [weakness|] - improving, [cough|] - improving",
+        "[Edema|] 2+, [pain|] 5-6/10",
+        "[Gout|] x 10 years\n[Asthma|] x 5 years",
+        "N = 20 patients with [gout|]\nN = 30 with [asthma|]",
+        "Table 1 | 2 | 3\n[gout|] | x | y",
+        "Yes | No\n[Gout|] is stable.",
+        "[Gout|] | Yes, since 2010 | colchicine\n[Asthma|negated] | No |",
+        "Spouse says yes or no. [Gout|] is better.",
+    ] {
+        check_form(marked);
+    }
+}
