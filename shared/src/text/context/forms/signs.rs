@@ -104,6 +104,13 @@ impl Line {
         let Some(first) = self.sign(from, tokens).filter(leads) else {
             return Vec::new();
         };
+        // "Headache: (-)   Seizures: no"
+        let labelled = from > 0 && self.mark(from - 1, tokens) == Some(':');
+        let mut behind = first.end..self.parts.len().min(first.end + MAX_ITEM);
+        let colon = behind.any(|at| self.mark(at, tokens) == Some(':'));
+        if labelled && (colon || self.is_wide(first.end, 2, tokens)) {
+            return Vec::new();
+        }
         let mut signs = vec![first];
         let mut apart = true;
         let mut at = first.end;
@@ -112,12 +119,16 @@ impl Line {
             if token.border.ends_sentence() {
                 break;
             }
-            let sign = self.sign(at, tokens).filter(leads);
+            let sign = self.sign(at, tokens);
             let sign = sign.filter(|sign| sign.bracket == first.bracket && token.spaced);
             let Some(sign) = sign else {
                 at += 1;
                 continue;
             };
+            // "Skin: (-) rash (-)"
+            if !leads(&sign) {
+                return Vec::new();
+            }
             let last = signs[signs.len() - 1].end;
             if !first.bracket && at - last > MAX_ITEM {
                 return Vec::new();
