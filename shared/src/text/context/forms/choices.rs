@@ -11,6 +11,7 @@ impl Line {
         let mut at = 0;
         while at < self.parts.len() {
             let chosen = self.answer_before(at, tokens);
+            let chosen = chosen.or_else(|| self.reply(at, tokens));
             let chosen = chosen.or_else(|| self.circled(at, tokens));
             let chosen = chosen.or_else(|| self.boxes_of_answers(at, tokens));
             let chosen = chosen.or_else(|| self.one_tick(at, tokens));
@@ -59,7 +60,7 @@ impl Line {
         // "Gout ..... yes"
         if let [(false, answer)] = pairs.as_slice()
             && matches!(self.mark(from, tokens), Some('.' | '…'))
-            && self.ends_item(end, tokens)
+            && (self.ends_item(end, tokens) || self.is_wide(end, 2, tokens))
         {
             return Some((end, of_answer(*answer)));
         }
@@ -192,6 +193,24 @@ impl Line {
         }
         let (end, state) = self.choice(from + 1, tokens)?;
         (state == State::Blank).then_some((end, of_answer(answer)))
+    }
+
+    /// The end and state of the answer to a question: "Any cough? A: no".
+    fn reply(&self, from: usize, tokens: &[Token]) -> Option<(usize, State)> {
+        let token = &tokens[self.parts[from].first];
+        let letter = token.capital && token.end - token.start == 1;
+        let leads = letter || self.parts[from].kind == Kind::Chosen;
+        let asked = from > 0 && self.mark(from - 1, tokens) == Some('?');
+        if !leads || !asked || self.mark(from + 1, tokens) != Some(':') {
+            return None;
+        }
+        match self.parts.get(from + 2)?.kind {
+            Kind::Answer(answer) => {
+                let end = from + 3;
+                self.closes(end, tokens).then_some((end, of_answer(answer)))
+            }
+            _ => None,
+        }
     }
 
     /// The end of answers without boxes that start at a part: "Y / N", "(yes/no)".

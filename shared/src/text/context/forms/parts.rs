@@ -174,6 +174,7 @@ fn read_box(text: &str, tokens: &[Token], at: usize, end: usize) -> Option<(usiz
     let close = match tokens[at].mark {
         '[' => ']',
         '(' => ')',
+        '{' => '}',
         _ => return None,
     };
     let mark = |at: usize| tokens[..end].get(at).map(|token| token.mark);
@@ -189,8 +190,8 @@ fn read_box(text: &str, tokens: &[Token], at: usize, end: usize) -> Option<(usiz
     let token = tokens[..end].get(inner)?;
     let square = close == ']';
     let state = match text[token.start..token.end].to_ascii_lowercase().as_str() {
-        "x" | "xx" | "✓" | "✔" | "√" | "✗" | "✘" => State::Ticked,
-        "y" | "yes" | "+" | "*" | "v" if square => State::Ticked,
+        "x" | "xx" | "✓" | "✔" | "√" | "✗" | "✘" | "•" | "●" | "*" => State::Ticked,
+        "y" | "yes" | "+" | "v" if square => State::Ticked,
         "n" | "no" | "-" if square => State::Crossed,
         _ => return None,
     };

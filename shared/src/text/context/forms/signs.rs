@@ -81,25 +81,30 @@ impl Line {
         let heading = name.and_then(|first| headings.longest(tokens, first, false));
         let heading = heading.map(|found| found.end);
         let mut at = 0;
+        // Whether the sentence has no sign in brackets so far.
+        let mut first = true;
         while at < self.parts.len() {
-            let start = at == 0
-                || tokens[self.parts[at].first].border.ends_sentence()
+            let begins = at == 0 || tokens[self.parts[at].first].border.ends_sentence();
+            first |= begins;
+            let start = begins
                 || self.mark(at - 1, tokens) == Some(':')
                 || heading == Some(self.parts[at].first)
                 || self.is_first(at, tokens);
-            let signs = if start {
-                self.signs_from(at, tokens)
-            } else {
-                Vec::new()
+            let bracket = first && self.sign(at, tokens).is_some_and(|sign| sign.bracket);
+            let signs = match start || bracket {
+                true => self.signs_from(at, start, tokens),
+                false => Vec::new(),
             };
+            first &= !bracket;
             at = signs.last().map_or(at + 1, |sign| sign.end);
             all.extend(signs);
         }
         all
     }
 
-    /// The signs of a sentence that starts with one.
-    fn signs_from(&self, from: usize, tokens: &[Token]) -> Vec<Sign> {
+    /// The signs of a sentence from the first one on, which may start it. Inside a sentence, another
+    /// one has to start an item: "has (+) cough, (-) fever".
+    fn signs_from(&self, from: usize, starts: bool, tokens: &[Token]) -> Vec<Sign> {
         let leads = |sign: &Sign| self.mark(sign.end, tokens) == Some(' ');
         let Some(first) = self.sign(from, tokens).filter(leads) else {
             return Vec::new();
@@ -112,7 +117,7 @@ impl Line {
             return Vec::new();
         }
         let mut signs = vec![first];
-        let mut apart = true;
+        let (mut apart, mut inside) = (true, false);
         let mut at = first.end;
         while at < self.parts.len() {
             let token = &tokens[self.parts[at].first];
@@ -133,7 +138,8 @@ impl Line {
             if !first.bracket && at - last > MAX_ITEM {
                 return Vec::new();
             }
-            apart &= matches!(self.mark(at - 1, tokens), Some(',' | ';'));
+            let divided = matches!(self.mark(at - 1, tokens), Some(',' | ';'));
+            (apart, inside) = (apart && divided, inside || divided);
             signs.push(sign);
             at = sign.end;
         }
@@ -141,7 +147,7 @@ impl Line {
         let both = any(State::Ticked) && any(State::Crossed);
         let sign_marks = self.mark(first.first + 1, tokens) != Some(' ');
         let good = match first.bracket {
-            true => sign_marks || signs.len() > 1,
+            true => (starts || inside) && (sign_marks || signs.len() > 1),
             // "- Asthma + eczema": a bullet.
             false => both && (apart || signs.len() > 2 && first.state == State::Ticked),
         };

@@ -23,6 +23,8 @@ struct Heading {
     division: Division,
     /// Whether the line starts with a bar.
     bar: bool,
+    /// The number of columns.
+    columns: usize,
     /// The columns of answers, by place: neighbours are of one item.
     answers: Vec<Column>,
 }
@@ -165,6 +167,7 @@ impl Line {
         let heading = Heading {
             division,
             bar: self.mark(0, tokens) == Some('|'),
+            columns: columns.len(),
             answers,
         };
         let groups = heading.groups();
@@ -237,7 +240,9 @@ impl Line {
         if heading.division == Division::Tabs && columns.len() < 2 {
             return None;
         }
-        let shift = usize::from(!heading.bar && self.mark(0, tokens) == Some('|'));
+        // A row may start with a bar that its heading lacks, or with an empty cell.
+        let bar = !heading.bar && self.mark(0, tokens) == Some('|');
+        let shift = usize::from(bar && columns.len() > heading.columns);
         let groups = heading.groups();
         let mut entries = Vec::new();
         for (number, group) in groups.iter().enumerate() {
