@@ -57,6 +57,8 @@ struct Line {
     parts: Vec<Part>,
     /// Whether the line is of a table whose columns are answers.
     table: bool,
+    /// Whether the line answers the one before.
+    joined: bool,
 }
 
 /// Finds the items of forms and gives each its state, in time linear in the text.
@@ -73,6 +75,7 @@ pub(super) fn mark(
             lines.push(Line {
                 parts: read(text, &tokens, first, at),
                 table: false,
+                joined: false,
             });
             first = at;
         }
@@ -86,35 +89,32 @@ pub(super) fn mark(
         line.separate_items(&tokens);
     }
     open::mark(&tokens, &mut lines, headings);
+    choices::join(&tokens, &mut lines);
     if lines.iter().all(Line::is_plain) {
         return tokens;
     }
-    let parts = lines.iter().flat_map(|line| &line.parts);
+    let parts = lines.iter().flat_map(|line| {
+        let joined = |at: usize| line.joined && at == 0;
+        let parts = line.parts.iter().enumerate();
+        parts.map(move |(at, part)| (part, joined(at)))
+    });
     parts
-        .map(|part| {
+        .map(|(part, joined)| {
             let mut token = tokens[part.first].clone();
             if let Some(state) = part.state() {
+                token.symbols = vocabulary.class_symbols(state.class());
                 token.end = tokens[part.end - 1].end;
                 token.mark = STATE;
-                let symbols = vocabulary.class_symbols(state.class());
-                // Rules of other languages may know the answer alone.
-                match (part.len(), token.mark) {
-                    (1, ' ') => token.symbols.extend(symbols),
-                    _ => token.symbols = symbols,
+                // "Gout? Y": the answer belongs to the question.
+                let before = part.first.checked_sub(1).map(|at| tokens[at].mark);
+                if joined || token.border == Border::Sentence && before == Some('?') {
+                    token.border = Border::None;
                 }
             }
             if part.kind == Kind::Column {
                 token.symbols.clear();
             }
-            // "Gout? Y": the answer belongs to the question.
-            let asked = |at: usize| tokens[at].mark == '?';
-            if part.state().is_some()
-                && token.border == Border::Sentence
-                && part.first.checked_sub(1).is_some_and(asked)
-            {
-                token.border = Border::None;
-            }
-            if part.cut && token.border < Border::Sentence {
+            if part.cut && !joined && token.border < Border::Sentence {
                 token.border = Border::Sentence;
             }
             token

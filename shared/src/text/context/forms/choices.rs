@@ -2,7 +2,34 @@
 
 use super::parts::Kind;
 use super::{Answer, Line, MAX_ITEM, State};
-use crate::text::context::tokens::Token;
+use crate::text::context::tokens::{Border, Token};
+
+/// Lets answers in a line of their own state the line before: "Any gout?" above "[ ] yes [x] no".
+pub(super) fn join(tokens: &[Token], lines: &mut [Line]) {
+    for at in 1..lines.len() {
+        let (above, below) = lines.split_at_mut(at);
+        let (Some(item), Some(line)) = (above.last(), below.first_mut()) else {
+            continue;
+        };
+        let (Some(last), Some(part)) = (item.parts.last(), line.parts.first().copied()) else {
+            continue;
+        };
+        let alone = line.ends_item(1, tokens) && line.parts.len() <= 2;
+        let stated = item.parts.iter().any(|part| part.state().is_some());
+        if !alone || stated || tokens[part.first].border != Border::Line {
+            continue;
+        }
+        let mark = tokens[last.first].mark;
+        match part.kind {
+            Kind::State(_) if mark == '?' || item.parts.len() <= MAX_ITEM => {}
+            Kind::Answer(answer) if mark == '?' => {
+                line.parts[0].kind = Kind::State(of_answer(answer));
+            }
+            _ => continue,
+        }
+        line.joined = true;
+    }
+}
 
 impl Line {
     /// Replaces the boxes of "yes" and "no", and answers of which none is ticked, by what they

@@ -10,6 +10,9 @@ use crate::text::context::trie::Trie;
 /// The number of letters of the longest short answer, "yes".
 const SHORT: usize = 3;
 
+/// The parts of a sentence that are searched for signs.
+const MAX_SEARCHED: usize = 400;
+
 /// A sign that states an item.
 #[derive(Clone, Copy)]
 struct Sign {
@@ -102,8 +105,8 @@ impl Line {
         all
     }
 
-    /// The signs of a sentence from the first one on, which may start it. Inside a sentence, another
-    /// one has to start an item: "has (+) cough, (-) fever".
+    /// The signs of a sentence from the first one on, which may start it. Inside a sentence,
+    /// another one has to start an item: "has (+) cough, (-) fever".
     fn signs_from(&self, from: usize, starts: bool, tokens: &[Token]) -> Vec<Sign> {
         let leads = |sign: &Sign| self.mark(sign.end, tokens) == Some(' ');
         let Some(first) = self.sign(from, tokens).filter(leads) else {
@@ -119,7 +122,7 @@ impl Line {
         let mut signs = vec![first];
         let (mut apart, mut inside) = (true, false);
         let mut at = first.end;
-        while at < self.parts.len() {
+        while at < self.parts.len().min(from + MAX_SEARCHED) {
             let token = &tokens[self.parts[at].first];
             if token.border.ends_sentence() {
                 break;

@@ -142,7 +142,7 @@ fn an_answer_behind_a_choice_is_the_state() {
 #[test]
 fn choices_in_a_line_may_have_items_in_small_letters() {
     for marked in [
-        "Intake: [gout|hypothetical] Y / N   [asthma|hypothetical] Y / N   [rash|hypothetical] Y / N",
+        "Intake: [gout|hypothetical] Y / N   [asthma|hypothetical] Y / N",
         "[gout|hypothetical] yes / no   [asthma|hypothetical] yes / no",
         "[gout|hypothetical] Y/N [asthma|hypothetical] Y/N",
         "[gout|hypothetical]: yes/no, [asthma|hypothetical]: yes/no",
@@ -167,6 +167,20 @@ fn one_of_two_answers_is_ticked_or_enclosed() {
         "[Gout|] (•) Yes ( ) No\n[Asthma|negated] ( ) Yes (•) No",
         "Any [gout|negated]? A: No. Any [asthma|]? A: Yes.",
         "[Gout|].......Yes\n[Asthma|negated].......No",
+    ] {
+        check_form(marked);
+    }
+}
+
+#[test]
+fn answers_below_a_line_state_it() {
+    for marked in [
+        "[Gout|negated]\n{ } Yes {x} No\n[Asthma|]\n{x} Yes { } No",
+        "Do you have [gout|negated]?\n☐ Yes ☒ No\nDo you have [asthma|]?\n☒ Yes ☐ No",
+        "Do you have [gout|negated]?\nNo\nDo you have [asthma|]?\nYes",
+        "[Gout|hypothetical]\n{ } Yes { } No",
+        "Seen for [gout|].\nNo [fever|negated].",
+        "[Gout|]\n{x} [Asthma|]\n{ } [Rash|hypothetical]",
     ] {
         check_form(marked);
     }
