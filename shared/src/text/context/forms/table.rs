@@ -1,7 +1,7 @@
 //! Tables whose columns are answers: "Symptom | Yes | No" above "Cough | | x".
 
 use super::choices::of_answer;
-use super::parts::Kind;
+use super::parts::{Kind, Part};
 use super::{Answer, Line, MAX_ITEM, State};
 use crate::text::context::tokens::{Border, Token};
 use std::ops::Range;
@@ -85,7 +85,8 @@ pub(super) fn mark(text: &str, tokens: &[Token], lines: &mut [Line]) {
         }
         let states = || rows.iter().flat_map(|(_, entries)| entries);
         let ticked = states().any(|entry| entry.state != State::Blank);
-        if !ticked && states().count() < 2 {
+        let blanks = heading.division == Division::Blanks;
+        if !ticked && (blanks || states().count() < 2) {
             continue;
         }
         lines[top].table = true;
@@ -346,7 +347,9 @@ impl Line {
             .iter()
             .filter(|part| tokens[part.first].mark == ' ')
             .count();
-        if boxes.is_empty() || words > 2 * MAX_ITEM {
+        // "Gout yes no" above "Asthma [x] yes [ ] no"
+        let answers = |part: &Part| matches!(part.kind, Kind::Answer(_));
+        if boxes.is_empty() || words > 2 * MAX_ITEM || self.parts.iter().any(answers) {
             return None;
         }
         if boxes.len() == heading.answers.len() && boxes.len() > 1 {

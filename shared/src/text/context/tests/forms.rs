@@ -267,6 +267,7 @@ fn bullets_values_and_prose_are_no_answers() {
         "N = 20 patients with [gout|]\nN = 30 with [asthma|]",
         "Table 1 | 2 | 3\n[gout|] | x | y",
         "Yes | No\n[Gout|] is stable.",
+        "[Gout|hypothetical]: Yes No\n[Asthma|negated] {x} No { } Yes",
         "[Gout|] | Yes, since 2010 | colchicine\n[Asthma|negated] | No |",
         "Spouse says yes or no. [Gout|] is better.",
     ] {
