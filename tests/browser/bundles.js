@@ -64,9 +64,9 @@ export async function calibrate(folder, bundle) {
   await run(program(), ["calibrate", bundle, "--corpus", corpus, "--by", "probability", "--device", "cpu"]);
 }
 
-/** The bundle as one file, by `pel pack`. */
-export async function packed(bundle, out) {
-  await run(program(), ["pack", bundle, out]);
+/** The bundle as one file, by `pel pack` with more options. */
+export async function packed(bundle, out, ...more) {
+  await run(program(), ["pack", ...more, bundle, out]);
 }
 
 /** The JSON lines of `pel link` for a text. */

@@ -5,7 +5,7 @@
 use burn::tensor::Device;
 use bytes::Bytes;
 use cap::Cap;
-use pel_shared::bundle::{Bundle, Manifest, Parts, names};
+use pel_shared::bundle::{Bundle, Manifest, OLDEST_FORMAT, Parts, names};
 use pel_shared::container::{Check, Container, Format, write};
 use pel_shared::error::{Error, Kind, Result};
 use pel_shared::index::{HnswOptions, Precision};
@@ -510,7 +510,7 @@ fn every_flipped_bit_of_an_unpacked_bundle_is_an_error_or_whitespace() {
 }
 
 #[test]
-fn earlier_format_versions_open_and_version_4_requires_a_digest() {
+fn other_format_versions_and_altered_manifests_are_refused() {
     let [(_, whole), ..] = kinds();
     let json: Value = serde_json::from_slice(&whole.0[names::MANIFEST]).expect("JSON");
     let with = |change: &dyn Fn(&mut Value)| {
@@ -524,25 +524,28 @@ fn earlier_format_versions_open_and_version_4_requires_a_digest() {
             .map(|bundle| bundle.manifest.format)
             .map_err(|error: Error| error.to_string())
     };
-    let without =
-        |json: &mut Value| drop(json.as_object_mut().expect("an object").remove("digest"));
-    assert_eq!(
-        Bundle::read(whole.clone())
-            .map(|bundle| bundle.manifest.format)
-            .map_err(|error| error.to_string()),
-        Ok(4)
-    );
-    assert_eq!(
-        with(&|json| {
-            without(json);
-            json["format"] = 1.into();
-        }),
-        Ok(1)
-    );
-    let message = with(&without).expect_err("format 4 has one");
-    assert!(message.contains("expected format version 1"), "{message}");
-    let message = with(&|json| json["format"] = 1.into()).expect_err("format 1 has none");
-    assert!(message.contains("expected format version 4"), "{message}");
+    assert_eq!(with(&|_| ()), Ok(OLDEST_FORMAT));
+    for (change, expected) in [
+        (
+            json!({"format": 7}),
+            "format version 7, this build reads 8 to 10",
+        ),
+        (
+            json!({"format": 11}),
+            "format version 11, this build reads 8 to 10",
+        ),
+        (json!({"format": 9}), "expected format version 8"),
+        (json!({"digest": null}), "digest"),
+    ] {
+        let message = with(&|json| {
+            let change = change.as_object().expect("an object");
+            json.as_object_mut()
+                .expect("an object")
+                .extend(change.clone());
+        })
+        .expect_err("refused");
+        assert!(message.contains(expected), "{message}");
+    }
     let message = with(&|json| json["nil"]["threshold"] = 0.25.into()).expect_err("altered");
     assert!(
         message.contains("manifest.json has been altered: its digest differs")

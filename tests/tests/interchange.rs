@@ -182,10 +182,9 @@ fn fhir_condition_has_codes_status_and_place() {
             { "reference": bundle["entry"][3]["fullUrl"] },
         ])
     );
-    let digest = written.linker.bundle().manifest.digest.as_deref();
     assert_eq!(
-        provenance["entity"][1]["what"]["identifier"]["value"].as_str(),
-        digest
+        provenance["entity"][1]["what"]["identifier"]["value"],
+        written.linker.bundle().manifest.digest.as_str()
     );
 }
 

@@ -145,23 +145,25 @@ fn altered_manifest_is_refused_and_edited_one_can_be_sealed() {
 }
 
 #[test]
-fn bundle_without_digest_opens_with_a_note() {
+fn bundle_of_another_format_is_refused() {
     let workspace = Workspace::new();
     assert!(workspace.pel("inspect @bundle").out.contains("(checked)"));
-    let mut json = manifest(&workspace.path("bundle"));
-    json["format"] = 1.into();
-    json.as_object_mut().expect("an object").remove("digest");
-    std::fs::write(workspace.path("bundle/manifest.json"), json.to_string()).expect("written");
-    let output = workspace.pel("inspect @bundle");
-    assert!(
-        output.code == Some(0) && output.out.contains("no digest"),
-        "{}{}",
-        output.out,
-        output.err
-    );
-    assert_eq!(workspace.pel("pack @bundle @new").code, Some(0));
-    assert_eq!(manifest(&workspace.path("new"))["format"], 4);
-    assert!(!workspace.pel("inspect @new").out.contains("no digest"));
+    let path = workspace.path("bundle/manifest.json");
+    for (format, what_to_do) in [
+        (7, "build the bundle again with `pel index`"),
+        (11, "install a newer version of PEL"),
+    ] {
+        let written = serde_json::json!({"format": format, "written_by": "pel 0.1.0"});
+        std::fs::write(&path, written.to_string()).expect("written");
+        let message = format!(
+            "the bundle has format version {format}, this build reads 8 to 10; {what_to_do}, or \
+             open it with the program that wrote it (\"pel 0.1.0\")"
+        );
+        workspace.refuses(&[
+            ("inspect @bundle", 4, &message),
+            ("pack @bundle @new", 4, &message),
+        ]);
+    }
 }
 
 #[test]

@@ -76,9 +76,9 @@ fn invalid_manifest_is_refused() {
     };
     for (from, to, message) in [
         (
-            "\"format\": 4",
+            "\"format\": 8",
             "\"format\": 99",
-            "format version 99, this build reads 1 to 10",
+            "format version 99, this build reads 8 to 10",
         ),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),
@@ -342,7 +342,7 @@ fn packed_bundle_equals_folder() {
     assert_eq!(output_of(pel(&["pack", bundle(), &one])).code, Some(0));
     assert_eq!(output_of(pel(&["pack", &one, &back])).code, Some(0));
     let manifest = |path: &str| output_of(pel(&["inspect", path, "--json"])).out;
-    assert!(manifest(&one).contains("\"format\": 4"));
+    assert!(manifest(&one).contains("\"format\": 8"));
     assert_eq!(manifest(&one), manifest(bundle()));
     assert_eq!(manifest(&back), manifest(bundle()));
     let mut bytes = std::fs::read(&one).expect("read");

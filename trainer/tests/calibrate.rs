@@ -184,7 +184,7 @@ fn spelling_weight_is_chosen_stored_and_copied() {
                 .as_f64()
                 .map(|share| share as f32)
         ),
-        (&4.into(), Some(0.3))
+        (&8.into(), Some(0.3))
     );
     assert!(
         bench
@@ -353,7 +353,6 @@ fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
     let mut cased = manifest(&bench.path("cased"));
     cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0,
         "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
-    cased["format"] = 5.into();
     std::fs::write(&path, sealed(&cased)).expect("written");
     bench.refuses(&[(
         "inspect @cased",
@@ -379,7 +378,7 @@ fn nil_model_weighs_features_and_decides() {
             &with_model["format"],
             with_model["nil"]["model"].as_object().map(|of| of.len())
         ),
-        (&5.into(), Some(5))
+        (&8.into(), Some(5))
     );
     assert!(
         with_model["nil"]["calibrated_on"]
@@ -456,49 +455,13 @@ fn nil_model_weighs_features_and_decides() {
         why.err
     );
 
-    // Earlier builds wrote the model under other names.
-    let mut former = with_model.clone();
-    let mut nil_model = former["nil"]["model"].take();
-    for (name, before) in [
-        ("short_mention", "brief"),
-        ("ngram_overlap", "overlap"),
-        ("exact_match", "named"),
-        ("vector", "direction"),
-        ("intercept", "base"),
-    ] {
-        let fields = nil_model.as_object_mut().expect("an object");
-        if let Some(value) = fields.remove(name) {
-            fields.insert(before.to_owned(), value);
-        }
-    }
-    let nil_fields = former["nil"].as_object_mut().expect("an object");
-    nil_fields.remove("model");
-    nil_fields.insert("lift".to_owned(), nil_model);
-    former["format"] = 4.into();
-    std::fs::write(&folder, sealed(&former)).expect("written");
-    assert_eq!(bench.pel("pack @bundle @copy").code, Some(0));
-    assert_eq!(bench.pel("calibrate @copy --from @bundle").code, Some(0));
-    assert_eq!(nil("copy"), with_model["nil"]);
-
-    // A format that has no NIL model is refused.
-    let mut older = with_model.clone();
-    older["format"] = 1.into();
-    older.as_object_mut().expect("an object").remove("digest");
-    std::fs::write(&folder, older.to_string()).expect("written");
-    bench.refuses(&[(
-        "inspect @bundle",
-        4,
-        "expected format version 3 for what it holds",
-    )]);
-    std::fs::write(&folder, common::sealed(&with_model)).expect("written");
-
     bench.done("calibrate @bundle --corpus @ --by score --device cpu");
     assert_eq!(
         (
             &manifest(&bench.path("bundle"))["format"],
             nil("bundle").get("model")
         ),
-        (&4.into(), None)
+        (&8.into(), None)
     );
     bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "nil-model")]);
 }
@@ -638,7 +601,7 @@ fn probabilities_are_fitted_stored_and_decide() {
     );
     let with_model = manifest(&bench.path("bundle"));
     let nil = &with_model["nil"];
-    assert_eq!(with_model["format"], 6);
+    assert_eq!(with_model["format"], 8);
     // A wrong link costs 0.6, so links are made from 0.6 / 1.6 on.
     assert_eq!(nil["threshold"], 0.375);
     assert!((nil["probability"]["prior"].as_f64().expect("a share") - 1.0 / 3.0).abs() < 1e-6);
@@ -730,7 +693,7 @@ fn probabilities_are_fitted_stored_and_decide() {
     bench.refuses(&[(
         "inspect @weighed",
         4,
-        "expected format version 9 for what it holds",
+        "expected format version 9 for its fields",
     )]);
     weighed["format"] = 9.into();
     std::fs::write(&path, sealed(&weighed)).expect("written");

@@ -121,7 +121,7 @@ fn a_detector_is_trained_packed_and_used() {
     assert_eq!(packed.code, Some(0), "{}", packed.err);
     let manifest = std::fs::read(workspace.at("with/manifest.json")).expect("written");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
-    assert_eq!(manifest["format"], 7);
+    assert_eq!(manifest["format"], 8);
     assert_eq!(manifest["detector"]["schemes"][0]["name"], "clinical");
     // "heart failure" is no name of the knowledge base.
     let note = "She has heart failure for 3 days";

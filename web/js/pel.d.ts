@@ -307,8 +307,8 @@ export interface Manifest {
     rank: number;
   };
   files: Record<string, { bytes: number; blake3: string }>;
-  /** The checksum of all other fields, verified on loading; missing in formats 1 to 3. */
-  digest?: string;
+  /** The checksum of all other fields, verified on loading. */
+  digest: string;
   [more: string]: unknown;
 }
 

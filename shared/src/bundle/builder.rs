@@ -1,6 +1,6 @@
 //! Builds a bundle in memory from concepts and an encoder.
 
-use super::{Bundle, EncoderInfo, FORMAT_VERSION, KbInfo, Manifest, Parts, Queries, names};
+use super::{Bundle, EncoderInfo, KbInfo, Manifest, OLDEST_FORMAT, Parts, Queries, names};
 use crate::container::Check;
 use crate::error::{Context, Error, Result};
 use crate::index::{
@@ -563,7 +563,7 @@ impl TokenizedBundle {
         parts.0.insert(names::INDEX.into(), index);
         insert_concepts(&mut parts, &kb, licence_text, &redirects)?;
         let manifest = Manifest {
-            format: FORMAT_VERSION,
+            format: OLDEST_FORMAT,
             written_by: WRITTEN_BY.to_owned(),
             encoder,
             kb: kb_info.unwrap_or_else(|| KbInfo::new("not stated", &kb)),
@@ -574,7 +574,7 @@ impl TokenizedBundle {
             every_name: every_name && detector.is_some(),
             detector,
             files: parts.file_infos(),
-            digest: None,
+            digest: String::new(),
         };
         let (manifest, written) = manifest.sealed()?;
         parts.0.insert(names::MANIFEST.into(), written.into());

@@ -13,32 +13,9 @@ use crate::tokens::ViewOptions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The format of a bundle that compares pooled vectors.
-pub const FORMAT_VERSION: u32 = 1;
-
-/// The format of a bundle with token vectors. Builds without Sum-of-Max refuse it.
-pub const FORMAT_WITH_TOKENS: u32 = 2;
-
-/// The format of a bundle with a weight for spelling or a NIL model, with or without token vectors.
-pub const FORMAT_BEYOND_VECTORS: u32 = 3;
-
-/// The format of a bundle whose manifest carries its own digest.
-pub const FORMAT_WITH_DIGEST: u32 = 4;
-
-/// The format of a bundle with a NIL model in `nil.model`. Formats 3 and 4 name the field
-/// `nil.lift`, and builds that know no other name would ignore the model.
-pub const FORMAT_WITH_NIL_MODEL: u32 = 5;
-
-/// The format of a bundle with a probability model in `nil.probability`, whose threshold is a
-/// probability.
-pub const FORMAT_WITH_PROBABILITY: u32 = 6;
-
-/// The format of a bundle with a detector.
-pub const FORMAT_WITH_DETECTOR: u32 = 7;
-
-/// The format of a bundle with [`ViewOptions::name_context`]: builds that do not know it would
-/// encode mentions otherwise.
-pub const FORMAT_WITH_NAME_CONTEXT: u32 = 8;
+/// The oldest format that is read, and the one that a manifest has without the fields of a newer
+/// one.
+pub const OLDEST_FORMAT: u32 = 8;
 
 /// The format of a bundle whose probability model has [`Feature::UnknownWord`]: builds that do not
 /// know it cannot read the model.
@@ -55,7 +32,7 @@ pub const NEWEST_FORMAT: u32 = FORMAT_WITH_EVERY_NAME;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// The version of the format ([`Manifest::least_format`]).
+    /// The format version ([`Manifest::least_format`]).
     pub format: u32,
     /// The program and version that wrote the bundle.
     pub written_by: String,
@@ -81,9 +58,8 @@ pub struct Manifest {
     pub every_name: bool,
     /// The size and checksum of every other file of the bundle.
     pub files: BTreeMap<String, FileInfo>,
-    /// The digest of all other fields, in hexadecimal ([`digest::of`]); `None` in formats 1 to 3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
+    /// The digest of all other fields, in hexadecimal ([`digest::of`]).
+    pub digest: String,
 }
 
 /// The encoder of a bundle.
@@ -99,13 +75,7 @@ pub struct EncoderInfo {
     /// The pooling and the similarity.
     pub reduction: Reduction,
     /// The precision of the weights.
-    #[serde(default = "floats")]
     pub precision: Precision,
-}
-
-/// The precision of the weights in bundles without the field.
-fn floats() -> Precision {
-    Precision::F32
 }
 
 /// The knowledge base of a bundle.
@@ -186,11 +156,7 @@ impl Manifest {
     /// digest differs.
     pub fn from_bytes(json: &[u8]) -> Result<Self> {
         let manifest = Self::parse(json)?;
-        match manifest
-            .digest
-            .as_ref()
-            .is_none_or(|digest| digest.as_str() == digest::of(json).to_hex().as_str())
-        {
+        match manifest.digest.as_str() == digest::of(json).to_hex().as_str() {
             true => Ok(manifest),
             false => Err(Error::artifact(
                 "manifest.json has been altered: its digest differs; get the bundle again, or, if \
@@ -211,27 +177,28 @@ impl Manifest {
         #[derive(Deserialize)]
         struct Version {
             format: u32,
+            #[serde(default)]
+            written_by: String,
         }
         let refuse = |cause: serde_json::Error| Error::artifact("manifest.json").caused_by(cause);
-        let Version { format } = serde_json::from_slice(json).map_err(refuse)?;
-        if !(FORMAT_VERSION..=NEWEST_FORMAT).contains(&format) {
+        let Version { format, written_by } = serde_json::from_slice(json).map_err(refuse)?;
+        if !(OLDEST_FORMAT..=NEWEST_FORMAT).contains(&format) {
+            let what_to_do = match format < OLDEST_FORMAT {
+                true => "build the bundle again with `pel index`",
+                false => "install a newer version of PEL",
+            };
             return Err(Error::artifact(format!(
                 "manifest.json: the bundle has format version {format}, this build reads \
-                 {FORMAT_VERSION} to {NEWEST_FORMAT}"
+                 {OLDEST_FORMAT} to {NEWEST_FORMAT}; {what_to_do}, or open it with the program \
+                 that wrote it ({written_by:?})"
             )));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(refuse)?;
         let expected = manifest.least_format();
-        // Format 4 holds a NIL model under its former name.
-        let former = (expected, format) == (FORMAT_WITH_NIL_MODEL, FORMAT_WITH_DIGEST);
-        if expected != format && !former {
+        if expected != format {
             return Err(Error::artifact(format!(
-                "manifest.json: expected format version {expected} for what it holds \
-                 (`token_vectors` {FORMAT_WITH_TOKENS}, `view.spelling` and `nil.lift` \
-                 {FORMAT_BEYOND_VECTORS}, `digest` {FORMAT_WITH_DIGEST}, `nil.model` \
-                 {FORMAT_WITH_NIL_MODEL}, `nil.probability` {FORMAT_WITH_PROBABILITY}, `detector` \
-                 {FORMAT_WITH_DETECTOR}, `view.name_context` {FORMAT_WITH_NAME_CONTEXT}, the \
-                 feature `unknown_word` {FORMAT_WITH_UNKNOWN_WORDS}, `every_name` \
+                "manifest.json: expected format version {expected} for its fields (the feature \
+                 `unknown_word` has {FORMAT_WITH_UNKNOWN_WORDS}, `every_name` \
                  {FORMAT_WITH_EVERY_NAME}), found version {format}"
             )));
         }
@@ -252,9 +219,9 @@ impl Manifest {
                 .map_err(|cause| Error::artifact("writing the manifest").caused_by(cause))
         };
         // The value of the field is not part of the digest.
-        self.digest = Some(String::new());
+        self.digest = String::new();
         self.format = self.least_format();
-        self.digest = Some(digest::of(&encode(&self)?).to_hex().to_string());
+        self.digest = digest::of(&encode(&self)?).to_hex().to_string();
         let json = encode(&self)?;
         Ok((self, json))
     }
@@ -299,30 +266,11 @@ impl Manifest {
         if self.every_name {
             return FORMAT_WITH_EVERY_NAME;
         }
-        let has_model = self.nil.model.is_some();
         let has_unknown_words =
             |model: &ProbabilityModel| model.weights.contains_key(&Feature::UnknownWord);
-        if self.nil.probability.as_ref().is_some_and(has_unknown_words) {
-            return FORMAT_WITH_UNKNOWN_WORDS;
-        }
-        if self.view.name_context.is_some() {
-            return FORMAT_WITH_NAME_CONTEXT;
-        }
-        if self.digest.is_some() {
-            return if self.detector.is_some() {
-                FORMAT_WITH_DETECTOR
-            } else if self.nil.probability.is_some() {
-                FORMAT_WITH_PROBABILITY
-            } else if has_model {
-                FORMAT_WITH_NIL_MODEL
-            } else {
-                FORMAT_WITH_DIGEST
-            };
-        }
-        match (has_model || self.view.spelling > 0.0, &self.token_vectors) {
-            (true, _) => FORMAT_BEYOND_VECTORS,
-            (false, Some(_)) => FORMAT_WITH_TOKENS,
-            (false, None) => FORMAT_VERSION,
+        match self.nil.probability.as_ref().is_some_and(has_unknown_words) {
+            true => FORMAT_WITH_UNKNOWN_WORDS,
+            false => OLDEST_FORMAT,
         }
     }
 }

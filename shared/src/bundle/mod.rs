@@ -14,10 +14,8 @@ pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, Trun
 pub use detect::DetectorInput;
 pub use encoders::Encoders;
 pub use manifest::{
-    EncoderInfo, FORMAT_BEYOND_VECTORS, FORMAT_VERSION, FORMAT_WITH_DETECTOR, FORMAT_WITH_DIGEST,
-    FORMAT_WITH_EVERY_NAME, FORMAT_WITH_NAME_CONTEXT, FORMAT_WITH_NIL_MODEL,
-    FORMAT_WITH_PROBABILITY, FORMAT_WITH_TOKENS, FORMAT_WITH_UNKNOWN_WORDS, FileInfo, KbInfo,
-    Manifest, NEWEST_FORMAT,
+    EncoderInfo, FORMAT_WITH_EVERY_NAME, FORMAT_WITH_UNKNOWN_WORDS, FileInfo, KbInfo, Manifest,
+    NEWEST_FORMAT, OLDEST_FORMAT,
 };
 pub use queries::Queries;
 pub use trained::TrainedConcepts;
@@ -92,9 +90,10 @@ pub mod names {
     }
 }
 
+/// The format of a bundle that is one file; that of the files in it is in the manifest.
 const FORMAT: Format = Format {
     magic: b"PELBUNDL",
-    version: FORMAT_VERSION,
+    version: 1,
     name: "bundle",
 };
 

@@ -159,10 +159,10 @@ fn number(name: &str) -> Option<u32> {
 /// The program, the bundle and the knowledge base.
 fn system(note: &Note<'_>) -> String {
     let manifest = &note.linker.bundle().manifest;
-    let bundle = manifest.digest.as_deref().unwrap_or("without digest");
     let system = format!(
-        "pel {}; bundle {bundle}; knowledge base {}",
+        "pel {}; bundle {}; knowledge base {}",
         env!("CARGO_PKG_VERSION"),
+        manifest.digest,
         manifest.kb.name
     );
     field(first(&system, SHORT)).into_owned()

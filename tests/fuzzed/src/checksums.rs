@@ -165,13 +165,10 @@ pub fn fix_bundle(parts: &mut BTreeMap<String, Bytes>, sound: &BTreeMap<String, 
     parts.insert(names::MANIFEST.into(), json.into());
 }
 
-/// Repairs the digest of a manifest that has one and is otherwise readable.
+/// Repairs the digest of a manifest that is otherwise readable.
 pub fn fix_manifest(json: Vec<u8>) -> Vec<u8> {
-    let sealed = Manifest::edited(&json)
-        .ok()
-        .filter(|manifest| manifest.digest.is_some());
-    sealed
-        .and_then(|manifest| manifest.sealed().ok())
+    Manifest::edited(&json)
+        .and_then(Manifest::sealed)
         .map_or(json, |(_, json)| json)
 }
 

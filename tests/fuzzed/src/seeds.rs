@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_shared::bundle::{Bundle, Manifest, Parts, names};
+use pel_shared::bundle::{Bundle, Manifest, OLDEST_FORMAT, Parts, names};
 use pel_shared::container::Check;
 use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
 use pel_shared::kb::table::ConceptTable;
@@ -82,8 +82,6 @@ struct Recipe {
     encoder: Precision,
     hnsw: bool,
     tokens: bool,
-    /// Whether the manifest has a digest, which formats 1 to 3 lack.
-    digest: bool,
     detector: bool,
 }
 
@@ -116,7 +114,6 @@ impl SeedBundle {
                     encoder: floats,
                     hnsw: false,
                     tokens: false,
-                    digest: true,
                     detector: false,
                 },
                 Recipe {
@@ -126,7 +123,6 @@ impl SeedBundle {
                     encoder: floats,
                     hnsw: true,
                     tokens: true,
-                    digest: true,
                     detector: false,
                 },
                 Recipe {
@@ -136,7 +132,6 @@ impl SeedBundle {
                     encoder: Precision::Int8,
                     hnsw: false,
                     tokens: false,
-                    digest: false,
                     detector: false,
                 },
                 Recipe {
@@ -146,7 +141,6 @@ impl SeedBundle {
                     encoder: Precision::Int8,
                     hnsw: false,
                     tokens: false,
-                    digest: true,
                     detector: true,
                 },
             ];
@@ -246,7 +240,7 @@ impl SeedBundle {
             .0
             .insert(names::LICENCES.into(), Bytes::from_static(b"none"));
         let mut manifest = json!({
-            "format": 1, "written_by": "pel-fuzzed", "encoder": info,
+            "format": OLDEST_FORMAT, "digest": "", "written_by": "pel-fuzzed", "encoder": info,
             "kb": {"name": "test", "concepts": kb.len(), "names": rows.len(), "blake3": "",
                 "licences": []},
             "view": recipe.view, "index": index,
@@ -261,18 +255,8 @@ impl SeedBundle {
         if recipe.detector {
             manifest["detector"] = json!(small_detector().0);
         }
-        // Finds the format version that the content requires.
-        for format in 1..4 {
-            manifest["format"] = json!(format);
-            if Manifest::from_bytes(manifest.to_string().as_bytes()).is_ok() {
-                break;
-            }
-        }
-        let mut json = manifest.to_string().into_bytes();
-        if recipe.digest {
-            let manifest = Manifest::from_bytes(&json).expect("its format was found");
-            json = manifest.sealed().expect("it can be encoded").1;
-        }
+        let manifest = Manifest::edited(manifest.to_string().as_bytes()).expect("it is whole");
+        let json = manifest.sealed().expect("it can be encoded").1;
         parts.0.insert(names::MANIFEST.into(), json.into());
         let bundle = Bundle::read(parts.clone())
             .unwrap_or_else(|error| panic!("the bundle is not sound: {error}"));

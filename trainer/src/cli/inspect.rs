@@ -284,17 +284,7 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
             None => "never (no threshold)".into(),
         },
     );
-    row(
-        "Manifest",
-        match digest {
-            Some(digest) => format!("blake3 {digest} (checked)"),
-            None => {
-                "no digest (written by an earlier version, so damage goes unnoticed); `pel pack` \
-                 adds one"
-                    .into()
-            }
-        },
-    );
+    row("Manifest", format!("blake3 {digest} (checked)"));
     row(
         "Licences",
         if kb.licences.is_empty() {

@@ -2,7 +2,6 @@
 
 use super::link::{LinkArgs, is_folder};
 use crate::io::files::{list_files, read_text};
-use crate::io::json::compact;
 use crate::io::terminal::counted;
 use crate::link::inputs::ReadOptions;
 use crate::link::linking::Linking;
@@ -207,17 +206,9 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         Some(first) => format!("{described} {first}"),
         None => described,
     };
-    let manifest = &linking.engine.linker.bundle().manifest;
-    let bundle = match &manifest.digest {
-        Some(digest) => digest.clone(),
-        // Of an early format.
-        None => blake3::hash(compact(manifest)?.as_bytes())
-            .to_hex()
-            .to_string(),
-    };
     Ok(RunKey {
         pel: env!("CARGO_PKG_VERSION").to_owned(),
-        bundle,
+        bundle: linking.engine.linker.bundle().manifest.digest.clone(),
         options: blake3::hash(described.as_bytes()).to_hex().to_string(),
     })
 }

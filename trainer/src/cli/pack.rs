@@ -44,7 +44,7 @@ pub struct PackArgs {
     trained: Option<PathBuf>,
 }
 
-/// Runs `pel pack`. The output has a digest of its manifest, whatever version wrote the bundle.
+/// Runs `pel pack`.
 ///
 /// # Errors
 /// If the bundle cannot be read or written.

@@ -11,8 +11,7 @@
 //!
 //! Random numbers and the position in the data follow from the seed and the number of steps. A
 //! folder is written under a temporary name and then renamed, so that an existing checkpoint is
-//! complete. Checkpoints of format 1, of earlier versions, have no checksums: a run resumes from
-//! them with a warning that damage is not noticed.
+//! complete.
 
 use super::batch::HardNegatives;
 use super::config::{Checkpoints as Options, Config};
@@ -49,8 +48,7 @@ const WORST: &str = "worst.safetensors";
 /// The names of both matrices.
 const MATRICES: [&str; 2] = ["mention", "entity"];
 
-/// The format of checkpoints without checksums.
-const FORMAT_WITHOUT_CHECKSUMS: u32 = 1;
+/// The only format that is read and written.
 const FORMAT: u32 = 2;
 
 /// The state of a run besides its tensors.
@@ -70,12 +68,10 @@ struct State {
     /// The deviation of the encoder's input embeddings when the run began, for FGSM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deviation: Option<f64>,
-    /// All other files of the checkpoint, by their paths in it; absent in format 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    files: Option<BTreeMap<String, FileInfo>>,
-    /// The digest of the fields above ([`digest::of`]); absent in format 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    digest: Option<String>,
+    /// All other files of the checkpoint, by their paths in it.
+    files: BTreeMap<String, FileInfo>,
+    /// The digest of the fields above ([`digest::of`]).
+    digest: String,
 }
 
 impl State {
@@ -85,8 +81,8 @@ impl State {
             serde_json::to_vec(state).map_err(|cause| Error::io("encoding JSON").caused_by(cause))
         };
         // The digest is computed with an empty digest field.
-        self.digest = Some(String::new());
-        self.digest = Some(digest::of(&encode(&self)?).to_hex().to_string());
+        self.digest = String::new();
+        self.digest = digest::of(&encode(&self)?).to_hex().to_string();
         encode(&self)
     }
 
@@ -94,51 +90,42 @@ impl State {
     /// checkpoint.
     fn read(folder: &Path) -> Result<Self> {
         let json = bundles::map(&folder.join(STATE))?;
-        let state: Self = serde_json::from_slice(&json)
-            .map_err(|cause| Error::artifact("expected a checkpoint's state").caused_by(cause))
-            .context(|| STATE.to_owned())?;
-        match (state.format, &state.files, &state.digest) {
-            (FORMAT_WITHOUT_CHECKSUMS, None, None) => {
-                let folder = folder.display();
-                eprintln!(
-                    "warning: {folder}: an earlier version wrote this checkpoint without \
-                     checksums; damage is not noticed"
-                );
-            }
-            (FORMAT, Some(files), Some(own)) => {
-                if own.as_str() != digest::of(&json).to_hex().as_str() {
-                    return Err(Error::artifact(format!(
-                        "{STATE} has been altered: its digest differs"
-                    )));
-                }
-                let found = infos(folder)?;
-                let mut names = files.keys().chain(found.keys());
-                if let Some(name) = names.find(|name| files.get(*name) != found.get(*name)) {
-                    let what = match (files.get(name), found.get(name)) {
-                        (Some(_), None) => "is missing".to_owned(),
-                        (Some(expected), Some(found)) if expected.bytes != found.bytes => {
-                            format!(
-                                "has another size: expected {} bytes, found {}",
-                                expected.bytes, found.bytes
-                            )
-                        }
-                        (Some(_), Some(_)) => "has been altered: its checksum differs".to_owned(),
-                        (None, _) => format!("is not listed in {STATE}"),
-                    };
-                    return Err(Error::artifact(format!("{name} {what}")));
-                }
-            }
-            (FORMAT_WITHOUT_CHECKSUMS | FORMAT, ..) => {
-                return Err(Error::artifact(format!(
-                    "{STATE}: expected `files` and `digest` in format {FORMAT} alone"
-                )));
-            }
-            (found, ..) => {
-                return Err(Error::artifact(format!(
-                    "{STATE}: expected checkpoint format {FORMAT_WITHOUT_CHECKSUMS} or {FORMAT}, \
-                     found {found}"
-                )));
-            }
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        let refuse = |cause| {
+            Error::artifact("expected a checkpoint's state")
+                .caused_by(cause)
+                .context(STATE)
+        };
+        let Version { format } = serde_json::from_slice(&json).map_err(refuse)?;
+        if format != FORMAT {
+            return Err(Error::artifact(format!(
+                "{STATE}: the checkpoint has format version {format}, this build reads {FORMAT}; \
+                 resume with the version of PEL that wrote it, or start the run again in another \
+                 --out"
+            )));
+        }
+        let state: Self = serde_json::from_slice(&json).map_err(refuse)?;
+        if state.digest.as_str() != digest::of(&json).to_hex().as_str() {
+            return Err(Error::artifact(format!(
+                "{STATE} has been altered: its digest differs"
+            )));
+        }
+        let (files, found) = (&state.files, infos(folder)?);
+        let mut names = files.keys().chain(found.keys());
+        if let Some(name) = names.find(|name| files.get(*name) != found.get(*name)) {
+            let what = match (files.get(name), found.get(name)) {
+                (Some(_), None) => "is missing".to_owned(),
+                (Some(expected), Some(found)) if expected.bytes != found.bytes => format!(
+                    "has another size: expected {} bytes, found {}",
+                    expected.bytes, found.bytes
+                ),
+                (Some(_), Some(_)) => "has been altered: its checksum differs".to_owned(),
+                (None, _) => format!("is not listed in {STATE}"),
+            };
+            return Err(Error::artifact(format!("{name} {what}")));
         }
         state
             .scale
@@ -171,6 +158,16 @@ fn infos(folder: &Path) -> Result<BTreeMap<String, FileInfo>> {
         }
     }
     Ok(infos)
+}
+
+/// Writes the checksums of a checkpoint's files again, after a test changed one.
+#[cfg(test)]
+pub fn reseal(folder: &Path) {
+    let json = fs::read(folder.join(STATE)).expect("read");
+    let state: State = serde_json::from_slice(&json).expect("a state");
+    let files = infos(folder).expect("read");
+    let json = State { files, ..state }.sealed().expect("encoded");
+    fs::write(folder.join(STATE), json).expect("written");
 }
 
 /// The checkpoints of a run.
@@ -323,7 +320,7 @@ impl Checkpoints {
             write(folder)?;
             write_in_folder(&folder.join(OPTIMISER), &optimiser.to_safetensors()?)?;
             // The state comes last: it holds the checksums of the files as written.
-            let (scale, data, files) = (optimiser.scale, self.data.clone(), Some(infos(folder)?));
+            let (scale, data, files) = (optimiser.scale, self.data.clone(), infos(folder)?);
             let state = State {
                 format: FORMAT,
                 step,
@@ -331,7 +328,7 @@ impl Checkpoints {
                 data,
                 deviation: self.deviation,
                 files,
-                digest: None,
+                digest: String::new(),
             };
             write_in_folder(&folder.join(STATE), &state.sealed()?)
         })?;
@@ -691,9 +688,9 @@ mod tests {
             data: Some("d".into()),
             deviation: Some(0.05),
             files,
-            digest: None,
+            digest: String::new(),
         };
-        let whole = state(Some(infos(folder).expect("read")))
+        let whole = state(infos(folder).expect("read"))
             .sealed()
             .expect("encoded");
         let put = |bytes: &[u8]| write_in_folder(&folder.join(STATE), bytes).expect("written");
@@ -725,16 +722,19 @@ mod tests {
             "{}",
             said()
         );
-        // What earlier versions wrote.
-        put(br#"{"format":1,"step":3}"#);
-        assert_eq!(State::read(folder).expect("read with a warning").step, 3);
-        for other in [
-            r#"{"format":3,"step":3}"#,
-            r#"{"format":2,"step":3}"#,
-            r#"{"format":1,"step":3,"digest":"x"}"#,
+        for (other, expected) in [
+            (
+                r#"{"format":1,"step":3}"#,
+                "format version 1, this build reads 2",
+            ),
+            (
+                r#"{"format":3,"steps":3}"#,
+                "format version 3, this build reads 2",
+            ),
+            (r#"{"format":2,"step":3}"#, "missing field `files`"),
         ] {
             put(other.as_bytes());
-            assert!(said().contains("expected"), "{}", said());
+            assert!(said().contains(expected), "{}", said());
         }
     }
 

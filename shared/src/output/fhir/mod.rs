@@ -187,10 +187,9 @@ impl Entries {
     }
 }
 
-/// The digest of the bundle; of an early format, which has none, the hash of its knowledge base.
+/// The digest of the bundle.
 fn bundle_hash<'a>(note: &Note<'a>) -> &'a str {
-    let manifest = &note.linker.bundle().manifest;
-    manifest.digest.as_deref().unwrap_or(&manifest.kb.blake3)
+    &note.linker.bundle().manifest.digest
 }
 
 /// The patient, of whom only the note is known.

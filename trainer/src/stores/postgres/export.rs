@@ -166,7 +166,7 @@ impl Export<'_> {
             "CREATE TABLE {bundle} (
                 only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
                 format integer NOT NULL,
-                digest text,
+                digest text NOT NULL,
                 index_blake3 text NOT NULL,
                 concepts_blake3 text NOT NULL,
                 encoder text NOT NULL,
