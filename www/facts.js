@@ -99,7 +99,6 @@ export function explanation(link, why, origin) {
     if (why.margin !== null) row("Margin", `${score(why.margin)} above the second candidate`);
     if (why.probability !== undefined) row("Probability", `${score(why.probability)} that the best candidate is right`);
     row("Threshold", why.threshold === null ? "none" : score(why.threshold));
-    if (why.nil_offset) row("NIL model", `adds ${score(why.nil_offset)} to the best score, from its margin and the mention’s length, spelling and meaning`);
     row("Tokens", make("span", { className: "tokens" }, ...why.tokens.map((token) => make("code", {}, token))));
   }
   if (link.cut.mention) row("Cut", "The mention is too long for the model. Its end was not read.");

@@ -44,7 +44,7 @@ export function nilWords(link, threshold) {
     case "below_threshold":
       if (!best) return "No candidate reaches the threshold.";
       return `The nearest candidate, ${best.name}, scores ${score(best.score)}: below the threshold` +
-        (threshold === null ? "." : ` of ${score(threshold)}${link.nil_offset ? " for this mention" : ""}.`);
+        (threshold === null ? "." : ` of ${score(threshold)}.`);
     case "unlike_any_name":
       return `It is unlike the names of the nearest candidate, ${best?.name}.${likely}`;
     case "ambiguous":
@@ -63,14 +63,13 @@ export function nilWords(link, threshold) {
 }
 
 /**
- * The lowest score at which this mention is linked: the threshold less what the NIL model adds to its best score. Null if a
- * probability decides, or the reader, and not a score.
+ * The lowest score at which this mention is linked. Null if a probability decides, or the reader, and not a score.
  *
  * @param {number | null} threshold
  * @param {import("./pkg/pel.js").Link} link
  */
 export const thresholdOf = (threshold, link) =>
-  threshold === null || link.probability !== undefined || link.decided_by === "reader" ? null : threshold - (link.nil_offset ?? 0);
+  threshold === null || link.probability !== undefined || link.decided_by === "reader" ? null : threshold;
 
 /** How likely the best candidate is right, and how many concepts share its name. @param {import("./pkg/pel.js").Link} link */
 export function likelihoodWords({ probability, same_name: same = 0 }) {

@@ -59,7 +59,7 @@ test("the types equal those of real answers, field by field", { timeout: 180_000
       Manifest: [pel.manifest()],
     };
   });
-  // The default bundle has a NIL model.
+  // The default bundle has probabilities and a detector.
   answers.Manifest.push(JSON.parse(await readFile(here("../../bundle/default/manifest.json"), "utf8")));
   const links = answers.Linked.flatMap((linked) => linked.links).concat(answers.Link);
   const optional = ["fragments", "nil_reason", "read_as", "group", "section"];

@@ -1,5 +1,5 @@
-"""Writes shared/tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and weights of
-logistic regressions, which `pel_shared::nil::NilModel` equals.
+"""Writes shared/tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and ratios of
+the weights of logistic regressions, which that of `pel_shared::nil` equals.
 
 NIL is the positive class; its score is the negated top score. scikit-learn lists a curve by descending threshold, with an extra
 point (1, 0); here it is reversed, so that recall rises, and without that point.
@@ -34,8 +34,8 @@ for seed, size, grid in [(1, 12, 4), (2, 40, 8), (3, 60, 1 << 20), (4, 5, 1)]:
         }
     )
 
-nil_models = []
-# The first has too few mentions for its vectors, which are then left out.
+regressions = []
+# The first is fitted without the two further numbers.
 for seed, size, dim in [(5, 30, 0), (6, 400, 2)]:
     generator = random.Random(seed)
     features, known = [], []
@@ -51,7 +51,7 @@ for seed, size, dim in [(5, 30, 0), (6, 400, 2)]:
     weights = model.coef_[0] / deviation
     scaled = weights[1:] / weights[0]
     average = -float((rows[:, 1:] @ scaled).mean())
-    nil_models.append({"features": features, "known": known, "weights": [float(weight) for weight in scaled] + [average]})
+    regressions.append({"features": features, "known": known, "weights": [float(weight) for weight in scaled] + [average]})
 
 out = Path(__file__).resolve().parents[2] / "shared" / "tests" / "goldens" / "nil.json"
-out.write_text(json.dumps({"cases": cases, "nil_models": nil_models}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")
+out.write_text(json.dumps({"cases": cases, "regressions": regressions}, separators=(",", ":")).replace('},{', '},\n{') + "\n", encoding="utf-8")

@@ -348,122 +348,6 @@ fn threshold_and_curve_are_copied_to_a_bundle_of_equal_views() {
             "--mix: expected a bundle whose concepts have names and templates",
         ),
     ]);
-    // Weights for vectors of another length.
-    let path = bench.path("cased/manifest.json");
-    let mut cased = manifest(&bench.path("cased"));
-    cased["nil"]["model"] = serde_json::json!({"margin": 0.1, "short_mention": 0.0,
-        "ngram_overlap": 0.0, "vector": [1.0, 2.0, 3.0], "intercept": 0.0});
-    std::fs::write(&path, sealed(&cased)).expect("written");
-    bench.refuses(&[(
-        "inspect @cased",
-        4,
-        "`nil.model.vector`: expected 32 values, found 3",
-    )]);
-}
-
-#[test]
-fn nil_model_weighs_features_and_decides() {
-    let bench = Bench::new();
-    let nil = |bundle: &str| manifest(&bench.path(bundle))["nil"].clone();
-    let done = bench.pel("calibrate @bundle --corpus @ --by nil-model --device cpu");
-    assert!(
-        done.code == Some(0) && done.out.contains("of the best score plus"),
-        "{}{}",
-        done.out,
-        done.err
-    );
-    let with_model = manifest(&bench.path("bundle"));
-    assert_eq!(
-        (
-            &with_model["format"],
-            with_model["nil"]["model"].as_object().map(|of| of.len())
-        ),
-        (&8.into(), Some(5))
-    );
-    assert!(
-        with_model["nil"]["calibrated_on"]
-            .as_str()
-            .is_some_and(|on| on.contains("by scores with the NIL model")),
-        "{with_model}"
-    );
-    let evaluated = "evaluate --bundle @bundle --corpus @ --split dev --train-split none \
-                     --systems link,dense --device cpu";
-    let said = bench.pel(evaluated);
-    assert!(
-        said.code == Some(0) && said.out.contains("NIL by the score and the NIL model"),
-        "{}{}",
-        said.out,
-        said.err
-    );
-
-    // What is added decides: with a weight of its own the same mention is NIL, and linked without
-    // it.
-    let folder = bench.path("bundle").join("manifest.json");
-    let decided = |overlap: f64| -> serde_json::Value {
-        let mut manifest = with_model.clone();
-        manifest["nil"]["model"] = serde_json::json!({"margin": 0.0, "short_mention": 0.0,
-            "ngram_overlap": overlap, "intercept": 0.0});
-        manifest["nil"]["threshold"] = 0.5.into();
-        std::fs::write(&folder, sealed(&manifest)).expect("written");
-        std::fs::write(bench.path("note.txt"), "feverish").expect("written");
-        std::fs::write(bench.path("spans.jsonl"), "{\"start\":0,\"end\":8}\n").expect("written");
-        let line = "link @note.txt --bundle @bundle --spans @spans.jsonl --spans-only --names-only \
-                    --format jsonl --device cpu";
-        let said = bench.done(line);
-        serde_json::from_str(said.out.trim()).expect("one mention")
-    };
-    let (linked, rejected) = (decided(100.0), decided(-100.0));
-    assert_eq!(
-        (&linked["decision"], &rejected["decision"]),
-        (&"linked".into(), &"nil".into()),
-        "{linked} {rejected}"
-    );
-    assert!(
-        linked["nil_offset"].as_f64() > Some(1.0) && linked["candidates"] == rejected["candidates"],
-        "{linked}"
-    );
-    // The number of candidates does not.
-    std::fs::write(
-        bench.path("note.txt"),
-        "Fever, feverish; chest pain, diabetes.",
-    )
-    .expect("written");
-    let decisions = |k: usize| -> Vec<serde_json::Value> {
-        let line = format!("link @note.txt --bundle @bundle -k {k} --format jsonl --device cpu");
-        let rows = bench.done(&line).out;
-        let of = |line: &str| {
-            let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
-            serde_json::json!([
-                row["start"],
-                row["decision"],
-                row["concept"]["id"],
-                row["nil_offset"]
-            ])
-        };
-        rows.lines().map(of).collect()
-    };
-    let usual = decisions(5);
-    assert!(usual.len() > 2, "{usual:?}");
-    for k in [1, 2, 64, 200] {
-        assert_eq!(decisions(k), usual, "{k}");
-    }
-    let why = bench.pel("explain --bundle @bundle --text feverish --mention feverish --device cpu");
-    assert!(
-        why.code == Some(0) && why.out.contains("plus -"),
-        "{}{}",
-        why.out,
-        why.err
-    );
-
-    bench.done("calibrate @bundle --corpus @ --by score --device cpu");
-    assert_eq!(
-        (
-            &manifest(&bench.path("bundle"))["format"],
-            nil("bundle").get("model")
-        ),
-        (&8.into(), None)
-    );
-    bench.refuses(&[("calibrate @bundle --corpus @ --by length", 2, "nil-model")]);
 }
 
 #[test]
@@ -471,6 +355,11 @@ fn failed_calibration_leaves_the_bundle_unchanged() {
     let bench = Bench::new();
     let before = manifest(&bench.path("bundle"));
     bench.refuses(&[
+        (
+            "calibrate @bundle --corpus @ --by length",
+            2,
+            "[possible values: probability, score]",
+        ),
         (
             "calibrate @bundle --corpus @ --split known",
             3,

@@ -135,10 +135,6 @@ export interface Link extends Span {
   concept: Candidate | null;
   /** Best first. */
   candidates: Candidate[];
-  /** What the bundle's NIL model adds to the best score before the comparison with the threshold; 0 without a NIL model. */
-  nil_offset: number;
-  /** The former name of `nil_offset`. */
-  lift: number;
   /** Whether the mention or its context was truncated to the encoder's window. */
   cut: { mention: boolean; context: boolean };
 }
@@ -167,10 +163,6 @@ export interface Explanation {
   tokens: string[];
   decision: "linked" | "nil";
   threshold: number | null;
-  /** What the NIL model adds to the best score before the comparison. */
-  nil_offset: number;
-  /** The former name of `nil_offset`. */
-  lift: number;
   /** The best score less the second; null with fewer than 2 candidates. */
   margin: number | null;
   /** The probability that the best candidate is right; missing if the bundle has no model of it. */
@@ -268,18 +260,6 @@ export interface Manifest {
   token_vectors?: { rows: number; tokens: number; dim: number };
   nil: {
     threshold: number | null;
-    /**
-     * Weights of the NIL model's features: margin to the second score, short mention, spelling overlap, exact name of the best
-     * candidate, each value of the mention's vector (optional), and the intercept.
-     */
-    model?: {
-      margin: number;
-      short_mention: number;
-      ngram_overlap: number;
-      exact_match: number;
-      vector?: number[];
-      intercept: number;
-    };
     calibrated_on: string | null;
     /** The model of the probability that the best candidate is right; the threshold is then a probability. */
     probability?: {

@@ -431,8 +431,6 @@ impl Engine {
                 "nil"
             },
             threshold: threshold.or(bundle.manifest.nil.threshold),
-            nil_offset: link.nil_offset,
-            lift: link.nil_offset,
             margin: link.margin(),
             probability: whole.probability,
             answer_sets: record.answer_sets,

@@ -158,11 +158,6 @@ pub struct JsLink {
     read_as: Option<String>,
     concept: Option<Named>,
     candidates: Vec<Named>,
-    /// `None` in links that version 0.1 wrote: it names the field `lift`.
-    #[serde(default)]
-    nil_offset: Option<f32>,
-    #[serde(default)]
-    lift: f32,
     #[serde(default)]
     cut: Cut,
 }
@@ -197,7 +192,6 @@ impl JsLink {
             probability,
             same_name,
             answer_sets,
-            nil_offset,
             cut,
         } = record;
         let place = |span: Span| Place {
@@ -234,8 +228,6 @@ impl JsLink {
             read_as,
             concept,
             candidates,
-            nil_offset: Some(nil_offset),
-            lift: nil_offset,
             cut,
         }
     }
@@ -280,12 +272,9 @@ impl JsLink {
             probability,
             same_name,
             answer_sets,
-            nil_offset,
-            lift,
             cut,
             ..
         } = self;
-        let nil_offset = nil_offset.unwrap_or(lift);
         Ok(Record {
             span,
             fragments,
@@ -309,7 +298,6 @@ impl JsLink {
             probability: probability.filter(|_| of_machine),
             same_name,
             answer_sets: if of_machine { answer_sets } else { Vec::new() },
-            nil_offset,
             cut,
         })
     }
@@ -330,9 +318,6 @@ pub struct JsExplanation<'a> {
     pub tokens: Vec<String>,
     pub decision: &'static str,
     pub threshold: Option<f32>,
-    pub nil_offset: f32,
-    /// The former name of `nil_offset`.
-    pub lift: f32,
     pub margin: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,

@@ -346,16 +346,7 @@ impl Bundle {
             false => None,
         };
         view_fits(&manifest, &parts)?;
-        let Manifest {
-            view, encoder, nil, ..
-        } = &manifest;
-        let values = nil.model.as_ref().map_or(0, |model| model.vector.len());
-        if values > 0 && values != manifest.index.dim {
-            let (name, dim) = (names::MANIFEST, manifest.index.dim);
-            return Err(Error::artifact(format!(
-                "{name}: `nil.model.vector`: expected {dim} values, found {values}"
-            )));
-        }
+        let Manifest { view, encoder, .. } = &manifest;
         view.check_mix()
             .and_then(|()| view.check_spelling(encoder.reduction.score))
             .context(|| names::MANIFEST.to_owned())?;

@@ -26,11 +26,6 @@ impl Spelling {
         }
     }
 
-    /// The largest [`Spelling::overlap`] with one of the names; 0 without names.
-    pub fn nearest<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> f32 {
-        self.nearest_name(names).map_or(0.0, |(overlap, _)| overlap)
-    }
-
     /// The first of the names with the largest [`Spelling::overlap`], and that.
     pub fn nearest_name<'a>(
         &self,
@@ -56,10 +51,9 @@ mod tests {
         assert_eq!(fever.overlap(&Spelling::new("fever")), 1.0);
         assert_eq!(fever.overlap(&Spelling::new("")), 0.0);
         assert_eq!(Spelling::new(" ").overlap(&Spelling::new("")), 0.0);
-        assert_eq!(fever.nearest(["heat", "fevers"]), 8.0 / 11.0);
-        assert_eq!(fever.nearest([]), 0.0);
         let names = ["heat", "fevers", "sreve", "fevers"];
         assert_eq!(fever.nearest_name(names), Some((8.0 / 11.0, "fevers")));
+        assert_eq!(fever.nearest_name([]), None);
     }
 
     proptest! {

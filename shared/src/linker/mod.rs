@@ -48,7 +48,7 @@ use crate::index::best_per_concept;
 use crate::kb::group::Group;
 use crate::kb::{Concept, ConceptId};
 use crate::model::encode::{Encoder, SequenceInterner};
-use crate::nil::{Decision, Evidence, NilFeatures, NilPolicy, NilReason};
+use crate::nil::{Decision, Evidence, NilPolicy, NilReason};
 use crate::score::{Candidate, Scorer, Similarity};
 use crate::text::abbreviations::Reader;
 use crate::text::context::{Context, ContextRules};
@@ -155,9 +155,6 @@ pub struct Link {
     /// All candidates that were searched, best first, at least 64 as far as there are so many
     /// concepts.
     searched: Vec<Candidate>,
-    /// What the NIL model adds to the best score before the comparison with the threshold; 0
-    /// without a NIL model.
-    pub nil_offset: f32,
     /// The cross-encoder's scores of the first candidates. Empty without a reranking.
     pub ranker_scores: Vec<f32>,
     /// Whether the mention is a name of the best candidate after normalisation, or without words of
@@ -190,10 +187,10 @@ impl Link {
             .map_or(0, |evidence| evidence.same_name)
     }
 
-    /// The value that is compared with the threshold: the probability, otherwise the best score
-    /// with the offset of the NIL model. `None` without a candidate.
+    /// The value that is compared with the threshold: the probability, otherwise the best score.
+    /// `None` without a candidate.
     pub fn judged(&self) -> Option<f32> {
-        let by_score = || Some(self.candidates.first()?.score + self.nil_offset);
+        let by_score = || Some(self.candidates.first()?.score);
         self.probability.or_else(by_score)
     }
 
@@ -639,20 +636,19 @@ impl Linker {
             let cut = mention
                 .sequence
                 .map_or(Cut::default(), |at| prepared.sequences[at].cut);
-            let mut moved = self.put_named_first(prepared, mention, queries, &mut searched, behind);
+            let mut moved = self.put_named_first(prepared, mention, &mut searched, behind);
             moved |= self.put_best_known_first(prepared, mention, &mut searched);
             let mut candidates =
                 first_with_named(searched.clone(), &mention.named, options.candidates());
             let named = candidates
                 .first()
                 .is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
-            let nil_offset = self.nil_offset(mention, queries, &searched, named);
             let behind = if moved { 0.0 } else { behind };
             let highest = self.highest(prepared, mention).max(1.0);
             let evidence = self.evidence(mention, &searched, highest, named, behind);
             candidates.truncate(k);
             let decision = match mention.sequence {
-                Some(_) => self.decide(&candidates, nil_offset, named, options.threshold),
+                Some(_) => self.decide(&candidates, named, options.threshold),
                 None => Decision::Nil {
                     reason: NilReason::EmptyMention,
                     best: None,
@@ -671,7 +667,6 @@ impl Linker {
                 probability: None,
                 evidence: evidence.filter(|_| mention.sequence.is_some()),
                 searched,
-                nil_offset,
                 ranker_scores,
                 named,
                 read_as,
@@ -695,69 +690,6 @@ impl Linker {
         links
     }
 
-    /// The features of each mention for a NIL model; `None` for a mention without a candidate.
-    ///
-    /// # Shapes
-    /// queries `[sequences]`, links `[mentions]` -> `[mentions]`
-    ///
-    /// # Errors
-    /// If a concept's record is damaged.
-    pub fn nil_features(
-        &self,
-        prepared: &Prepared,
-        queries: &Queries,
-        links: &[Link],
-    ) -> Result<Vec<Option<NilFeatures>>> {
-        let each = prepared.mentions.iter().zip(links);
-        each.map(|(mention, link)| {
-            // Not the list, whose length the user chooses.
-            self.nil_features_of(mention, queries, &link.searched, link.named)
-        })
-        .collect()
-    }
-
-    fn nil_features_of(
-        &self,
-        mention: &PreparedMention,
-        queries: &Queries,
-        candidates: &[Candidate],
-        named: bool,
-    ) -> Result<Option<NilFeatures>> {
-        let (Some(best), Some(at)) = (candidates.first(), mention.sequence) else {
-            return Ok(None);
-        };
-        let (concept, vector) = (
-            self.concept(best.concept)?,
-            queries.vector(at, self.encoder.dim()),
-        );
-        Ok(NilFeatures::new(
-            &mention.text,
-            vector,
-            candidates,
-            concept.names(),
-            named,
-        ))
-    }
-
-    fn nil_offset(
-        &self,
-        mention: &PreparedMention,
-        queries: &Queries,
-        candidates: &[Candidate],
-        named: bool,
-    ) -> f32 {
-        let policy = &self.bundle.manifest.nil;
-        let (Some(model), None) = (&policy.model, &policy.probability) else {
-            return 0.0;
-        };
-        // The output reports a damaged record when it names the concept.
-        let features = self
-            .nil_features_of(mention, queries, candidates, named)
-            .ok()
-            .flatten();
-        features.map_or(0.0, |features| model.offset(&features))
-    }
-
     /// Decides a link again with another threshold; `None` uses the bundle's policy. The best score
     /// of the first stage decides, even after a reranking.
     pub fn decide_again(&self, link: &mut Link, threshold: Option<f32>) {
@@ -773,7 +705,7 @@ impl Linker {
         let by_score = best_per_concept(link.candidates.clone(), link.candidates.len());
         link.decision = self
             .decide_by_probability(link, threshold)
-            .unwrap_or_else(|| self.decide(&by_score, link.nil_offset, link.named, threshold));
+            .unwrap_or_else(|| self.decide(&by_score, link.named, threshold));
         if let (
             Decision::Linked { best }
             | Decision::Nil {
@@ -786,13 +718,7 @@ impl Linker {
         }
     }
 
-    fn decide(
-        &self,
-        candidates: &[Candidate],
-        nil_offset: f32,
-        named: bool,
-        threshold: Option<f32>,
-    ) -> Decision {
+    fn decide(&self, candidates: &[Candidate], named: bool, threshold: Option<f32>) -> Decision {
         let policy = &self.bundle.manifest.nil;
         match threshold {
             // A threshold of the user also holds for mentions that are a name.
@@ -800,8 +726,8 @@ impl Linker {
                 threshold,
                 ..NilPolicy::default()
             }
-            .decide(candidates, nil_offset),
-            None => policy.decide_named(candidates, nil_offset, named),
+            .decide(candidates),
+            None => policy.decide_named(candidates, named),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::candidates::is_among;
 use super::prepared::PreparedMention;
-use super::{Linker, Prepared, Queries};
+use super::{Linker, Prepared};
 use crate::kb::{Concept, ConceptId};
 use crate::nil::Decision;
 use crate::score::{Candidate, Similarity};
@@ -44,7 +44,6 @@ impl Linker {
         &self,
         prepared: &Prepared,
         mention: &PreparedMention,
-        queries: &Queries,
         found: &mut Vec<Candidate>,
         behind: f32,
     ) -> bool {
@@ -63,8 +62,7 @@ impl Linker {
         let scale = self.scale(prepared, mention, found);
         if best.score - found[at].score > NAMED_BEHIND * scale {
             let by_score = || {
-                let offset = self.nil_offset(mention, queries, found, false);
-                let decision = self.bundle.manifest.nil.decide(found, offset);
+                let decision = self.bundle.manifest.nil.decide(found);
                 matches!(decision, Decision::Linked { .. })
             };
             let evidence = self.evidence(mention, found, scale, false, behind);

@@ -40,24 +40,11 @@ impl DesignMatrix {
         }
     }
 
-    /// Adds a row of weight 1, unless one of its features is NaN or infinite.
+    /// Adds a row with a weight, unless one of its features is NaN or infinite.
     ///
     /// # Panics
     /// If the row has another number of features.
-    pub fn push(&mut self, features: impl IntoIterator<Item = f32>, label: bool) {
-        self.push_weighted(features, label, 1.0);
-    }
-
-    /// As [`DesignMatrix::push`], with a weight.
-    ///
-    /// # Panics
-    /// If the row has another number of features.
-    pub fn push_weighted(
-        &mut self,
-        features: impl IntoIterator<Item = f32>,
-        label: bool,
-        weight: f64,
-    ) {
+    pub fn push(&mut self, features: impl IntoIterator<Item = f32>, label: bool, weight: f64) {
         let before = self.values.len();
         self.values
             .extend(features.into_iter().map(f64::from).chain([1.0]));
@@ -77,7 +64,7 @@ impl DesignMatrix {
     }
 
     /// The mean of each feature; `None` without a row.
-    pub fn means(&self) -> Option<Vec<f64>> {
+    fn means(&self) -> Option<Vec<f64>> {
         let mut sums = vec![0.0; self.width - 1];
         let rows = self.values.chunks_exact(self.width);
         for (row, weight) in rows.zip(&self.row_weights) {
@@ -261,6 +248,53 @@ fn solve(mut matrix: Vec<f64>, mut right: Vec<f64>) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct Golden {
+        regressions: Vec<Case>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        /// Two numbers, yes or no, a number, yes or no, and two numbers that the first case does
+        /// not have.
+        features: Vec<(f32, f32, bool, f32, bool, Vec<f32>)>,
+        known: Vec<bool>,
+        /// The weights of all features but the first, divided by that of the first; the intercept
+        /// that makes their mean zero.
+        weights: Vec<f64>,
+    }
+
+    #[test]
+    fn fit_equals_scikit_learn() {
+        let golden: Golden = serde_json::from_str(include_str!("../../tests/goldens/nil.json"))
+            .expect("the golden file");
+        for Case {
+            features,
+            known,
+            weights,
+        } in golden.regressions
+        {
+            let width = weights.len();
+            let mut matrix = DesignMatrix::new(width);
+            for ((one, two, three, four, five, more), known) in features.into_iter().zip(known) {
+                let [three, five] = [three, five].map(|yes| f32::from(u8::from(yes)));
+                let row = [one, two, three, four, five].into_iter().chain(more);
+                matrix.push(row.take(width), known, 1.0);
+            }
+            let means = matrix.means().expect("there are rows");
+            let fitted = matrix.fit().expect("both classes have rows");
+            let scaled: Vec<f64> = fitted.weights[1..]
+                .iter()
+                .map(|weight| weight / fitted.weights[0])
+                .collect();
+            let intercept = -dot(&scaled, &means[1..]);
+            for (found, expected) in scaled.iter().chain([&intercept]).zip(weights) {
+                assert!((found - expected).abs() < 1e-4, "{found} is not {expected}");
+            }
+        }
+    }
 
     #[test]
     fn solve_reads_only_the_lower_triangle() {
@@ -285,8 +319,8 @@ mod tests {
         let (mut weighted, mut repeated) = (DesignMatrix::new(1), DesignMatrix::new(1));
         for (at, (value, label)) in rows.into_iter().enumerate() {
             let times = if at == 3 { 2 } else { 1 };
-            weighted.push_weighted([value], label, f64::from(times));
-            (0..times).for_each(|_| repeated.push([value], label));
+            weighted.push([value], label, f64::from(times));
+            (0..times).for_each(|_| repeated.push([value], label, 1.0));
         }
         let [weighted, repeated] =
             [weighted, repeated].map(|matrix| matrix.fit().expect("both classes"));
@@ -309,9 +343,9 @@ mod tests {
             ([2.0, 0.25], false),
             ([-1.0, 3.0], true),
         ] {
-            matrix.push(features, label);
+            matrix.push(features, label, 1.0);
         }
-        matrix.push([f32::NAN, 0.0], true);
+        matrix.push([f32::NAN, 0.0], true, 1.0);
         assert_eq!(matrix.labels.len(), 3);
         assert_eq!(matrix.row_weights, [1.0; 3]);
         assert_eq!(matrix.means(), Some(vec![0.5, 0.75]));

@@ -1,11 +1,9 @@
 //! NIL prediction: whether the knowledge base has no concept for a mention.
 
 mod logistic;
-mod model;
 mod probability;
 mod sets;
 
-pub use model::{NilFeatures, NilModel};
 pub use probability::{Evidence, Feature, Labelled, ProbabilityModel, SHORT_BELOW};
 pub use sets::{AnswerSet, COVERAGES, SetLimits};
 
@@ -18,21 +16,18 @@ use serde::{Deserialize, Serialize};
 /// The rule that links a mention or rejects it as NIL. A bundle stores it with the encoder that it
 /// was calibrated for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NilPolicy {
     /// The lowest value that is linked: the probability of the best candidate with a probability
     /// model, otherwise its score, in units of the index's similarity. `None` links every mention
     /// that has a candidate.
     pub threshold: Option<f32>,
-    /// The model of the probability that the best candidate is right. With it `model` has no use.
+    /// The model of the probability that the best candidate is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<ProbabilityModel>,
     /// The limits of sets of answers, one for each coverage. Empty without a probability model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<SetLimits>,
-    /// The model whose offset is added to the best score before the comparison. `None` compares the
-    /// score itself, as in the papers. Manifests of formats 3 and 4 name the field `lift`.
-    #[serde(default, skip_serializing_if = "Option::is_none", alias = "lift")]
-    pub model: Option<NilModel>,
     /// The data that the threshold was calibrated on.
     pub calibrated_on: Option<String>,
     /// The precision-recall curve of NIL on that data, thinned, in ascending order of recall. Empty
@@ -108,27 +103,6 @@ impl NilPolicy {
         if let Some(threshold) = self.threshold {
             check_finite("`nil.threshold`", &[threshold])?;
         }
-        if let Some(NilModel {
-            margin,
-            short_mention,
-            ngram_overlap,
-            exact_match,
-            vector,
-            intercept,
-        }) = &self.model
-        {
-            check_finite(
-                "`nil.model`",
-                &[
-                    *margin,
-                    *short_mention,
-                    *ngram_overlap,
-                    *exact_match,
-                    *intercept,
-                ],
-            )?;
-            check_finite("`nil.model.vector`", vector)?;
-        }
         if let Some(probability) = &self.probability {
             probability.check()?;
         }
@@ -150,11 +124,11 @@ impl NilPolicy {
         Ok(())
     }
 
-    /// Decides on candidates in descending order of scores. `offset` is added to the best score
-    /// ([`NilModel::offset`]). A sum equal to the threshold is linked.
-    pub fn decide(&self, candidates: &[Candidate], offset: f32) -> Decision {
+    /// Decides on candidates in descending order of scores. A score equal to the threshold is
+    /// linked.
+    pub fn decide(&self, candidates: &[Candidate]) -> Decision {
         let best = candidates.first().copied();
-        let value = best.map_or(f32::NEG_INFINITY, |best| best.score + offset);
+        let value = best.map_or(f32::NEG_INFINITY, |best| best.score);
         self.decide_by(best, value, NilReason::BelowThreshold)
     }
 
@@ -174,15 +148,10 @@ impl NilPolicy {
 
     /// As [`NilPolicy::decide`], but links the best candidate at any score if `exact_match` is
     /// true: the mention is one of its names. The threshold is for mentions without such a match.
-    pub fn decide_named(
-        &self,
-        candidates: &[Candidate],
-        offset: f32,
-        exact_match: bool,
-    ) -> Decision {
+    pub fn decide_named(&self, candidates: &[Candidate], exact_match: bool) -> Decision {
         match candidates.first().copied() {
             Some(best) if exact_match => Decision::Linked { best },
-            _ => self.decide(candidates, offset),
+            _ => self.decide(candidates),
         }
     }
 }
@@ -203,7 +172,7 @@ mod tests {
             score,
         };
         assert_eq!(
-            policy.decide(&[candidate(0.5)], 0.0),
+            policy.decide(&[candidate(0.5)]),
             Decision::Linked {
                 best: candidate(0.5)
             }
@@ -212,40 +181,30 @@ mod tests {
             reason: NilReason::BelowThreshold,
             best: Some(candidate(0.49)),
         };
-        assert_eq!(policy.decide(&[candidate(0.49)], 0.0), nil);
+        assert_eq!(policy.decide(&[candidate(0.49)]), nil);
         assert_eq!(
-            policy.decide(&[], 0.0),
+            policy.decide(&[]),
             Decision::Nil {
                 reason: NilReason::NoCandidate,
                 best: None
             }
         );
         assert!(matches!(
-            policy.decide(&[candidate(f32::NAN)], 0.0),
+            policy.decide(&[candidate(f32::NAN)]),
             Decision::Nil { .. }
         ));
         assert!(matches!(
-            NilPolicy::default().decide(&[candidate(-9.0)], 0.0),
+            NilPolicy::default().decide(&[candidate(-9.0)]),
             Decision::Linked { .. }
         ));
         assert_eq!(
-            policy.decide(&[candidate(0.375)], 0.125),
-            Decision::Linked {
-                best: candidate(0.375)
-            }
-        );
-        assert!(matches!(
-            policy.decide(&[candidate(0.5)], -0.125),
-            Decision::Nil { .. }
-        ));
-        assert_eq!(
-            policy.decide_named(&[candidate(0.1)], 0.0, true),
+            policy.decide_named(&[candidate(0.1)], true),
             Decision::Linked {
                 best: candidate(0.1)
             }
         );
         assert!(matches!(
-            policy.decide_named(&[candidate(0.1)], 0.0, false),
+            policy.decide_named(&[candidate(0.1)], false),
             Decision::Nil { .. }
         ));
     }

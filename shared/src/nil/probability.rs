@@ -309,7 +309,7 @@ impl ProbabilityModel {
             let values = features
                 .iter()
                 .map(|feature| mention.evidence.value(*feature));
-            matrix.push_weighted(values, mention.right, mention.weight);
+            matrix.push(values, mention.right, mention.weight);
         }
         let fitted = matrix.fit()?;
         let weights: BTreeMap<Feature, f32> = features
@@ -335,7 +335,7 @@ impl ProbabilityModel {
     pub fn rescaled(&self, mentions: &[Labelled]) -> Option<Self> {
         let mut matrix = DesignMatrix::new(1);
         for mention in mentions {
-            matrix.push_weighted(
+            matrix.push(
                 [self.logit(&mention.evidence)],
                 mention.right,
                 mention.weight,

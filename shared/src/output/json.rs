@@ -57,8 +57,6 @@ pub struct Line<'a> {
     candidates: &'a [Named],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     answer_sets: &'a [NamedSet],
-    #[serde(skip_serializing_if = "is_zero")]
-    nil_offset: f32,
     cut: Cut,
 }
 
@@ -88,11 +86,6 @@ impl Place {
 
 fn is_none(count: &usize) -> bool {
     *count == 0
-}
-
-/// Whether there is no NIL model, or it adds nothing.
-fn is_zero(offset: &f32) -> bool {
-    *offset == 0.0
 }
 
 fn line<'a>(
@@ -146,7 +139,6 @@ fn line<'a>(
         same_name: record.same_name,
         candidates: &record.candidates,
         answer_sets: &record.answer_sets,
-        nil_offset: record.nil_offset,
         cut: record.cut,
     }
 }

@@ -116,9 +116,6 @@ pub struct Record {
     /// Sets of answers that hold the right one with a stated probability. Empty unless they were
     /// asked for ([`Record::add_sets`]).
     pub answer_sets: Vec<NamedSet>,
-    /// What the NIL model added to the best score before the comparison with the threshold; 0
-    /// without a NIL model.
-    pub nil_offset: f32,
     /// What the encoder's window truncated.
     pub cut: Cut,
 }
@@ -292,7 +289,6 @@ impl Record {
                 link.same_name()
             },
             answer_sets: Vec::new(),
-            nil_offset: link.nil_offset,
             cut: link.cut,
         })
     }
@@ -384,7 +380,6 @@ mod testing {
             probability: None,
             same_name: 0,
             answer_sets: Vec::new(),
-            nil_offset: 0.0,
             cut: Cut::default(),
         }
     }

@@ -249,8 +249,6 @@ impl SeedBundle {
         });
         if let Some(info) = token_vectors {
             manifest["token_vectors"] = info;
-            manifest["nil"]["model"] = json!({"margin": 0.1, "short_mention": 0.1,
-                "ngram_overlap": 0.1, "intercept": -0.1, "vector": vec![0.01; encoder.dim()]});
         }
         if recipe.detector {
             manifest["detector"] = json!(small_detector().0);

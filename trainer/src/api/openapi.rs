@@ -110,9 +110,6 @@ pub struct MentionObject {
     /// Sets of answers that hold the right one with a stated probability.
     #[schema(nullable = false)]
     answer_sets: Option<Vec<AnswerSetObject>>,
-    /// What the NIL model added to the best score.
-    #[schema(nullable = false)]
-    nil_offset: Option<f64>,
     /// What the encoder's window truncated.
     cut: CutObject,
 }

@@ -4,7 +4,6 @@
 use crate::data::split::{NilOf, Split, SplitCounts};
 use crate::evaluate::bundle_settings::{BundleSettings, copy_settings, put};
 use crate::evaluate::leave_out::{LeaveOut, Samples};
-use crate::evaluate::nil_model;
 use crate::evaluate::probability::{self, Sample};
 use crate::evaluate::score_weights::{MIXES, SPELLINGS, best_mix, tried, widest_spelling};
 use crate::evaluate::{Calibration, Probabilities, Rule, TOP, Trial};
@@ -18,7 +17,7 @@ use pel_shared::error::{Context, Error, Result};
 use pel_shared::metrics::{
     BINS, CurvePoint, Forecast, Interval, brier, calibration_error, reliability,
 };
-use pel_shared::nil::{NilModel, NilPolicy};
+use pel_shared::nil::NilPolicy;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -136,11 +135,6 @@ enum By {
     Probability,
     /// The best score, as in the papers; the threshold with the best NIL F1, or by --precision
     Score,
-    /// The best score plus a fitted offset from further features: margin to the second, mention
-    /// under 5 characters, spelling overlap, exact name, and the mention's vector if there are 20
-    /// mentions of each class per dimension
-    #[value(alias = "lifted-score")]
-    NilModel,
 }
 
 fn share(text: &str) -> std::result::Result<f64, String> {
@@ -206,7 +200,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs, json: bool) -> Result<()> 
     let weights = choose_weights(args, &mut trial, first, json)?;
     let found = match by {
         By::Probability => by_probability(args, &mut trial, &mut others, &splits)?,
-        By::Score | By::NilModel => by_score(args, &mut trial, first, by)?,
+        By::Score => by_score(args, &mut trial, first)?,
     };
     if let Some(path) = &args.curve {
         write_curve(path, &found.curve)?;
@@ -385,25 +379,14 @@ fn choose_weights(
     Ok(chosen)
 }
 
-/// The threshold by scores, with or without a NIL model.
-fn by_score(args: &CalibrateArgs, trial: &mut Trial, split: &Split, by: By) -> Result<Calibration> {
+/// The threshold by scores.
+fn by_score(args: &CalibrateArgs, trial: &mut Trial, split: &Split) -> Result<Calibration> {
     if !trial.has_encoded() {
         trial.encode(split)?;
     }
-    let (mut ranked, features) = trial.found(TOP)?;
-    let model = match by {
-        By::NilModel => Some(nil_model::fit(split, &features, args.nil)?),
-        _ => None,
-    };
-    if let Some(model) = &model {
-        nil_model::add_offsets(&mut ranked, &features, model);
-    }
+    let ranked = trial.found(TOP)?;
     let rule = args.precision.map_or(Rule::BestF1, Rule::LinkPrecision);
     let found = Calibration::choose(&ranked, &args.corpus[0], split, args.nil, rule)?;
-    let found = Calibration {
-        nil_model: model,
-        ..found
-    };
     Ok(Calibration {
         protocol: trial.protocol(&found.policy()),
         ..found
@@ -596,7 +579,6 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         blake3,
         rule,
         protocol,
-        nil_model,
         probability,
         ..
     } = found;
@@ -614,30 +596,9 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
         Rule::Cost(cost) => format!("least cost if a wrong link costs {cost} of a right one"),
     };
     let before = before.map_or("none".to_owned(), |before| before.to_string());
-    let offsets = nil_model.as_ref().map_or(String::new(), |model| {
-        let NilModel {
-            margin,
-            short_mention,
-            ngram_overlap,
-            exact_match,
-            vector,
-            intercept,
-        } = model;
-        let along = match vector.len() {
-            0 => String::new(),
-            dim => format!(", {dim} weights times its vector"),
-        };
-        format!(
-            "\nof the best score plus {margin:+.4} times its margin to the second, \
-             {short_mention:+.4} for a mention under 5 characters, {ngram_overlap:+.4} times the \
-             spelling overlap with a name of the best, {exact_match:+.4} for an exact name{along}, \
-             and {intercept:+.4} (zero on average)"
-        )
-    });
-    let offsets = offsets
-        + &probability
-            .as_ref()
-            .map_or(String::new(), probability_words);
+    let model = probability
+        .as_ref()
+        .map_or(String::new(), probability_words);
     let links = figures.links;
     let end = match args.dry_run {
         true => "The bundle was not changed.".to_owned(),
@@ -660,7 +621,7 @@ fn text(found: &Calibration, before: Option<f32>, args: &CalibrateArgs) -> Strin
     format!(
         "Chosen on {} mentions of the split {split}, {nils} of them NIL{kind} (blake3 {blake3})\n\
          {protocol}\n\n\
-         Threshold {} ({rule}; before: {before}){offsets}\n\n\
+         Threshold {} ({rule}; before: {before}){model}\n\n\
          On these mentions, in % [95 % interval, bootstrap over documents at this threshold]:\n  \
          NIL precision          {}\n  NIL recall             {}\n  NIL F1                 {}\n  \
          NIL auPR               {} (random {:.1})\n  \

@@ -127,7 +127,6 @@ struct Explained<'a> {
     cut: Cut,
     decision: Decision,
     threshold: Option<f32>,
-    nil_offset: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
     context: Said<'a>,
@@ -328,7 +327,6 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             cut: link.cut,
             decision: link.decision,
             threshold,
-            nil_offset: link.nil_offset,
             probability: link.probability,
             context: Said::new(&linker, link),
             same_name: link.same_name(),

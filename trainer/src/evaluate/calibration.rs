@@ -8,7 +8,7 @@ use crate::io::files::io_error;
 use crate::io::text_tables::percent;
 use pel_shared::error::{Error, Result};
 use pel_shared::metrics::{CurvePoint, best_f1, nil_curve, thinned, widest_at_precision};
-use pel_shared::nil::{NilModel, NilPolicy, ProbabilityModel, SetLimits};
+use pel_shared::nil::{NilPolicy, ProbabilityModel, SetLimits};
 use pel_shared::score::Candidate;
 use serde::Serialize;
 use std::path::Path;
@@ -40,9 +40,6 @@ pub struct Calibration {
     pub rule: Rule,
     /// The protocol of the retriever.
     pub protocol: String,
-    /// What is added to scores before they are compared with the threshold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nil_model: Option<NilModel>,
     /// The model of the probability that is compared with the threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<Probabilities>,
@@ -96,8 +93,8 @@ impl Calibration {
         }
     }
 
-    /// Chooses a threshold by the best [`TOP`] concepts of each mention of a split, whose scores
-    /// include the offset of the NIL model; the corpus is that in a folder.
+    /// Chooses a threshold by the best [`TOP`] concepts of each mention of a split; the corpus is
+    /// that in a folder.
     ///
     /// # Errors
     /// As [`Calibration::check`], or if no threshold reaches the precision.
@@ -157,7 +154,6 @@ impl Calibration {
             blake3: split.counts.blake3.clone(),
             rule,
             protocol: String::new(),
-            nil_model: None,
             probability: None,
             figures: NilFigures::new(&outcomes, &chosen, &[1, TOP]),
             curve: nil_curve(&tops),
@@ -172,7 +168,6 @@ impl Calibration {
             blake3,
             rule,
             figures,
-            nil_model,
             probability,
             ..
         } = self;
@@ -198,10 +193,9 @@ impl Calibration {
                 format!("least cost if a wrong link costs {cost} of what a right one brings")
             }
         };
-        let by = match (probability, nil_model) {
-            (Some(_), _) => "probabilities",
-            (None, Some(_)) => "scores with the NIL model",
-            (None, None) => "scores",
+        let by = match probability {
+            Some(_) => "probabilities",
+            None => "scores",
         };
         let [precision, recall, f1, au_pr] =
             [figures.precision, figures.recall, figures.f1, figures.au_pr].map(percent);
@@ -226,7 +220,6 @@ impl Calibration {
             sets: probability
                 .as_ref()
                 .map_or(Vec::new(), |fitted| fitted.sets.clone()),
-            model: nil_model.clone(),
             calibrated_on: Some(words),
             curve,
         }

@@ -8,7 +8,6 @@ mod decisions;
 mod figures;
 pub mod leave_out;
 mod nil_figures;
-pub mod nil_model;
 mod options;
 mod outcomes;
 pub mod paired;

@@ -12,7 +12,7 @@ use crate::retrieve::bundle::{batches, judged, prepare, prepare_detected, protoc
 use pel_shared::error::{Context, Result};
 use pel_shared::linker::{LinkOptions, Linker, Prepared, Queries, Side};
 use pel_shared::metrics::{rank_of, recall_at};
-use pel_shared::nil::{Evidence, NilFeatures, NilPolicy};
+use pel_shared::nil::{Evidence, NilPolicy};
 use pel_shared::text::detect::join;
 use pel_shared::tokens::View;
 use std::path::Path;
@@ -143,7 +143,7 @@ impl Trial {
     /// # Errors
     /// If the run is interrupted.
     pub fn recall(&self, split: &Split) -> Result<f64> {
-        let (mut found, _) = self.search(1, false)?;
+        let mut found = self.found(1)?;
         split.unify_gold(&mut found);
         let ranks = split
             .mentions
@@ -153,13 +153,19 @@ impl Trial {
         Ok(recall_at(ranks, 1).value().unwrap_or(0.0))
     }
 
-    /// The best `k` concepts of each mention with the scores that NIL is judged by, and what tells
-    /// beside the score whether its concept is known.
+    /// The best `k` concepts of each mention with the scores that NIL is judged by.
     ///
     /// # Errors
-    /// If a concept is damaged, or the run is interrupted.
-    pub fn found(&self, k: usize) -> Result<(CandidateLists, Vec<Option<NilFeatures>>)> {
-        self.search(k, true)
+    /// If the run is interrupted.
+    pub fn found(&self, k: usize) -> Result<CandidateLists> {
+        let options = LinkOptions::default().k(k);
+        let mut all = Vec::new();
+        for (prepared, vectors) in &self.encoded {
+            interrupt::check()?;
+            let links = self.linker.finish(prepared, vectors, &options);
+            all.extend(links.iter().map(judged));
+        }
+        Ok(all)
     }
 
     /// Whether the vectors of names and of templates are apart, so that [`Trial::set_mix`] can
@@ -197,24 +203,6 @@ impl Trial {
             }
         }
         Ok((all, evidence))
-    }
-
-    fn search(
-        &self,
-        k: usize,
-        with_signs: bool,
-    ) -> Result<(CandidateLists, Vec<Option<NilFeatures>>)> {
-        let options = LinkOptions::default().k(k);
-        let (mut all, mut signs) = (Vec::new(), Vec::new());
-        for (prepared, vectors) in &self.encoded {
-            interrupt::check()?;
-            let links = self.linker.finish(prepared, vectors, &options);
-            if with_signs {
-                signs.extend(self.linker.nil_features(prepared, vectors, &links)?);
-            }
-            all.extend(links.iter().map(judged));
-        }
-        Ok((all, signs))
     }
 
     /// The protocol with a policy, as in `pel evaluate`.

@@ -177,11 +177,9 @@ pub(crate) fn protocol(linker: &Linker, device: &OpenDevice, policy: &NilPolicy)
         } else {
             String::new()
         },
-        match (&policy.probability, &policy.model) {
-            (Some(_), _) => "the probability that the best concept is right",
-            (None, Some(_)) =>
-                "the score and the NIL model, unless the mention is a name of its best concept",
-            (None, None) => "the score alone, unless the mention is a name of its best concept",
+        match &policy.probability {
+            Some(_) => "the probability that the best concept is right",
+            None => "the score alone, unless the mention is a name of its best concept",
         },
         search_protocol(linker, device)
     )
@@ -193,7 +191,7 @@ fn ranked(link: &Link) -> Vec<Candidate> {
     let best = link.candidates.first().map_or(0.0, |best| best.score);
     let value = |score: f32| match link.probability {
         Some(probability) => score - best + probability,
-        None => score + link.nil_offset,
+        None => score,
     };
     let shifted = |found: &Candidate| Candidate::new(found.concept, value(found.score));
     link.candidates.iter().map(shifted).collect()
@@ -226,9 +224,8 @@ impl Retriever for DenseRetriever {
     fn threshold(&self) -> Option<f32> {
         // A threshold that was chosen for other scores does not apply to similarities.
         let policy = self.0.policy();
-        let alone = policy.model.is_none()
-            && policy.probability.is_none()
-            && self.0.linker.bundle().manifest.view.spelling == 0.0;
+        let alone =
+            policy.probability.is_none() && self.0.linker.bundle().manifest.view.spelling == 0.0;
         policy.threshold.filter(|_| alone)
     }
 

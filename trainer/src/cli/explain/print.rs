@@ -159,18 +159,15 @@ pub(super) fn decision(
     first_stage: Option<&FirstStage>,
     threshold: Option<f32>,
 ) -> String {
-    let limit = match (threshold, link.nil_offset) {
-        _ if let Some(probability) = link.probability => {
+    let limit = match (link.probability, threshold) {
+        (Some(probability), _) => {
             let limit = threshold.map_or(String::new(), |threshold| {
                 format!(", the threshold is {threshold}")
             });
             format!("right with a probability of {probability:.3}{limit}")
         }
-        (None, _) => "no threshold".to_owned(),
-        (Some(threshold), 0.0) => format!("the threshold is {threshold}"),
-        (Some(threshold), offset) => {
-            format!("plus {offset:.4} for NIL features; the threshold is {threshold}")
-        }
+        (None, None) => "no threshold".to_owned(),
+        (None, Some(threshold)) => format!("the threshold is {threshold}"),
     };
     if let (Some(FirstStage { nearest, seen, .. }), Some(first)) = (first_stage, met.first()) {
         let Named { name, score, .. } = nearest;
