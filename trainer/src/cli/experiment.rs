@@ -1,13 +1,12 @@
 //! `pel experiment`: reproduces the tables of the papers.
 
-use crate::cli::remote::Remote;
 use crate::experiment::{self, Options, Preset};
 use crate::io::device::{DeviceArgs, OpenDevice, Work};
 use crate::io::json as to_json;
 use crate::io::outputs::{Inputs, Output};
 use clap::Args;
 use pel_shared::error::{Error, Result};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Train and evaluate the rows of the papers' tables, and write the tables
 #[derive(Clone, Debug, Args)]
@@ -23,7 +22,7 @@ use std::path::{Path, PathBuf};
     Each table is written as Markdown, LaTeX (booktabs) and CSV. Table 4 of PEL needs a corpus \
     with held-out types (`pel split okb`). The tables of T-Biencoder (t-2 to t-7) need splits \
     without common domains (`pel split domains`, `pel import zeshel`). A preset makes both.\n\
-    An interrupted command resumes when repeated, also on another machine (--resume-on).")]
+    An interrupted command resumes when repeated, also on another machine.")]
 pub struct ExperimentArgs {
     /// A published experiment: all settings, data and tables as in its paper; --set overrides a
     /// setting, --table takes some of its tables
@@ -68,47 +67,11 @@ pub struct ExperimentArgs {
     /// The folder of runs, results and tables
     #[arg(long, required_unless_present_any = ["print", "estimate"])]
     out: Option<PathBuf>,
-    /// Run this call on another machine, by rsync and ssh: copy the inputs and --out there, resume,
-    /// and copy --out back
-    #[arg(
-        long,
-        value_name = "HOST[:FOLDER]",
-        requires = "out",
-        conflicts_with_all = ["print", "estimate"],
-    )]
-    resume_on: Option<String>,
-    /// With --resume-on: the program there
-    #[arg(
-        long,
-        value_name = "PROGRAM",
-        default_value = "pel",
-        requires = "resume_on"
-    )]
-    remote_pel: String,
     #[command(flatten)]
     options: Options,
 }
 
 impl ExperimentArgs {
-    /// The files and folders that are read, by the names of their options.
-    fn inputs(&self) -> Vec<(&'static str, &Path)> {
-        let options = &self.options;
-        let of = [
-            ("data", &self.data),
-            ("encoder", &self.encoder),
-            ("kb", &self.kb),
-            ("corpus", &self.corpus),
-            ("config", &options.config),
-            ("ranker-config", &options.ranker_config),
-            ("pretrained", &options.pretrained),
-            ("pretrained-ranker", &options.pretrained_ranker),
-            ("other-kb", &options.other_kb),
-        ];
-        of.into_iter()
-            .filter_map(|(option, path)| Some((option, path.as_deref()?)))
-            .collect()
-    }
-
     /// The options with the paths of the call.
     fn options(&self) -> Options {
         let path = |given: &Option<PathBuf>| given.clone().unwrap_or_default();
@@ -138,10 +101,6 @@ impl ExperimentArgs {
 /// # Errors
 /// As training and evaluation. Finished rows are kept.
 pub fn run(args: &ExperimentArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    if let (Some(host), Some(out)) = (&args.resume_on, &args.out) {
-        let remote = Remote::new(host, &args.remote_pel, out)?;
-        return remote.run(std::env::args_os().skip(1), &args.inputs(), out);
-    }
     let options = args.options();
     if let Some(preset) = args.preset {
         return of_preset(args, preset, &options, device, json);

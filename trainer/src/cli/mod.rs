@@ -25,7 +25,6 @@ pub mod map;
 pub mod pack;
 pub mod pretrain;
 mod program;
-mod remote;
 pub mod serve;
 #[cfg(feature = "api")]
 mod serve_api;
