@@ -4,7 +4,7 @@
     event_files.py PEL
 
 A small model is trained, loses its last checkpoint, and is resumed: TensorBoard must show each step once, with the numbers of the
-resumed run. The JSON in the manner of W&B must have the same numbers.
+resumed run.
 """
 
 import json
@@ -58,7 +58,7 @@ def write_corpus(folder):
 def train(pel, folder):
     settings = [
         "optimiser.batch=2", "negatives.count=1", "negatives.mine_top=2", "model.tied=true", "view.concepts=names",
-        "view.mention=bare", "validation.every=2", "checkpoints.every=1", "log.tensorboard=true", "log.wandb=true",
+        "view.mention=bare", "validation.every=2", "checkpoints.every=1", "log.tensorboard=true",
     ]  # fmt: skip
     command = [pel, "train", "--encoder", TINY, "--kb", folder / "kb.jsonl", "--corpus", folder, "--out", folder / "run"]
     command += ["--steps", str(STEPS), "--device", "cpu"]
@@ -113,20 +113,6 @@ def main(pel):
             shown = [(event.step, event.value) for event in found.Scalars(name)]
             singles = [(step, single(value)) for step, value in values]
             expect(shown == singles, f"{name}: expected {singles}, found {shown}")
-
-        rows = [json.loads(line) for line in (run / "wandb/wandb-history.jsonl").read_text().splitlines()]
-        expect([row["_step"] for row in rows] == list(range(1, STEPS + 1)), f"expected a row for each step, found {rows}")
-        for name, values in expected.items():
-            written = [(row["_step"], row[name]) for row in rows if name in row]
-            close = len(written) == len(values) and all(
-                one[0] == other[0] and abs(one[1] - other[1]) <= 1e-12 * max(1.0, abs(other[1]))
-                for one, other in zip(written, values)
-            )
-            expect(close, f"{name}: expected {values}, found {written}")
-        summary = json.loads((run / "wandb/wandb-summary.json").read_text())
-        expect(summary["train/loss"] == rows[-1]["train/loss"], "the summary has another loss than the last row")
-        config = json.loads((run / "wandb/config.json").read_text())
-        expect(config["optimiser"]["batch"] == 2, "config.json has not the configuration")
     print(f"{checks} checks of event files passed")
 
 

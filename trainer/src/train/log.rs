@@ -1,10 +1,9 @@
-//! The log of a run: `metrics.jsonl` with its copies for other programs, and a progress bar on a
+//! The log of a run: `metrics.jsonl` with its copy for TensorBoard, and a progress bar on a
 //! terminal or a line every 30 seconds elsewhere.
 
 use super::best::Kept;
 use super::config::Config;
 use super::tensorboard::EventFile;
-use super::wandb::History;
 use crate::io::files::{for_each_line, io_error, open_no_follow, write_no_follow};
 use crate::train::detect::SpanFigures;
 use crate::train::validation::Validated;
@@ -224,12 +223,11 @@ impl Improvement {
     }
 }
 
-/// The open metrics file, its copies and the progress bar.
+/// The open metrics file, its copy and the progress bar.
 pub struct Log {
     path: PathBuf,
     file: File,
     events: Option<EventFile>,
-    history: Option<History>,
     improvement: Improvement,
     bar: ProgressBar,
     terminal: bool,
@@ -269,10 +267,6 @@ impl Log {
         }
         let file = open_no_follow(&path, OpenOptions::new().append(true))?;
         let events = config.log.tensorboard.then(|| EventFile::new(run, step));
-        let history = match config.log.wandb {
-            true => Some(History::open(run, config, step, now())?),
-            false => None,
-        };
         let bar = ProgressBar::with_draw_target(
             Some(steps as u64),
             ProgressDrawTarget::stderr_with_hz(2),
@@ -291,7 +285,6 @@ impl Log {
             path,
             file,
             events,
-            history,
             improvement,
             bar,
             terminal,
@@ -335,7 +328,7 @@ impl Log {
         Ok(read(&self.path)?.into_iter().rev().find_map(of_step))
     }
 
-    /// Appends an event to the metrics and their copies, and shows it.
+    /// Appends an event to the metrics and their copy, and shows it.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -344,16 +337,8 @@ impl Log {
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         writeln!(self.file, "{line}").map_err(|cause| io_error("writing", &self.path, cause))?;
         self.improvement.add(event);
-        let (time, scalars) = (now(), event.scalars());
         if let Some(events) = &mut self.events {
-            events.write(time, event.step(), &scalars)?;
-        }
-        if let Some(history) = &mut self.history {
-            history.write(time, event.step(), &scalars)?;
-            let is_step = matches!(event, Event::Step { step, .. } if *step < self.steps);
-            if !is_step {
-                history.summarise()?;
-            }
+            events.write(now(), event.step(), &event.scalars())?;
         }
         let words = words(event);
         match event {

@@ -36,7 +36,6 @@ mod tensorboard;
 mod tests;
 pub mod training_loop;
 pub mod validation;
-mod wandb;
 
 pub use crate::train::validation::{CANDIDATES, Validated, Validation};
 pub use best::Kept;

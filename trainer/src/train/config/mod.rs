@@ -329,15 +329,13 @@ pub struct Checkpoints {
     pub keep: usize,
 }
 
-/// The log: its copies for other programs, beside `metrics.jsonl`. A run may be resumed with
-/// others.
+/// The log: its copy for TensorBoard, and how often figures are read. A run may be resumed with
+/// other settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogCopies {
     /// Event files of TensorBoard.
     pub tensorboard: bool,
-    /// JSON in the manner of W&B, in the folder `wandb`.
-    pub wandb: bool,
     /// On a GPU: the loss and the norm of gradients of so many steps are read back together; 0 = 10.
     /// On the processor, and with f16 or the learned transformation, those of each step.
     pub every: usize,
