@@ -19,9 +19,7 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     pel export-corpus --format zeshel --corpus corpus --kb kb.jsonl --out zeshel\n  \
-    pel export-corpus --format tac --corpus corpus --kb kb.jsonl --out tac\n  \
-    pel import tac --kb tac/kb --documents tac/source --test tac/test_queries.xml \\\n      \
-    --test-answers tac/test_KB_links.tab --out again")]
+    pel import zeshel zeshel --out again")]
 pub struct ExportCorpusArgs {
     /// Format to write
     #[arg(long, value_enum)]

@@ -9,59 +9,40 @@ use pel_shared::kb::import::report::Report;
 /// spaces.
 pub const WIDE: &str = "concept whose texts read back with single spaces";
 
-/// What a format can store besides identifiers, names, texts and spans.
+/// What a format can store besides identifiers, names, texts and spans. None stores synonyms, types
+/// and cross-references of concepts, or types of mentions.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// Synonyms, types and cross-references of concepts.
-    pub details: bool,
     /// Definitions of concepts.
     pub definition: bool,
     /// Number of sources per concept.
     pub sources: usize,
-    /// Number of types per mention.
-    pub mention_types: usize,
     /// Domains of documents.
     pub domain: bool,
 }
 
 /// ZESHEL and BLINK, whose worlds are sources and domains.
 pub const ZESHEL_BLINK: Capabilities = Capabilities {
-    details: false,
     definition: true,
     sources: 1,
-    mention_types: 0,
     domain: true,
 };
 /// WikilinksNED.
 pub const WIKILINKS: Capabilities = Capabilities {
-    details: false,
     definition: false,
     sources: 0,
-    mention_types: 0,
     domain: false,
 };
-/// TAC-KBP, whose facts can store everything.
-pub const TAC: Capabilities = Capabilities {
-    details: true,
-    definition: true,
-    sources: usize::MAX,
-    mention_types: 1,
-    domain: false,
-};
-
 impl Capabilities {
     /// Counts what is lost of a concept.
     pub fn concept(&self, concept: &Concept, report: &mut Report) {
         let lost = [
-            ("synonyms", !self.details && !concept.synonyms.is_empty()),
+            ("synonyms", !concept.synonyms.is_empty()),
             (
                 "types",
-                !self.details && (!concept.types.is_empty() || !concept.type_ids.is_empty()),
+                !concept.types.is_empty() || !concept.type_ids.is_empty(),
             ),
-            (
-                "cross-references",
-                !self.details && !concept.xrefs.is_empty(),
-            ),
+            ("cross-references", !concept.xrefs.is_empty()),
             (
                 "definition",
                 !self.definition && concept.definition.is_some(),
@@ -76,11 +57,9 @@ impl Capabilities {
                 concept.id.clone()
             });
         }
-        let synonyms = concept.synonyms.iter().filter(|_| self.details);
         let definition = concept.definition.iter().filter(|_| self.definition);
         if [&concept.name]
             .into_iter()
-            .chain(synonyms)
             .chain(definition)
             .any(|text| *text != single_spaced(text))
         {
@@ -90,9 +69,9 @@ impl Capabilities {
 
     /// Counts what is lost of a mention.
     pub fn mention(&self, mention: &CorpusMention, report: &mut Report) {
-        if mention.types.len() > self.mention_types || !mention.type_ids.is_empty() {
+        if !mention.types.is_empty() || !mention.type_ids.is_empty() {
             let place = || format!("{} {}..{}", mention.doc_id, mention.start, mention.end);
-            report.note("mention's types (or some): no place for them", place);
+            report.note("mention's types: no place for them", place);
         }
     }
 

@@ -4,7 +4,6 @@
 pub mod capabilities;
 pub mod contexts;
 pub mod source;
-pub mod tac;
 pub mod zeshel;
 
 use crate::io::outputs::OutputFolder;
@@ -24,8 +23,6 @@ pub enum Format {
     Zeshel,
     /// SPLIT.jsonl with left and right context of each mention, and entities/WORLD.jsonl
     Blink,
-    /// Queries and answers of each split, source documents and knowledge base
-    Tac,
     /// SPLIT.jsonl with the words left and right of each mention
     Wikilinks,
 }
@@ -56,7 +53,6 @@ pub fn export(format: Format, corpus: &Path, kb: &Path, out: &Path) -> Result<Re
     match format {
         Format::Zeshel => zeshel::write(&source, &mut output, &mut report)?,
         Format::Blink => contexts::blink(&source, &mut output, &mut report)?,
-        Format::Tac => tac::write(&source, &mut output, &mut report)?,
         Format::Wikilinks => contexts::wikilinks(&source, &mut output, &mut report)?,
     }
     let (corpus, kb) = (corpus.display().to_string(), kb.display().to_string());

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
-/// Note on a fact that is neither another name nor one of PEL's own.
+/// Note on a fact that is not another name.
 pub const FACT: &str = "fact left out (it is no other name)";
 /// Note on a document with two files.
 pub const TWO_FILES: &str = "document that two files have (the first by name stays)";
@@ -21,9 +21,7 @@ pub const TWO_FILES: &str = "document that two files have (the first by name sta
 /// an entity.
 pub const NIL: &str = "NIL";
 /// The type of an entity without one.
-pub const UNKNOWN_TYPE: &str = "UKN";
-/// The class of the facts in which PEL stores further fields of a concept.
-pub const OUR_FACTS: &str = "pel";
+const UNKNOWN_TYPE: &str = "UKN";
 
 /// Infobox fields with alternative names, reduced to letters.
 const NAMES: [&str; 12] = [
@@ -216,7 +214,7 @@ pub fn knowledge_base(
             .extend(title.filter(|title| *title != concept.name.replace('_', " ")));
         while let Some(part) = elements.child()? {
             match part.name.as_str() {
-                "facts" => facts(&mut elements, &part, &mut concept, report, &place)?,
+                "facts" => facts(&mut elements, &mut concept, report, &place)?,
                 "wiki_text" => concept.definition = Some(elements.text()?),
                 _ => drop(elements.text()?),
             }
@@ -229,12 +227,10 @@ pub fn knowledge_base(
 /// Reads the facts of an entity.
 fn facts(
     elements: &mut Elements,
-    facts: &Element,
     concept: &mut Concept,
     report: &mut Report,
     place: &impl Fn() -> String,
 ) -> Result<()> {
-    let ours = facts.attribute("class") == Some(OUR_FACTS);
     while let Some(fact) = named(elements, "fact")? {
         let value = elements.text()?;
         let name = fact.attribute("name").unwrap_or_default();
@@ -243,14 +239,9 @@ fn facts(
             .filter(|c| c.is_alphabetic())
             .flat_map(char::to_lowercase)
             .collect();
-        match name {
-            "synonym" if ours => concept.synonyms.push(value),
-            "type" if ours => concept.types.push(value),
-            "type_id" if ours => concept.type_ids.push(value),
-            "xref" if ours => concept.xrefs.push(value),
-            "source" if ours => concept.sources.push(value),
-            _ if NAMES.contains(&letters.as_str()) => concept.synonyms.push(value),
-            _ => report.note(FACT, || format!("{name} at {}", place())),
+        match NAMES.contains(&letters.as_str()) {
+            true => concept.synonyms.push(value),
+            false => report.note(FACT, || format!("{name} at {}", place())),
         }
     }
     Ok(())
