@@ -5,7 +5,7 @@ use crate::io::device::DeviceArgs;
 use crate::io::{environment, interrupt, limits, signals};
 use clap::{Parser, Subcommand};
 use pel_shared::clean::{escaped, is_control};
-use pel_shared::error::{Error, Kind};
+use pel_shared::error::{Kind, Result};
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -82,11 +82,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     match outcome {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            // `Error` prints its causes.
-            print_error(&format!("{error}"));
-            error
-                .downcast_ref::<Error>()
-                .map_or(1, |error| exit_code(error.kind()))
+            print_error(&error.to_string());
+            exit_code(error.kind())
         }
         Err(panic) => {
             let message = panic.downcast_ref::<String>().cloned();
@@ -141,7 +138,7 @@ fn print_usage(error: &clap::Error, args: &[OsString]) -> u8 {
     u8::try_from(error.exit_code()).unwrap_or(2)
 }
 
-fn run(cli: &Cli) -> anyhow::Result<()> {
+fn run(cli: &Cli) -> Result<()> {
     interrupt::listen()?;
     signals::ignore_file_size_signal()?;
     if let Some(size) = cli.max_input {
@@ -149,32 +146,31 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     let (device, json) = (&cli.device, cli.json);
     match &cli.command {
-        Command::Link(args) => cli::link::run(args, device, json)?,
-        Command::Map(args) => cli::map::run(args, device, json)?,
-        Command::Train(args) => cli::train::run(args, device, json)?,
-        Command::Candidates(args) => cli::candidates::run(args, device, json)?,
-        Command::Convert(args) => cli::convert::run(args, json)?,
-        Command::Compact(args) => cli::compact::run(args, device, json)?,
-        Command::Experiment(args) => cli::experiment::run(args, device, json)?,
-        Command::Pretrain(args) => cli::pretrain::run(args, device, json)?,
-        Command::Index(args) => cli::index::run(args, device, json)?,
-        Command::Update(args) => cli::update::run(args, device, json)?,
-        Command::Diff(args) => cli::diff::run(args, json)?,
-        Command::Export(args) => cli::export::run(args, json)?,
-        Command::Pack(args) => cli::pack::run(args, json)?,
-        Command::Inspect(args) => cli::inspect::run(args, json)?,
-        Command::Explain(args) => cli::explain::run(args, device, json)?,
-        Command::Import(args) => cli::import::run(args, json)?,
-        Command::ExportCorpus(args) => cli::export_corpus::run(args, json)?,
-        Command::ExportVectors(args) => cli::export_vectors::run(args, json)?,
-        Command::Evaluate(args) => cli::evaluate::run(args, device, json)?,
-        Command::Calibrate(args) => cli::calibrate::run(args, device, json)?,
-        Command::Split(args) => cli::split::run(args, json)?,
-        Command::Bench(args) => cli::bench::run(args, device, json)?,
-        Command::Serve(args) => cli::serve::run(args, device, json)?,
-        Command::Devices(args) => cli::devices::run(args, json)?,
+        Command::Link(args) => cli::link::run(args, device, json),
+        Command::Map(args) => cli::map::run(args, device, json),
+        Command::Train(args) => cli::train::run(args, device, json),
+        Command::Candidates(args) => cli::candidates::run(args, device, json),
+        Command::Convert(args) => cli::convert::run(args, json),
+        Command::Compact(args) => cli::compact::run(args, device, json),
+        Command::Experiment(args) => cli::experiment::run(args, device, json),
+        Command::Pretrain(args) => cli::pretrain::run(args, device, json),
+        Command::Index(args) => cli::index::run(args, device, json),
+        Command::Update(args) => cli::update::run(args, device, json),
+        Command::Diff(args) => cli::diff::run(args, json),
+        Command::Export(args) => cli::export::run(args, json),
+        Command::Pack(args) => cli::pack::run(args, json),
+        Command::Inspect(args) => cli::inspect::run(args, json),
+        Command::Explain(args) => cli::explain::run(args, device, json),
+        Command::Import(args) => cli::import::run(args, json),
+        Command::ExportCorpus(args) => cli::export_corpus::run(args, json),
+        Command::ExportVectors(args) => cli::export_vectors::run(args, json),
+        Command::Evaluate(args) => cli::evaluate::run(args, device, json),
+        Command::Calibrate(args) => cli::calibrate::run(args, device, json),
+        Command::Split(args) => cli::split::run(args, json),
+        Command::Bench(args) => cli::bench::run(args, device, json),
+        Command::Serve(args) => cli::serve::run(args, device, json),
+        Command::Devices(args) => cli::devices::run(args, json),
     }
-    Ok(())
 }
 
 /// The exit code of a kind of error.
