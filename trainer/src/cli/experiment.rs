@@ -42,19 +42,10 @@ pub struct ExperimentArgs {
     /// With --preset: two steps a training and short windows, to try a small sample of the data
     #[arg(long, requires = "preset", conflicts_with = "estimate")]
     smoke: bool,
-    /// With --preset: print what it costs in time and memory at the published size of its data, by
-    /// rates that are measured with the encoder; train nothing
+    /// With --preset: print the steps, sequences and memory of its trainings at the published size
+    /// of its data, and nothing else
     #[arg(long, requires = "preset")]
     estimate: bool,
-    /// With --estimate: tokens a second that the encoder reads and is trained on, instead of
-    /// measuring
-    #[arg(
-        long,
-        value_name = "READ,TRAINED",
-        value_delimiter = ',',
-        requires = "estimate"
-    )]
-    rates: Vec<f64>,
     /// The encoder to begin with
     #[arg(long, required_unless_present = "print")]
     encoder: Option<PathBuf>,
@@ -81,17 +72,6 @@ impl ExperimentArgs {
             corpus: path(&self.corpus),
             out: path(&self.out),
             ..self.options.clone()
-        }
-    }
-
-    /// The given rates.
-    fn rates(&self) -> Result<Option<[f64; 2]>> {
-        match self.rates.as_slice() {
-            [] => Ok(None),
-            [read, trained] if *read > 0.0 && *trained > 0.0 => Ok(Some([*read, *trained])),
-            found => Err(Error::usage(format!(
-                "--rates: expected two numbers above 0, such as 250000,40000, found {found:?}"
-            ))),
         }
     }
 }
@@ -127,8 +107,7 @@ fn of_preset(
     options.pair_of_counts()?;
     let plan = preset.plan()?;
     if args.estimate {
-        let rates = args.rates()?;
-        let found = experiment::estimate(&plan, options, &device.open(Work::Long)?, rates)?;
+        let found = experiment::estimate(&plan, options, &device.open(Work::Short)?)?;
         match json {
             true => println!("{}", to_json::pretty(&found)?),
             false => print!("{}", found.text()),

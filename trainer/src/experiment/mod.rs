@@ -35,7 +35,7 @@ mod t_biencoder;
 mod t_tables;
 mod tables;
 
-pub use estimate::{Estimate, Rates, estimate};
+pub use estimate::{Estimate, estimate};
 pub use options::Options;
 pub use preset_data::{Prepared, prepare};
 pub use presets::{Part, Plan, Preset};

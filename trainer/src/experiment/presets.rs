@@ -187,10 +187,6 @@ pub struct Part {
 pub struct Size {
     /// Training mentions.
     pub train: u64,
-    /// Mentions of the validation split.
-    pub dev: u64,
-    /// Mentions of the test split.
-    pub test: u64,
     /// Concepts.
     pub concepts: u64,
 }
