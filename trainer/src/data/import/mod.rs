@@ -11,7 +11,6 @@ pub mod shares;
 pub mod splits;
 pub mod tac;
 pub mod tac_files;
-pub mod xml;
 pub mod zeshel;
 
 use crate::data::terminologies::mapping::{ExactMatches, Merger};

@@ -2,10 +2,10 @@
 //! knowledge base.
 
 use super::annotated::ConceptSet;
-use super::xml::{Element, Elements};
+use crate::data::terminologies::xml::{Element, Elements, decoded};
 use crate::io::corpus_files::unpacked;
 use crate::io::counter::Counter;
-use crate::io::files::{for_each_line, walk_error};
+use crate::io::files::{for_each_line, open, record_limit, walk_error};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::report::Report;
@@ -73,7 +73,7 @@ pub struct Answer {
 /// If it cannot be read or is invalid XML, or a query lacks its id, name or document, or has only
 /// one offset.
 pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
-    let mut elements = Elements::open(path, "kbpentlinking")?;
+    let mut elements = elements(path, "kbpentlinking")?;
     let mut queries = Vec::new();
     while let Some(element) = named(&mut elements, "query")? {
         counter.step();
@@ -183,7 +183,7 @@ pub fn knowledge_base(
     report: &mut Report,
     counter: &mut Counter,
 ) -> Result<()> {
-    let mut elements = Elements::open(path, "knowledge_base")?;
+    let mut elements = elements(path, "knowledge_base")?;
     while let Some(element) = named(&mut elements, "entity")? {
         counter.step();
         crate::io::interrupt::check()?;
@@ -245,6 +245,17 @@ fn facts(
         }
     }
     Ok(())
+}
+
+/// Opens a file, compressed or not, whose root element must have this name.
+fn elements(path: &Path, root: &str) -> Result<Elements> {
+    let name = path.display().to_string();
+    let reader = decoded(&name, open(path)?)?;
+    let (elements, found) = Elements::open(&name, reader, record_limit())?;
+    match found.name == root {
+        true => Ok(elements),
+        false => Err(elements.error(&format!("expected <{root}>, found <{}>", found.name))),
+    }
 }
 
 /// The next child element, which must have this name.
