@@ -1,15 +1,14 @@
 //! The folder of a run belongs to one configuration, and to one process at a time.
 
-use crate::io::files::{entries, io_error, is_partial, open_no_follow, read_text, write_no_follow};
+use crate::io::files::{Lock, entries, io_error, is_partial, read_text, write_no_follow};
 use crate::train::checkpoint::CHECKPOINTS;
 use crate::train::config::Config;
 use crate::train::log::METRICS;
 use pel_shared::error::{Error, Result};
-use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 impl Config {
-    /// Locks the folder of a run until the returned file is dropped, and writes the configuration
+    /// Locks the folder of a run until the returned lock is dropped, and writes the configuration
     /// there. In the folder of a run that has begun, it checks that the configuration is the same
     /// instead.
     ///
@@ -17,7 +16,7 @@ impl Config {
     /// If the run has another configuration (the error names the first line that differs), the
     /// folder holds something else than a run, another process trains there, or the file cannot be
     /// read or written.
-    pub fn lock_run(&self, out: &Path) -> Result<File> {
+    pub fn lock_run(&self, out: &Path) -> Result<Lock> {
         let path = out.join("config.toml");
         let text = self.to_toml()?;
         let written =
@@ -84,22 +83,18 @@ impl Config {
 /// The lock file, held by the process that trains in a folder.
 const LOCK: &str = ".lock";
 
-/// Creates and locks the folder of a run until the returned file is dropped. File systems without
-/// locks are not protected.
+/// Creates and locks the folder of a run until the returned lock is dropped.
 ///
 /// # Errors
 /// If another process trains there.
-fn lock(out: &Path) -> Result<File> {
+fn lock(out: &Path) -> Result<Lock> {
     std::fs::create_dir_all(out).map_err(|cause| io_error("making the folder", out, cause))?;
-    let path = out.join(LOCK);
-    let file = open_no_follow(&path, OpenOptions::new().write(true).create(true))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(Error::input(format!(
+    Lock::at(&out.join(LOCK))?.ok_or_else(|| {
+        Error::input(format!(
             "{}: another process is training there; wait for it, or choose another --out",
             out.display()
-        ))),
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
-    }
+        ))
+    })
 }
 
 fn first_difference<'a>(before: &'a str, now: &'a str) -> Option<(&'a str, &'a str)> {

@@ -4,6 +4,7 @@ mod atomic_folder;
 mod atomic_write;
 pub(in crate::io) mod errors;
 pub(in crate::io) mod listing;
+mod lock;
 pub(in crate::io) mod open;
 pub(in crate::io) mod partial_files;
 mod standard_output;
@@ -15,6 +16,7 @@ pub use atomic_write::{
 };
 pub use errors::{io_error, walk_error};
 pub use listing::{entries, list_files};
+pub use lock::Lock;
 pub use open::open;
 pub use partial_files::is_partial;
 pub use standard_output::{StandardOutput, print};

@@ -6,9 +6,10 @@
 //! folder.
 
 use super::errors::io_error;
+use super::lock::Lock;
 use pel_shared::error::Result;
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -34,17 +35,16 @@ pub fn is_partial(name: &str) -> bool {
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
-    /// None where the file system has no locks; nothing is removed there.
-    _lock: Option<File>,
+    /// `None` for a file that could not be opened again; nothing is removed without a lock.
+    _lock: Option<Lock>,
 }
 
 impl Claim {
     /// `None` if another process takes the file for abandoned, since it had no lock yet.
     fn new(path: &Path, lock: Option<File>) -> Option<Self> {
-        let lock = match lock.map(|file| (file.try_lock(), file)) {
-            Some((Ok(()), file)) => Some(file),
-            Some((Err(TryLockError::WouldBlock), _)) => return None,
-            Some((Err(TryLockError::Error(_)), _)) | None => None,
+        let lock = match lock {
+            Some(file) => Some(Lock::of(file)?),
+            None => None,
         };
         if !path.exists() {
             return None;
@@ -283,15 +283,13 @@ fn remove_abandoned(folder: &Path) {
 }
 
 /// The lock of a partial file that no process holds. While it lives, none can claim the file.
-fn abandoned(path: &Path) -> Option<File> {
+fn abandoned(path: &Path) -> Option<Lock> {
     let found = fs::symlink_metadata(path).ok()?;
     // PEL creates no links or pipes under these names.
     if !found.is_file() && !found.is_dir() {
         return None;
     }
-    let file = File::open(path).ok()?;
-    file.try_lock().ok()?;
-    Some(file)
+    Lock::of(File::open(path).ok()?).filter(Lock::is_exclusive)
 }
 
 /// Flushes the entries of a folder, so that a renamed file survives a power failure.
@@ -336,8 +334,8 @@ mod tests {
         }
         fs::create_dir(path(".pel-folder.part")).expect("made");
         fs::write(path(".pel-folder.part/kb.jsonl"), "half").expect("written");
-        let held = File::open(path(".pel-locked.part")).expect("there");
-        held.try_lock().expect("nobody has it");
+        let file = File::open(path(".pel-locked.part")).expect("there");
+        let _held = Lock::of(file).expect("nobody has it");
         drop(file_in(folder.path(), 0o600).expect("made"));
         let left = crate::io::files::entries(folder.path()).expect("listed");
         assert_eq!(

@@ -12,11 +12,11 @@
 //! the next writer completes the plan ([`recover`]).
 
 use crate::io::files::partial_files::sync_folder;
-use crate::io::files::{io_error, open_no_follow, write_atomic};
+use crate::io::files::{Lock, io_error, open_no_follow, write_atomic};
 use crate::io::json;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Component, Path, PathBuf};
 
 const PREFIX: &str = ".pel-output-";
@@ -40,8 +40,8 @@ pub struct Plan {
 pub struct Pending {
     target: PathBuf,
     folder: PathBuf,
-    /// Locked for the life of this value, where the file system has locks.
-    _lock: File,
+    /// Held for the life of this value.
+    _lock: Lock,
 }
 
 impl Pending {
@@ -58,12 +58,11 @@ impl Pending {
                 .tempdir_in(target)
                 .map_err(failed)?
                 .keep();
-            let Ok(lock) = File::create_new(folder.join(LOCK)) else {
+            let file = File::create_new(folder.join(LOCK)).ok();
+            let Some(lock) = file.and_then(Lock::of) else {
                 continue;
             };
-            if matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
-                || !folder.join(LOCK).exists()
-            {
+            if !folder.join(LOCK).exists() {
                 continue;
             }
             let pending = Self {
@@ -277,8 +276,8 @@ pub fn roll_back(target: &Path, record: &str) -> Result<()> {
 fn for_each_abandoned(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Result<()> {
     for folder in hidden_folders(target) {
         let planned = folder.join(PLAN).exists();
-        let lock = match File::open(folder.join(LOCK)) {
-            Ok(lock) => lock,
+        let file = match File::open(folder.join(LOCK)) {
+            Ok(file) => file,
             // Either the lock does not exist yet and the folder is empty, or the process was killed
             // before or during removal.
             Err(_) if !planned => {
@@ -292,14 +291,14 @@ fn for_each_abandoned(target: &Path, end: impl Fn(&Path) -> Result<()>) -> Resul
                 OpenOptions::new().write(true).create(true),
             )?,
         };
-        match lock.try_lock() {
-            Ok(()) if planned => end(&folder)?,
-            Ok(()) => {
+        match Lock::of(file).filter(Lock::is_exclusive) {
+            Some(_lock) if planned => end(&folder)?,
+            Some(_lock) => {
                 let _ = fs::remove_dir_all(&folder);
             }
             // A running process without a plan changes nothing visible.
-            Err(_) if !planned => {}
-            Err(_) => {
+            None if !planned => {}
+            None => {
                 return Err(Error::io(format!(
                     "{}: another command is moving its files into it; wait until it ends",
                     target.display()

@@ -1,6 +1,6 @@
 //! The manifest of a folder of links: what was linked from what, and how.
 
-use crate::io::files::{entries, for_each_line_within, io_error, write_jsonl};
+use crate::io::files::{Lock, entries, for_each_line_within, io_error, write_jsonl};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use pel_shared::error::{Error, Result};
@@ -127,7 +127,7 @@ pub(crate) struct Manifest {
     /// this one, have linked. Those with the same number have identifiers between these.
     next_row: Option<u32>,
     /// Holds the lock.
-    _lock: Option<File>,
+    _lock: Lock,
 }
 
 /// How a table stands to the manifest.
@@ -265,22 +265,15 @@ fn read(path: &Path, mut each: impl FnMut(Entry)) -> Result<()> {
     })
 }
 
-/// Locks a manifest, where the file system can. The lock ends with the process.
-fn lock(folder: &Path, name: &str) -> Result<Option<File>> {
-    let path = folder.join(format!(".{name}.lock"));
-    let mut options = File::options();
-    let options = options.write(true).create(true).truncate(false);
-    let file = crate::io::files::open_no_follow(&path, options)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::usage(format!(
+/// Locks a manifest.
+fn lock(folder: &Path, name: &str) -> Result<Lock> {
+    Lock::at(&folder.join(format!(".{name}.lock")))?.ok_or_else(|| {
+        Error::usage(format!(
             "{}: another `pel link` writes into this folder; give each process its --part, such as \
              1/2 and 2/2",
             folder.display()
-        ))),
-        // Some network file systems have no locks.
-        Err(std::fs::TryLockError::Error(_)) => Ok(None),
-    }
+        ))
+    })
 }
 
 #[cfg(test)]
