@@ -3,12 +3,11 @@
 use pel_shared::clean::check_id;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::report::Report;
+use pel_shared::kb::redirects::HEADER;
 use std::io::Write;
 
 /// The name of the file.
-pub const FILE: &str = "redirects.tsv";
-/// Its first line.
-pub const HEADER: &str = "id\treplaced_by\treason";
+pub const FILE: &str = pel_shared::bundle::names::REDIRECTS;
 /// The kind of record under which a report counts redirects.
 pub const REDIRECTS: &str = "redirects";
 
