@@ -6,7 +6,7 @@
 //! Inference does not use it.
 
 use crate::error::{Context, Error, Result};
-use crate::model::encode::floats;
+use crate::model::burn::floats;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 

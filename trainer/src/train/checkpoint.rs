@@ -27,7 +27,7 @@ use burn::tensor::{Device, Tensor};
 use pel_shared::bundle::FileInfo;
 use pel_shared::digest;
 use pel_shared::error::{Context, Error, Result};
-use pel_shared::model::encode::floats;
+use pel_shared::model::burn::floats;
 use pel_shared::model::weights::Weights;
 use pel_shared::numbers::check_finite;
 use pel_shared::tokens::ViewOptions;

@@ -7,10 +7,10 @@
 //! | [`Bert::hidden_at`] then [`Bert::forward_from_layer`] | the output of layer K; K = 0 is the embedding layer's, after LayerNorm | the learned transformation (T-Biencoder) |
 
 use crate::error::{Context, Result};
+use crate::model::burn::floats;
 use crate::model::burn::layer::{Layer, Padding, layer_norm};
 pub use crate::model::burn::pass::{Pass, multiplies_in};
 use crate::model::config::BertConfig;
-use crate::model::encode::floats;
 use crate::model::weights::Weights;
 use crate::tokens::TokenBatch;
 use burn::module::{Module, Param};

@@ -9,6 +9,9 @@ mod fused;
 mod gpu_rows;
 mod layer;
 mod pass;
+mod read_back;
 mod rows;
 pub mod span_head;
 pub mod sum_of_max;
+
+pub use read_back::floats;

@@ -12,6 +12,7 @@ pub use interner::SequenceInterner;
 use crate::error::{Context, Error, Result};
 use crate::model::burn::bert::{BertInput, Pass, multiplies_in};
 use crate::model::burn::biencoder::{BiEncoder, Tower};
+use crate::model::burn::floats;
 use crate::model::config::BertConfig;
 use crate::model::cpu;
 use crate::model::cpu::Sequence;
@@ -20,7 +21,7 @@ use crate::model::tower::{Reduction, Side, TowerBytes, same_dim};
 use crate::score::Scorer;
 use crate::tokens::{Encoded, TokenBatch, Tokens, by_length};
 use batches::in_order;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 /// Tokens of a batch on the processor if batches are awaited one by one: enough to reuse each
 /// weight often, few enough for the page to show its links as they come.
@@ -294,16 +295,4 @@ impl Vectors {
             Self::OnDevice(tensor) => floats(tensor.try_into_data()),
         }
     }
-}
-
-/// The floats that were read from a device.
-///
-/// # Errors
-/// If they are not 32-bit floats.
-pub fn floats<E: std::fmt::Display>(read: std::result::Result<TensorData, E>) -> Result<Vec<f32>> {
-    let data =
-        read.map_err(|cause| Error::device("reading vectors back").caused_by(cause.to_string()))?;
-    data.try_into_vec::<f32>().map_err(|cause| {
-        Error::device("expected 32-bit floats from the device").caused_by(format!("{cause:?}"))
-    })
 }
