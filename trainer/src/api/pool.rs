@@ -5,7 +5,6 @@
 
 use crate::api::metrics::{Metrics, Queue};
 use crate::api::problem::Problem;
-use crate::api::request::K;
 use crate::io::interrupt;
 use crate::link::date::moment;
 use crate::link::text_linker::{GivenText, TextLinker, TextOptions};
@@ -28,6 +27,9 @@ const BATCH: (usize, usize) = (64, 256 << 10);
 /// A request is divided into jobs of at most this many texts and bytes, or of one longer text.
 /// Other requests take their turn between them: the densest texts need a second for some 10 KiB.
 pub const JOB: (usize, usize) = (16, 64 << 10);
+
+/// The number of candidates per mention, if none is given.
+pub const K: u16 = 5;
 
 /// Bytes of text that have one mention, in the densest texts.
 const MENTION: usize = 10;

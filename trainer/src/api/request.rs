@@ -1,6 +1,6 @@
 //! The body and the parameters of `POST /v1/link`.
 
-use crate::api::pool::{Note, Settings};
+use crate::api::pool::{K, Note, Settings};
 use crate::api::problem::Problem;
 use crate::data::spans::{self, Unit};
 use pel_shared::bundle::Bundle;
@@ -10,9 +10,6 @@ use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use utoipa::ToSchema;
-
-/// The number of candidates per mention, if none is given.
-pub const K: u16 = 5;
 
 /// The largest number of candidates per mention.
 const MOST_K: u16 = 1000;
