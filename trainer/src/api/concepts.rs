@@ -1,7 +1,7 @@
 //! `GET /v1/concepts/{id}` and `GET /v1/search`.
 
 use crate::api::Api;
-use crate::api::link::{JSON, offered, response};
+use crate::api::http::{JSON, offered, response};
 use crate::api::pool::{Note, Render, Settings};
 use crate::api::problem::Problem;
 use crate::serve::connections::Activity;
@@ -138,7 +138,7 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
             description = "The number of concepts [default: 10]."),
     ),
     responses(
-        (status = 200, description = "The concepts, best first.", body = crate::api::openapi::Found,
+        (status = 200, description = "The concepts, best first.", body = crate::api::schema::Found,
             content_type = "application/json"),
     )
 )]

@@ -1,7 +1,8 @@
 //! `POST /v1/link`.
 
-use crate::api::accept::{FHIR, FHIR_LINES, NDJSON, media_type, preferred};
+use crate::api::accept::{FHIR, FHIR_LINES, NDJSON, media_type};
 use crate::api::body::{Answer, Reader};
+use crate::api::http::{CSV, JSON, offered, response};
 use crate::api::pool::{Note, Render, Settings, jobs};
 use crate::api::problem::Problem;
 use crate::api::request::{Body as LinkBody, Options, TextObject};
@@ -10,15 +11,9 @@ use crate::serve::connections::Activity;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header;
 use hyper::{Request, Response, StatusCode};
 use std::sync::Arc;
-
-/// The media type of JSON.
-pub const JSON: &str = "application/json";
-
-/// The media type of tables.
-pub const CSV: &str = "text/csv";
 
 /// A body longer than this is read on a thread of its own, since the others wait meanwhile.
 const LONG: usize = 64 << 10;
@@ -54,7 +49,7 @@ const LONG: usize = 64 << 10;
         (status = 200, description = "The links: an object for one text, a list for several; a \
                                       line for each text; or a table.",
             content(
-                (crate::api::openapi::Linked = "application/json"),
+                (crate::api::schema::Linked = "application/json"),
                 (String = "application/x-ndjson"),
                 (String = "text/csv"),
                 (serde_json::Value = "application/fhir+json"),
@@ -189,28 +184,4 @@ fn read(api: &Api, bytes: &Bytes, given: Options) -> Result<(bool, Settings, Vec
 fn csv_head(api: &Api) -> Result<String, Problem> {
     use pel_shared::output::{Form, NoteWriter};
     Ok(NoteWriter::new(Form::Csv, "", "", &api.linker.linker).head()?)
-}
-
-/// A response with a body.
-pub fn response(kind: &str, body: impl Into<Body>) -> Response<Body> {
-    let mut response = Response::new(body.into());
-    let kind = match kind {
-        CSV => "text/csv; charset=utf-8; header=present",
-        kind => kind,
-    };
-    if let Ok(kind) = HeaderValue::from_str(kind) {
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    }
-    response
-}
-
-/// The offer that a client accepts.
-///
-/// # Errors
-/// Status 406.
-pub fn offered<'o>(headers: &HeaderMap, offers: &[&'o str]) -> Result<&'o str, Problem> {
-    preferred(headers, offers).ok_or_else(|| {
-        let detail = format!("expected one of {}, found another", offers.join(", "));
-        Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept")
-    })
 }

@@ -8,6 +8,7 @@ pub mod access;
 mod body;
 mod coding;
 mod concepts;
+mod http;
 mod link;
 mod metrics;
 pub mod openapi;
@@ -15,6 +16,7 @@ pub mod pool;
 pub mod probe;
 mod problem;
 mod request;
+mod schema;
 mod state;
 mod stream;
 

@@ -1,7 +1,7 @@
 //! `/health`, `/ready`, `/metrics`, `/openapi.json` and `/docs`: about the server itself.
 
 use crate::api::concepts::no_parameters;
-use crate::api::link::{JSON, offered, response};
+use crate::api::http::{JSON, offered, response};
 use crate::api::problem::Problem;
 use crate::api::{Api, metrics as counts};
 use crate::io::interrupt;

@@ -6,7 +6,7 @@
 use crate::api::Api;
 use crate::api::accept::NDJSON;
 use crate::api::body::{Reader, Stream};
-use crate::api::link::response;
+use crate::api::http::response;
 use crate::api::pool::{Note, Render, Settings, jobs};
 use crate::api::problem::Problem;
 use crate::api::request::{self, Options, TextObject};
