@@ -6,6 +6,7 @@ pub mod bundle_settings;
 mod calibration;
 mod decisions;
 mod figures;
+pub mod hits;
 pub mod leave_out;
 mod nil_figures;
 mod options;

@@ -1,6 +1,6 @@
 //! The outcome of each mention, and the proportion of right mentions.
 
-use super::paired::Hits;
+use super::hits::Hits;
 use crate::data::split::{Gold, Split};
 use pel_shared::metrics::{Interval, Share, chance_of_first, pooled_with_interval, rank_of};
 use pel_shared::score::Candidate;

@@ -3,7 +3,7 @@
 use crate::data::domain::{DomainOf, domain_of};
 use crate::data::split::Split;
 use crate::evaluate::At;
-use crate::evaluate::paired::Hits;
+use crate::evaluate::hits::Hits;
 use pel_shared::kb::KnowledgeBase;
 use pel_shared::metrics::{Interval, macro_with_interval, pooled_with_interval, rank_of};
 use pel_shared::score::Candidate;

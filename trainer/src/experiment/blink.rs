@@ -4,7 +4,7 @@ use super::Bench;
 use super::cells::{RowHits, cell, mean};
 use super::models::{Cross, Finder};
 use super::stages::Stages;
-use crate::evaluate::paired::Hits;
+use crate::evaluate::hits::Hits;
 use crate::evaluate::ranks::{Ranks, Value};
 use pel_shared::error::Result;
 

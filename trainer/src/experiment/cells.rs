@@ -1,6 +1,7 @@
 //! The cells of a table: percent, means over seeds, intervals over documents, differences of rows.
 
-use crate::evaluate::paired::{Difference, Hits, difference, method};
+use crate::evaluate::hits::Hits;
+use crate::evaluate::paired::{Difference, difference, method};
 use crate::evaluate::ranks::Value;
 use crate::experiment::measured::Measured;
 use crate::train::Kept;

@@ -1,7 +1,7 @@
 //! The figures of a row, as stored in a file.
 
 use crate::evaluate::Figures;
-use crate::evaluate::paired::Hits;
+use crate::evaluate::hits::Hits;
 use crate::evaluate::ranks::Value;
 use crate::train::Kept;
 use pel_shared::metrics::CurvePoint;

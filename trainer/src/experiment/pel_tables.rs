@@ -3,7 +3,7 @@
 use super::cells::{RowHits, Table, differences, hits_at, over_seeds, values};
 use super::pel::PelRow;
 use super::{Row, TableId};
-use crate::evaluate::paired::Hits;
+use crate::evaluate::hits::Hits;
 use crate::experiment::measured::{Measured, NilResult};
 use crate::plots::{Chart, Series, smoothed};
 use crate::train::METRICS;
