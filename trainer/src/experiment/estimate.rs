@@ -4,8 +4,9 @@
 use super::cells::Table;
 use super::models;
 use super::preset_data::Prepared;
-use super::presets::{Plan, Size};
-use super::{Bench, Family, Options, Row, TableId, folds, pel, stages, t_biencoder};
+use super::preset_part::Size;
+use super::presets::Plan;
+use super::{Bench, Family, Options, Row, TableId, folds, pel, settings, t_biencoder};
 use crate::io::device::OpenDevice;
 use crate::io::files::read_text;
 use crate::train::config::{Config, NegativeKind, Task};
@@ -169,7 +170,7 @@ fn of_table(bench: &Bench<'_>) -> Result<Vec<(String, Config)>> {
             let retrievers = models::retrievers(options, options.pair_of_counts()?)?;
             let mut all = rows(named(&retrievers))?;
             for (name, lambda) in [("cross", 0.0), ("cross-fgsm", 1.0)] {
-                let mut ranker = stages::ranker_config(bench, 0)?;
+                let mut ranker = settings::ranker_config(bench, 0)?;
                 ranker.fgsm.lambda = lambda;
                 all.push((name.to_owned(), ranker));
             }
@@ -197,7 +198,7 @@ fn of_stages(bench: &Bench<'_>) -> Result<Vec<(String, Config)>> {
         (TableId::Blink6, true) => &["blink", "blink-finetuned"],
         _ => &["blink"],
     };
-    let mut ranker = stages::ranker_config(bench, 0)?;
+    let mut ranker = settings::ranker_config(bench, 0)?;
     ranker.fgsm.lambda = 0.0;
     let mut all = Vec::new();
     for begin in begins {

@@ -25,6 +25,7 @@ mod other_kb;
 mod pel;
 mod pel_tables;
 mod preset_data;
+mod preset_part;
 mod presets;
 mod pretrained;
 mod provenance;
@@ -38,7 +39,8 @@ mod tables;
 pub use estimate::{Estimate, estimate};
 pub use options::Options;
 pub use preset_data::{Prepared, prepare};
-pub use presets::{Part, Plan, Preset};
+pub use preset_part::Part;
+pub use presets::{Plan, Preset};
 pub use settings::check_folder;
 pub use tables::{Family, TableId};
 

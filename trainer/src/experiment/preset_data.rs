@@ -1,6 +1,6 @@
 //! The data of presets: finds the files of a release in a folder, and imports them.
 
-use super::presets::Part;
+use super::preset_part::{Data, Part};
 use crate::data::domain::DomainOf;
 use crate::data::import::splits::SplitFiles;
 use crate::data::import::tac::{QuerySet, TaskFiles};
@@ -9,27 +9,10 @@ use crate::data::resplit::{Material, Okb, Worlds, by_domain, hold_out};
 use crate::io::files::entries;
 use crate::io::text_encoding::TextEncoding;
 use pel_shared::error::{Context, Error, Result};
-use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// The endings of compressed files, and that of plain ones.
 const ENDINGS: [&str; 5] = ["", ".gz", ".bz2", ".xz", ".zst"];
-
-/// A data set in its released form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Data {
-    /// MedMentions ST21pv in PubTator format with lists of its splits, and a concept table.
-    Medmentions,
-    /// ZESHEL: documents and mentions by world.
-    Zeshel,
-    /// Wikipedia in the format of BLINK's code, in the folder `wikipedia`.
-    Wikipedia,
-    /// The entity linking task of TAC-KBP 2010.
-    Tac,
-    /// WikilinksNED, whose entities are those of Wikipedia.
-    Wikilinks,
-}
 
 /// A corpus and its concepts.
 #[derive(Clone, Debug)]

@@ -7,13 +7,14 @@
 //! OUT/PART/...        the folder of a `pel experiment` for each part
 //! ```
 
-use super::preset_data::{Data, Prepared};
-use super::{Family, Options, TableId};
+use super::preset_data::Prepared;
+use super::preset_part::{Part, value};
+use super::{Family, Options};
 use crate::data::domain::OwnDomain;
 use crate::io::files::{entries, io_error, read_text, write_no_follow};
 use crate::train::MODEL;
 use clap::ValueEnum;
-use pel_shared::error::{Context, Error, Result};
+use pel_shared::error::{Error, Result};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -134,98 +135,6 @@ pub struct Plan {
     pub parts: Vec<Part>,
 }
 
-/// One experiment: tables over one corpus.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Part {
-    /// Its name, and that of its folder.
-    pub name: String,
-    /// Its data.
-    pub data: Data,
-    /// Its tables.
-    tables: Vec<String>,
-    /// Tables that only `--table` asks for.
-    #[serde(default)]
-    on_demand: Vec<String>,
-    /// The seeds of each row; none for those of the call.
-    #[serde(default)]
-    seeds: Vec<u64>,
-    /// How many candidates a cross-encoder sees.
-    #[serde(default)]
-    rerank: Vec<u32>,
-    /// The split to measure on; `None` for that of the call.
-    split: Option<String>,
-    /// N, where every N-th training mention has candidates.
-    train_every: Option<u32>,
-    /// In which domain a mention is searched.
-    within_domain: Option<String>,
-    /// The part whose models its trainings begin with.
-    begin_with: Option<String>,
-    /// The part whose models are compared and fine-tuned.
-    pretrained: Option<String>,
-    /// The semantic types that are removed from the knowledge base.
-    #[serde(default)]
-    pub hold_out: Vec<String>,
-    /// The domains of the split `dev`; none for the splits of the corpus.
-    #[serde(default)]
-    pub dev_domains: Vec<String>,
-    /// The domains of the split `test`.
-    #[serde(default)]
-    pub test_domains: Vec<String>,
-    /// The published size of the data.
-    pub size: Size,
-    /// The configuration of the bi-encoder.
-    bi_encoder: toml::Table,
-    /// The configuration of the cross-encoder.
-    #[serde(default)]
-    cross_encoder: toml::Table,
-}
-
-/// The size of a data set.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Size {
-    /// Training mentions.
-    pub train: u64,
-    /// Concepts.
-    pub concepts: u64,
-}
-
-impl Part {
-    /// All tables, those on demand last.
-    fn all_tables(&self) -> Result<Vec<TableId>> {
-        self.tables.iter().map(|word| value(word)).collect()
-    }
-
-    /// The tables of a call: those asked for, or all that need not be asked for.
-    fn tables(&self, given: &Options) -> Result<Vec<TableId>> {
-        let all = self.all_tables()?;
-        let asked: Vec<TableId> = all
-            .iter()
-            .copied()
-            .filter(|table| given.table.contains(table))
-            .collect();
-        if !asked.is_empty() {
-            return Ok(asked);
-        }
-        let on_demand = |table: &TableId| self.on_demand.contains(&table.slug());
-        Ok(all.into_iter().filter(|table| !on_demand(table)).collect())
-    }
-
-    fn seeds(&self, given: &Options) -> Vec<u64> {
-        if self.seeds.is_empty() || given.seeds != [0] {
-            given.seeds.clone()
-        } else {
-            self.seeds.clone()
-        }
-    }
-
-    /// The part that it needs the models of.
-    fn base(&self) -> Option<&str> {
-        self.begin_with.as_deref().or(self.pretrained.as_deref())
-    }
-}
-
 impl Plan {
     /// The parts that a call runs: those with the tables asked for, and before them those whose
     /// models they need. With `--pretrained` these models are given.
@@ -344,13 +253,6 @@ impl Plan {
         let runs = given.out.join(name).join("runs");
         Ok(["bi", "cross"].map(|stage| runs.join(format!("blink-{stage}-seed{seed}")).join(MODEL)))
     }
-}
-
-/// A word of the preset as the command line reads it.
-fn value<T: ValueEnum>(word: &str) -> Result<T> {
-    T::from_str(word, false)
-        .map_err(|cause| Error::input(format!("{word}: {cause}")))
-        .context(|| "the preset".to_owned())
 }
 
 /// A table as `KEY=VALUE` settings.

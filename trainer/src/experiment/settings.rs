@@ -1,11 +1,11 @@
 //! The settings that the rows of a folder share. They are stored in the folder, and a call with
 //! other settings is refused.
 
-use super::{Bench, Family, Options, Row, TableId, keep, kept, pretrained, stages};
+use super::{Bench, Family, Options, Row, TableId, keep, kept, pretrained};
 use crate::data::corpus;
 use crate::data::domain::{DomainOf, OwnDomain};
 use crate::io::files::{entries, io_error, list_files, read_text, write_no_follow};
-use crate::train::config::Config;
+use crate::train::config::{Config, Fgsm};
 use crate::train::model::check_windows;
 use crate::train::{CHECKPOINTS, METRICS};
 use pel_shared::error::{Context, Error, Result};
@@ -51,6 +51,30 @@ const OF_STAGES: [(&str, &[&str]); 2] = [
 /// The key of `KEY=VALUE`.
 pub fn key(setting: &str) -> &str {
     setting.split('=').next().unwrap_or(setting).trim()
+}
+
+/// The configuration that all cross-encoders share. The candidate list has a placeholder, because
+/// it may not exist yet.
+///
+/// # Errors
+/// If the configuration cannot be read.
+pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
+    let list = vec!["data.candidates=\"-\"".to_owned()];
+    let settings = [
+        bench.paths(seed),
+        bench.options.ranker_base.clone(),
+        bench.options.ranker_settings.clone(),
+        list,
+    ]
+    .concat();
+    let base = match bench.family {
+        Family::Blink => Config::blink_ranking(),
+        Family::Pel | Family::TBiencoder => Config {
+            fgsm: Fgsm::off(),
+            ..Config::ranking()
+        },
+    };
+    base.read(bench.options.ranker_config.as_deref(), &settings)
 }
 
 /// Checks that a folder is new, empty, or of this command.
@@ -212,7 +236,7 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     let config = bench.config(&[], 0)?;
     check_windows(&config).context(|| "--set view".into())?;
     let ranker = if bench.table.ranks() {
-        Some(stages::ranker_config(bench, 0)?)
+        Some(ranker_config(bench, 0)?)
     } else {
         None
     };

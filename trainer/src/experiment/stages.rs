@@ -8,7 +8,8 @@
 //! ```
 
 use super::models::{Cross, Finder, TrainedEncoder, by_cosine};
-use super::{Bench, Family, Row, other_kb, pretrained, settings};
+use super::settings::{self, ranker_config};
+use super::{Bench, Row, other_kb, pretrained};
 use crate::data::candidate_lists::CandidateLists;
 use crate::data::concept_table;
 use crate::data::split::{Split, TrainingSplit};
@@ -17,7 +18,7 @@ use crate::retrieve::Retriever;
 use crate::retrieve::candidates::Found;
 use crate::retrieve::lexical::lexical;
 use crate::retrieve::teacher::Teacher;
-use crate::train::config::{Config, Fgsm, Keep};
+use crate::train::config::{Config, Keep};
 use crate::train::{MODEL, Snapshot, train};
 use pel_shared::error::{Context, Error, Result};
 use pel_shared::kb::KnowledgeBase;
@@ -468,28 +469,4 @@ fn whole(path: &Path, mentions: Split, top: usize, kb: &KnowledgeBase) -> Result
             path.display()
         ))),
     }
-}
-
-/// The configuration that all cross-encoders share. The candidate list has a placeholder, because
-/// it may not exist yet.
-///
-/// # Errors
-/// If the configuration cannot be read.
-pub fn ranker_config(bench: &Bench<'_>, seed: u64) -> Result<Config> {
-    let list = vec!["data.candidates=\"-\"".to_owned()];
-    let settings = [
-        bench.paths(seed),
-        bench.options.ranker_base.clone(),
-        bench.options.ranker_settings.clone(),
-        list,
-    ]
-    .concat();
-    let base = match bench.family {
-        Family::Blink => Config::blink_ranking(),
-        Family::Pel | Family::TBiencoder => Config {
-            fgsm: Fgsm::off(),
-            ..Config::ranking()
-        },
-    };
-    base.read(bench.options.ranker_config.as_deref(), &settings)
 }
