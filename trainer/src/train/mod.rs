@@ -12,6 +12,7 @@
 mod batch;
 mod best;
 mod checkpoint;
+mod clock;
 pub mod config;
 pub mod detect;
 pub mod differentiable;
@@ -50,6 +51,7 @@ use batch::{HardNegatives, few_negatives};
 use best::BestWeights;
 use burn::tensor::Device;
 use checkpoint::{Checkpoints, Resumed};
+use clock::Times;
 use config::{Config, Keep, Task};
 use log::Log;
 use model::Model;
@@ -65,7 +67,6 @@ use replicas::Replicas;
 use run::{Ending, Examples, Run};
 use std::path::{Path, PathBuf};
 use step::perturbation::Perturbation;
-use training_loop::Times;
 
 /// The folder of the model in that of its run.
 pub const MODEL: &str = "model";

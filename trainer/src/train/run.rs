@@ -4,6 +4,7 @@
 use super::batch::HardNegatives;
 use super::best::{BestWeights, Kept};
 use super::checkpoint::Checkpoints;
+use super::clock::Times;
 use super::config::{Config, Task};
 use super::encoded_kb::EncodedKb;
 use super::entity_inputs::EntityInputs;
@@ -15,7 +16,6 @@ use super::pending::Pending;
 use super::random::Order;
 use super::replicas::Replicas;
 use super::step::perturbation::Perturbation;
-use super::training_loop::Times;
 use super::validation::{Validated, Validation};
 use crate::io::files::write_folder;
 use burn::tensor::Device;

@@ -14,24 +14,6 @@ use crate::train::loss_scale::Scale;
 use pel_shared::error::{Error, Result};
 use std::time::Instant;
 
-/// Seconds of the steps of this call.
-#[derive(Default)]
-pub struct Times {
-    /// All steps.
-    pub steps: f64,
-    /// FGSM, where it was measured.
-    fgsm: f64,
-    /// The steps where it was measured.
-    measured: f64,
-}
-
-impl Times {
-    /// The share of FGSM in the steps where it was measured; `None` without any.
-    pub fn fgsm_share(&self) -> Option<f64> {
-        (self.measured > 0.0).then_some(self.fgsm / self.measured)
-    }
-}
-
 impl Run<'_> {
     /// One training step, after mining if that is due. Returns the seconds of mining.
     pub(super) fn step(&mut self, step: usize) -> Result<f64> {

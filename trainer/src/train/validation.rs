@@ -57,6 +57,25 @@ pub struct Validated {
     pub nil_curve: Vec<(f64, f64)>,
 }
 
+/// The figures of a detector on one corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpanFigures {
+    /// The set of labels.
+    pub scheme: String,
+    /// Mentions in the texts.
+    pub mentions: usize,
+    /// The threshold with the highest F1.
+    pub threshold: f32,
+    /// Of the found spans, those that are mentions.
+    pub precision: f64,
+    /// Of the mentions, those that were found.
+    pub recall: f64,
+    /// Their harmonic mean.
+    pub f1: f64,
+    /// Of the found mentions, those with the right label.
+    pub labelled: f64,
+}
+
 impl Validated {
     /// Normalised accuracy: a ranker's accuracy over the mentions whose list has their concept
     /// (BLINK, section 5.2).

@@ -14,9 +14,9 @@ mod mean;
 mod model;
 mod validation;
 
+pub use crate::train::validation::SpanFigures;
 pub use mean::read_mean;
 pub use model::DetectorModel;
-pub use validation::SpanFigures;
 
 use super::checkpoint::Checkpoints;
 use super::config::{Config, Detect};

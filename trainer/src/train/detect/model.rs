@@ -1,11 +1,11 @@
 //! The detector under training, and its files.
 
-use super::validation::SpanFigures;
 use crate::io::bundles;
 use crate::io::files::write_in_folder;
 use crate::io::models::TowerFiles;
 use crate::train::config::{Config, Detect};
 use crate::train::random::{Purpose, stream};
+use crate::train::validation::SpanFigures;
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_shared::bundle::names;

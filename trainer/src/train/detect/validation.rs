@@ -2,31 +2,12 @@
 
 use super::corpora::Corpora;
 use crate::io::interrupt;
+use crate::train::validation::SpanFigures;
 use pel_shared::error::Result;
 use pel_shared::model::detector::Detector;
 use pel_shared::model::detector::decode::without_overlap;
 use pel_shared::tokens::Tokens;
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-
-/// The figures of one corpus.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SpanFigures {
-    /// The set of labels.
-    pub scheme: String,
-    /// Mentions in the texts.
-    pub mentions: usize,
-    /// The threshold with the highest F1.
-    pub threshold: f32,
-    /// Of the found spans, those that are mentions.
-    pub precision: f64,
-    /// Of the mentions, those that were found.
-    pub recall: f64,
-    /// Their harmonic mean.
-    pub f1: f64,
-    /// Of the found mentions, those with the right label.
-    pub labelled: f64,
-}
 
 /// The thresholds that are compared.
 const THRESHOLDS: [f32; 13] = [
