@@ -27,6 +27,7 @@ pub mod model;
 pub(crate) mod optimiser;
 mod pending;
 mod random;
+mod rank;
 mod replicas;
 mod run;
 pub mod run_lock;

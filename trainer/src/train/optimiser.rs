@@ -5,7 +5,7 @@
 //! tensors, in groups ([`Group`]), and neither clipping nor the update reads anything back.
 
 use super::config::{Optimiser as Options, Schedule};
-use super::replicas::Rank;
+use super::rank::Rank;
 use crate::io::tensors::{NamedTensor, to_bytes};
 use crate::train::differentiable::{Figure, Numbers, differentiable, floats};
 use crate::train::groups::{Group, MOST};

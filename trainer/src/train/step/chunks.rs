@@ -17,7 +17,7 @@ use super::{Learned, Sink, Step, tokens_in};
 use crate::io::interrupt;
 use crate::train::batch::{AlignBatch, LinkBatch, Pairing, tokens_of};
 use crate::train::differentiable::differentiable;
-use crate::train::replicas::Rank;
+use crate::train::rank::Rank;
 use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
 use pel_shared::error::Result;
