@@ -21,6 +21,7 @@ pub mod index;
 pub mod inspect;
 pub mod link;
 mod link_tables;
+mod listening;
 pub mod map;
 pub mod pack;
 pub mod pretrain;

@@ -1,6 +1,6 @@
 //! The options of `pel serve --api`.
 
-use super::serve::Listening;
+use super::listening::Listening;
 use crate::api::access::{Origin, Origins, Token, warn_if_readable};
 use crate::api::{Access, Interface, Limits};
 use crate::io::device::{DeviceArgs, Work};
