@@ -1,13 +1,13 @@
 //! `pel link` over tables and collections of notes.
 
-use super::link::{LinkArgs, is_folder};
+use super::link_args::{LinkArgs, is_folder};
 use crate::io::files::{list_files, read_text};
 use crate::io::terminal::counted;
 use crate::link::inputs::ReadOptions;
 use crate::link::linking::Linking;
+use crate::link::shards::manifest::{FileState, RunKey};
 use crate::link::notes::{Shard, shard_outputs};
 use crate::link::output_format::OutputFormat;
-use crate::link::shards::manifest::{FileState, RunKey};
 use crate::link::shards::{Folder, ShardRun, Summary};
 use clap::ValueEnum;
 use pel_shared::clean::escaped;

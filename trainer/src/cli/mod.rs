@@ -20,6 +20,7 @@ pub mod import;
 pub mod index;
 pub mod inspect;
 pub mod link;
+mod link_args;
 mod link_tables;
 mod listening;
 pub mod map;
