@@ -5,7 +5,7 @@ use crate::io::files::{list_files, read_text};
 use crate::io::terminal::counted;
 use crate::link::inputs::ReadOptions;
 use crate::link::linking::Linking;
-use crate::link::shards::manifest::{FileState, RunKey};
+use crate::link::manifest::{FileState, RunKey};
 use crate::link::notes::{Shard, shard_outputs};
 use crate::link::output_format::OutputFormat;
 use crate::link::shards::{Folder, ShardRun, Summary};

@@ -9,6 +9,7 @@ mod link_row;
 #[cfg_attr(not(feature = "parquet"), path = "without_link_table.rs")]
 pub(crate) mod link_table;
 pub(crate) mod linking;
+pub(crate) mod manifest;
 pub(crate) mod notes;
 pub(crate) mod omop_numbers;
 pub(crate) mod output_format;

@@ -4,19 +4,18 @@
 //! The links of a table appear completely or not at all, and its entry is written after them. So a
 //! process that is killed at any time loses at most the table in work.
 
-pub(crate) mod manifest;
 pub(crate) mod part;
 pub(crate) mod progress;
 
 use super::inputs::{ReadOptions, Stopped};
 use super::linking::{Linking, ShardOutcome};
+use super::manifest::{Entry, FileState, Manifest, RunKey, State, below};
 use super::notes::Shard;
 use super::omop_numbers::OmopNumbers;
 use super::sink::Sink;
 use crate::io::files::write_atomic;
 use crate::io::interrupt;
 use crate::io::terminal::counted;
-use manifest::{Entry, FileState, Manifest, RunKey, State};
 use part::Part;
 use pel_shared::clean::escaped;
 use pel_shared::error::{Error, Result};
@@ -299,11 +298,6 @@ fn unchanged(input: &FileState, shard: &Shard) -> std::result::Result<(), Stoppe
         )))),
         Err(error) => Err(Stopped::Ended(error)),
     }
-}
-
-fn below(folder: &Path, path: &Path) -> String {
-    let below = path.strip_prefix(folder).unwrap_or(path);
-    below.to_string_lossy().into_owned()
 }
 
 fn size(path: &Path) -> u64 {

@@ -197,7 +197,7 @@ impl Manifest {
     /// If the table or its links cannot be read.
     pub fn state(&self, shard: &str, input: &Path, output: &Path, key: &RunKey) -> Result<State> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        let place = super::below(folder, output);
+        let place = below(folder, output);
         let entries = self.own.get(&place).into_iter().chain(&self.others);
         let mut state = State::New;
         for entry in entries.filter(|entry| entry.output == place) {
@@ -228,6 +228,12 @@ impl Manifest {
         self.own.insert(entry.output.clone(), entry);
         write_jsonl(&self.path, self.own.values())
     }
+}
+
+/// A path below a folder, as manifests name it.
+pub(super) fn below(folder: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    below.to_string_lossy().into_owned()
 }
 
 /// Whether a file name is that of a manifest: `manifest.jsonl`, or of a part
