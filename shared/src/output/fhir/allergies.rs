@@ -2,7 +2,7 @@
 //! statements that no allergy is known.
 
 use super::Note;
-use super::resources::{Source, code, coded};
+use super::codes::{Source, code, coded};
 use crate::output::Record;
 use crate::text::context::{Allergy, Certainty, Context, Effect, Experiencer};
 use serde_json::{Value, json};

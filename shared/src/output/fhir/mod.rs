@@ -4,6 +4,7 @@
 //! Offsets are code points of the note. Nothing is confirmed: a person must review each resource.
 
 mod allergies;
+mod codes;
 mod ids;
 mod resources;
 mod systems;
@@ -16,7 +17,8 @@ use crate::error::Result;
 use crate::text::Offsets;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use resources::{PATH, Source, resource};
+use codes::Source;
+use resources::{PATH, resource};
 use serde_json::{Value, json};
 use systems::tidy;
 

@@ -1,7 +1,7 @@
 //! The resource of a mention: which kind, its status, and its codes.
 
 use super::allergies;
-use super::systems::{codings, tidy};
+use super::codes::{Source, code, coded, snomed};
 use crate::kb::group::Group;
 use crate::output::facts::code_points;
 use crate::output::{Note, Record};
@@ -13,16 +13,6 @@ use serde_json::{Map, Value, json};
 
 /// The path to the text in the document.
 pub(super) const PATH: &str = "DocumentReference.content[0].attachment.data";
-
-/// What the resources of a note share.
-pub(super) struct Source<'a> {
-    /// The reference to the document with the note.
-    pub document: &'a str,
-    /// The hash of the knowledge base.
-    pub kb_blake3: &'a str,
-    /// The patient.
-    pub subject: Value,
-}
 
 /// The resources that a mention can become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,26 +226,6 @@ fn unsaid(kind: Kind, context: &Context) -> Vec<&'static str> {
     words
 }
 
-/// The mention's words, with the codes of its concept if it is linked.
-pub(super) fn code(note: &Note<'_>, source: &Source<'_>, record: &Record) -> Value {
-    let mut fields = Map::new();
-    if let Ok(named) = &record.decision {
-        let codings = codings(named, source.kb_blake3);
-        if !codings.is_empty() {
-            fields.insert("coding".to_owned(), codings.into());
-        }
-    }
-    let words = tidy(&note.mention(record));
-    // An empty element is invalid.
-    let words = if words.is_empty() {
-        "?".to_owned()
-    } else {
-        words
-    };
-    fields.insert("text".to_owned(), words.into());
-    Value::Object(fields)
-}
-
 /// One derivation for each fragment: where in the document the mention is, in code points.
 fn places(record: &Record, offsets: &Offsets<'_>, document: &str) -> Vec<Value> {
     let place = |piece: &Span| {
@@ -283,11 +253,6 @@ fn probability(record: &Record) -> Option<Value> {
 
 /// The extension for a probability.
 const PROBABILITY: &str = "urn:pel:probability";
-
-/// A concept of one code.
-pub(super) fn coded(system: &str, code: &str) -> Value {
-    json!({ "coding": [{ "system": system, "code": code }] })
-}
 
 fn verification(context: &Context) -> Value {
     let code = match context.certainty {
@@ -317,14 +282,6 @@ fn absent(reason: &str) -> Value {
         "http://terminology.hl7.org/CodeSystem/data-absent-reason",
         reason,
     )
-}
-
-/// A code of SNOMED CT with its words.
-pub(super) fn snomed((code, display): (&str, &str)) -> Value {
-    json!({
-        "coding": [{ "system": "http://snomed.info/sct", "code": code, "display": display }],
-        "text": display.to_lowercase(),
-    })
 }
 
 fn severity_code(severity: Severity) -> (&'static str, &'static str) {
