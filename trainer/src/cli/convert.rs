@@ -1,10 +1,10 @@
 //! `pel convert`: writes a published encoder or a model of BLINK as a folder that PEL maps.
 
+use crate::io::blink::{self, Kind};
 use crate::io::bundles;
 use crate::io::files::{write_folder, write_in_folder};
 use crate::io::models::{SETTINGS_FILE, TowerFiles};
 use crate::io::outputs::{Inputs, Output, check_new_folder};
-use crate::io::pretrained::blink::{self, Kind};
 use clap::Args;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};

@@ -1,6 +1,6 @@
 //! Members of a ZIP archive, read one by one without unpacking the archive.
 
-use crate::io::files::errors::io_error;
+use crate::io::errors::io_error;
 use crate::io::files::open::open_reader;
 use crate::io::limits::Bound;
 use flate2::Crc;

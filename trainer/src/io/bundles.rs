@@ -1,10 +1,11 @@
 //! Bundles on disk: a folder or a single file, memory-mapped.
 #![allow(unsafe_code)]
 
-use crate::io::files::{copy_ownership, io_error, open_no_follow, partial_files, write_atomic};
+use crate::io::files::{copy_ownership, io_error, open_no_follow, write_atomic};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::outputs::{Inputs, Output, check_new_folder};
+use crate::io::partial_files;
 use bytes::Bytes;
 use memmap2::Mmap;
 use pel_shared::bundle::{Bundle, Compared, Manifest, Parts, names};

@@ -2,7 +2,7 @@
 //! not stopped after 0.17 s is ended and its partial files are removed, unless it defers the exit
 //! ([`defer_exit`]). A second signal ends that too.
 
-use crate::io::files::partial_files;
+use crate::io::partial_files;
 use crate::io::signals;
 use pel_shared::error::{Error, Result};
 use std::cell::RefCell;

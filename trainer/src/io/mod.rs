@@ -4,11 +4,14 @@
 pub mod terminal;
 
 pub mod archive;
+pub mod blink;
 pub mod bundles;
 pub mod corpus_files;
 pub mod counter;
 pub mod device;
 pub mod environment;
+mod errors;
+mod file_identity;
 pub mod files;
 pub mod interrupt;
 pub mod json;
@@ -18,6 +21,7 @@ pub mod models;
 pub mod outputs;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
+mod partial_files;
 pub mod pretrained;
 pub mod progress;
 pub mod provenance;
@@ -27,6 +31,7 @@ pub mod signals;
 pub mod tensors;
 #[cfg(test)]
 pub mod testing;
-pub mod text_encoding;
 pub mod text_tables;
 pub mod token_file;
+
+pub use files::text_encoding;

@@ -1,6 +1,6 @@
 //! Atomic writes of folders: each appears completely or not at all.
 
-use super::errors::io_error;
+use crate::io::errors::io_error;
 use pel_shared::error::Result;
 use std::fs;
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! Atomic writes of files: each appears completely or not at all.
 
-use super::errors::{InterruptedByUser, io_error};
-use super::partial_files;
 use super::standard_output::StandardOutput;
+use crate::io::errors::{InterruptedByUser, io_error};
+use crate::io::file_identity::behind_links;
 use crate::io::interrupt;
 use crate::io::json;
-use crate::io::outputs::file_identity::behind_links;
+use crate::io::partial_files;
 use pel_shared::error::{Error, Result};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};

@@ -1,6 +1,6 @@
 //! Lists the contents of folders.
 
-use super::errors::{io_error, walk_error};
+use crate::io::errors::{io_error, walk_error};
 use pel_shared::error::Result;
 use std::path::{Path, PathBuf};
 

@@ -2,23 +2,22 @@
 
 mod atomic_folder;
 mod atomic_write;
-pub(in crate::io) mod errors;
 pub(in crate::io) mod listing;
 mod lock;
 pub(in crate::io) mod open;
-pub(in crate::io) mod partial_files;
 mod standard_output;
 mod text;
+pub mod text_encoding;
 
+pub use crate::io::errors::{io_error, walk_error};
+pub use crate::io::partial_files::is_partial;
 pub use atomic_folder::{write_folder, write_in_folder};
 pub use atomic_write::{
     copy_ownership, open_no_follow, write_atomic, write_jsonl, write_no_follow,
 };
-pub use errors::{io_error, walk_error};
 pub use listing::{entries, list_files};
 pub use lock::Lock;
 pub use open::open;
-pub use partial_files::is_partial;
 pub use standard_output::{StandardOutput, print};
 pub use text::{
     convert_read_error, for_each_line, for_each_line_in, for_each_line_within, read_text,

@@ -1,6 +1,6 @@
 //! Opening input files, compressed or not, with a size limit ([`crate::io::limits`]).
 
-use super::errors::{InterruptedByUser, io_error};
+use crate::io::errors::{InterruptedByUser, io_error};
 use crate::io::interrupt;
 use crate::io::limits::{Bound, Bounded};
 use pel_shared::error::{Error, Result};

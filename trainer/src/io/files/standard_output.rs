@@ -1,6 +1,6 @@
 //! Standard output, whose reader may close it.
 
-use super::partial_files;
+use crate::io::partial_files;
 use crate::io::signals;
 use pel_shared::error::{Error, Result};
 use std::io::{self, BufWriter, Write};

@@ -1,8 +1,8 @@
 //! Input files as whole texts or as numbered lines.
 
+use super::text_encoding::{TextEncoding, open_text, read_text_in};
 use crate::io::interrupt;
 use crate::io::limits::{Bound, find_exceeded_limit};
-use crate::io::text_encoding::{TextEncoding, open_text, read_text_in};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::{self, Longest};
 use std::path::Path;

@@ -2,12 +2,13 @@
 //! only files of an earlier run, listed in its record. A killed process leaves either the old or
 //! the new files ([`super::transaction`]).
 
-use super::file_identity::is_same;
 use super::overwrite_check::check_file;
 use super::transaction::{Pending, Plan, is_inside, recover};
-use crate::io::files::partial_files::CreatedFolder;
-use crate::io::files::{io_error, write_atomic};
+use crate::io::errors::io_error;
+use crate::io::file_identity::is_same;
+use crate::io::files::write_atomic;
 use crate::io::json;
+use crate::io::partial_files::CreatedFolder;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -1,18 +1,17 @@
 //! Checks before writing: no output overwrites an input or a foreign folder. Also writes the files
 //! of an output folder together.
 
-pub(in crate::io) mod file_identity;
 mod folder;
 mod overwrite_check;
 mod transaction;
 
-pub use file_identity::{behind_links, is_same};
+pub use crate::io::file_identity::{behind_links, is_same};
 pub use folder::{OutputFolder, write_line};
 pub use overwrite_check::{Inputs, Output};
 pub use transaction::{check_complete, roll_back};
 
 use crate::io::files::listing::entries;
-use crate::io::files::partial_files::is_partial;
+use crate::io::partial_files::is_partial;
 use pel_shared::error::{Error, Result};
 use std::path::Path;
 

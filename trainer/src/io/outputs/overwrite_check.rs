@@ -1,7 +1,7 @@
 //! Checks that no output of a command is one of its inputs, contains one or lies in one.
 
-use super::file_identity::{Identity, Standard, is_file, real};
 use crate::io::corpus_files;
+use crate::io::file_identity::{Identity, Standard, is_file, real};
 use crate::io::files::listing::list_files;
 use pel_shared::error::{Error, Result};
 use std::collections::{HashMap, HashSet};

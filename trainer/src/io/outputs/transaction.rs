@@ -11,9 +11,10 @@
 //! After that, some files may have been moved. Readers refuse the folder ([`check_complete`]), and
 //! the next writer completes the plan ([`recover`]).
 
-use crate::io::files::partial_files::sync_folder;
-use crate::io::files::{Lock, io_error, open_no_follow, write_atomic};
+use crate::io::errors::io_error;
+use crate::io::files::{Lock, open_no_follow, write_atomic};
 use crate::io::json;
+use crate::io::partial_files::sync_folder;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};

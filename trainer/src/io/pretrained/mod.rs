@@ -9,10 +9,9 @@
 //! | `model.safetensors` | `pytorch_model.bin`, by a reader that runs no code of the file |
 //! | three tokens `[unusedN]` | new tokens and rows of the word embeddings |
 
-pub mod blink;
 mod markers;
 mod pickle;
-mod torch;
+pub(super) mod torch;
 mod vocabulary;
 
 use crate::io::bundles;
@@ -59,7 +58,7 @@ impl EncoderFiles {
 }
 
 /// The `tokenizer.json` of a folder, or the one of its vocabulary.
-fn tokenizer(folder: &Path) -> Result<Bytes> {
+pub(super) fn tokenizer(folder: &Path) -> Result<Bytes> {
     let (made, vocabulary) = (folder.join(names::TOKENIZER), folder.join(VOCABULARY));
     if made.exists() || !vocabulary.exists() {
         return bundles::map(&made);

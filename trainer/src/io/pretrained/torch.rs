@@ -24,7 +24,7 @@ const CONVERT: &str = "python -c 'import torch; torch.save(torch.load(\"OLD\", \
                        map_location=\"cpu\", weights_only=True), \"NEW\")'";
 
 /// The tensors of a file, in place.
-pub(super) struct Checkpoint<'a> {
+pub(in crate::io) struct Checkpoint<'a> {
     tensors: BTreeMap<String, Strided<'a>>,
     /// The bytes of each storage.
     storages: HashMap<String, &'a [u8]>,

@@ -3,8 +3,8 @@
 //! A byte order mark determines the encoding. Without one a text is UTF-8, unless the user names
 //! another encoding. An error gives the position of invalid bytes and what to do.
 
-use crate::io::files::errors::io_error;
-use crate::io::files::open::open_within;
+use super::open::open_within;
+use crate::io::errors::io_error;
 use crate::io::limits::Bound;
 use clap::Args;
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};

@@ -9,11 +9,11 @@
 //! | `[unused0]`, `[unused1]`, `[unused2]` | the markers, as in PEL |
 //! | `max_context_length`, `max_cand_length` of the settings | the windows in `pel.json` |
 
-use super::tokenizer;
-use super::torch::Checkpoint;
 use crate::io::bundles;
 use crate::io::files::{write_folder, write_in_folder};
 use crate::io::models::{ModelSettings, SETTINGS_FILE, TOWERS, TowerFiles};
+use crate::io::pretrained::tokenizer;
+use crate::io::pretrained::torch::Checkpoint;
 use bytes::Bytes;
 use pel_shared::bundle::names;
 use pel_shared::error::{Context, Error, Result};
