@@ -8,6 +8,7 @@ use crate::io::device::{DeviceArgs, Work};
 use crate::io::outputs::{Inputs, Output};
 use crate::io::terminal::counted;
 use crate::io::{bundles, memory};
+use crate::link::candidate_store::SharedStore;
 use crate::link::format::Format;
 use crate::link::languages::Languages;
 use crate::link::link_table;
@@ -15,7 +16,7 @@ use crate::link::linking::Linking;
 use crate::link::notes::{self, Found, Note};
 use crate::link::omop_numbers::OmopNumbers;
 use crate::link::output_format::OutputFormat;
-use crate::link::text_linker::{SharedStore, TextLinker, TextOptions};
+use crate::link::text_linker::{TextLinker, TextOptions};
 use crate::link::vector_cache::VectorCache;
 use crate::link::{context_rules, date, open_linker, wordings};
 use crate::stores::{self, VectorStore};
@@ -203,7 +204,7 @@ fn open_store(args: &LinkArgs, bundle: &Bundle) -> Result<Option<SharedStore>> {
     };
     let store = VectorStore::open(bundle, address, &args.connection, &args.search)?;
     Ok(Some(SharedStore {
-        store: Mutex::new(store),
+        store: Mutex::new(Box::new(store)),
         types: args.search.types.clone(),
     }))
 }

@@ -1,5 +1,6 @@
 //! Linking of notes with a bundle.
 
+pub mod candidate_store;
 pub mod date;
 pub mod detection;
 pub mod format;

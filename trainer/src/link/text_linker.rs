@@ -6,9 +6,9 @@ use super::open_linker;
 use crate::io::bundles;
 use crate::io::device::OpenDevice;
 use crate::io::interrupt;
+use crate::link::candidate_store::SharedStore;
 use crate::link::second_stage::SecondStage;
 use crate::link::vector_cache::VectorCache;
-use crate::stores::VectorStore;
 use pel_shared::error::{Error, Result};
 use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_shared::model::tower::Side;
@@ -21,7 +21,7 @@ use pel_shared::text::{Mention, Span};
 use pel_shared::tokens::Encoded;
 use rayon::prelude::*;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// Maximum number of mentions linked at once, which bounds the memory. In longer texts candidates
 /// are shared within a part.
@@ -46,14 +46,6 @@ pub struct TextLinker {
     pub store: Option<SharedStore>,
     /// Vectors kept over calls, if any.
     pub cache: Option<VectorCache>,
-}
-
-/// A store of vectors, searched by one batch of mentions at a time.
-pub struct SharedStore {
-    /// The open store.
-    pub store: Mutex<VectorStore>,
-    /// The types that concepts must have one of; any if empty.
-    pub types: Vec<String>,
 }
 
 /// How texts are linked, and what is kept of each link.

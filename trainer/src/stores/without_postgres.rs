@@ -1,6 +1,7 @@
 //! Replaces `postgres` in a build without the cargo feature `stores`.
 
 use super::{BUILD_HINT, ConnectionArgs, ExportArgs, SearchArgs, Written};
+use crate::link::candidate_store::CandidateStore;
 use pel_shared::bundle::Bundle;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::ConceptId;
@@ -16,12 +17,11 @@ impl VectorStore {
     pub fn open(_: &Bundle, _: &str, _: &ConnectionArgs, _: &SearchArgs) -> Result<Self> {
         Err(no_database())
     }
+}
 
+impl CandidateStore for VectorStore {
     /// Never called.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn search(&mut self, _: &[f32], _: usize, _: usize) -> Result<Vec<Vec<ConceptId>>> {
+    fn search(&mut self, _: &[f32], _: usize, _: usize) -> Result<Vec<Vec<ConceptId>>> {
         match self.0 {}
     }
 }

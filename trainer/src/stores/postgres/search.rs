@@ -4,6 +4,7 @@ use super::Tables;
 use super::address::Address;
 use super::connection::{Answer, Connection, Failure};
 use super::values::Vector;
+use crate::link::candidate_store::CandidateStore;
 use crate::stores::rows::{FORMAT, Identity};
 use crate::stores::{ConnectionArgs, SearchArgs};
 use pel_shared::bundle::Bundle;
@@ -49,6 +50,34 @@ enum StoredIndex {
     Ivfflat { lists: usize },
 }
 
+impl CandidateStore for VectorStore {
+    /// A lost connection is opened again once. A store that has been replaced is an error.
+    fn search(
+        &mut self,
+        queries: &[f32],
+        wanted: usize,
+        dim: usize,
+    ) -> Result<Vec<Vec<ConceptId>>> {
+        let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
+        let mut found = Vec::with_capacity(queries.len());
+        for some in queries.chunks(BATCH) {
+            found.extend(match self.search_batch(some, wanted) {
+                Err(Failure::Lost(first)) => {
+                    std::thread::sleep(PAUSE);
+                    let lost = || format!("after a lost connection ({first})");
+                    self.connection.reopen().context(lost)?;
+                    self.begin().map_err(Error::from).context(lost)?;
+                    self.search_batch(some, wanted)
+                        .map_err(Error::from)
+                        .context(lost)?
+                }
+                found => found?,
+            });
+        }
+        Ok(found)
+    }
+}
+
 impl VectorStore {
     /// Opens the store of a bundle.
     ///
@@ -76,40 +105,6 @@ impl VectorStore {
         store.begin()?;
         store.check_types()?;
         Ok(store)
-    }
-
-    /// The concepts of the best rows of each query: at least `wanted` of them where there are as
-    /// many, those of the best rows.
-    ///
-    /// # Shapes
-    /// queries `[n, dim]` of the bundle's dimension -> n lists
-    ///
-    /// # Errors
-    /// If the server fails, also after a second attempt for a lost connection, or the store has
-    /// been replaced.
-    pub fn search(
-        &mut self,
-        queries: &[f32],
-        wanted: usize,
-        dim: usize,
-    ) -> Result<Vec<Vec<ConceptId>>> {
-        let queries: Vec<&[f32]> = queries.chunks_exact(dim).collect();
-        let mut found = Vec::with_capacity(queries.len());
-        for some in queries.chunks(BATCH) {
-            found.extend(match self.search_batch(some, wanted) {
-                Err(Failure::Lost(first)) => {
-                    std::thread::sleep(PAUSE);
-                    let lost = || format!("after a lost connection ({first})");
-                    self.connection.reopen().context(lost)?;
-                    self.begin().map_err(Error::from).context(lost)?;
-                    self.search_batch(some, wanted)
-                        .map_err(Error::from)
-                        .context(lost)?
-                }
-                found => found?,
-            });
-        }
-        Ok(found)
     }
 
     /// Sets up a connection and checks the store.
