@@ -3,8 +3,11 @@
 pub mod changes;
 pub mod group;
 pub mod import;
+pub mod lines;
 pub mod redirects;
+pub mod report;
 pub mod table;
+pub mod tidy;
 
 use crate::error::{Error, Result};
 use changes::ById;

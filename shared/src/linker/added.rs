@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::index::{
     Index, IndexInfo, Precision, TokenCodes, TokenStore, TokenStoreBuilder, best_per_concept,
 };
-use crate::kb::import::concepts::tidied;
-use crate::kb::import::report::Report;
+use crate::kb::report::Report;
+use crate::kb::tidy::tidied;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
 use crate::model::encode::Encodings;
 use crate::score::{Candidate, Scorer};

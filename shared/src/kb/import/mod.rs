@@ -6,20 +6,21 @@ pub mod delimited;
 pub mod formats;
 pub mod hierarchy;
 pub mod jsonl;
-mod lines;
 pub mod merging;
 pub mod obo;
 mod obo_synonyms;
 mod obo_syntax;
 mod obo_term;
 pub mod records;
-pub mod report;
 pub mod rows;
 mod spreadsheet_ids;
 
-pub use lines::{Longest, for_each_line, for_each_line_of_bytes, for_each_line_within, line_text};
+pub use crate::kb::lines::{
+    Longest, for_each_line, for_each_line_of_bytes, for_each_line_within, line_text, not_utf8,
+};
+pub use crate::kb::report;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::io::BufRead;
 
 /// A text to read.
@@ -41,24 +42,5 @@ impl Input<'_> {
     /// The errors of reading, `tick` and `each`, with the name and the line number.
     pub fn for_each_line(&mut self, each: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
         for_each_line_within(self.name, self.reader, self.longest, self.tick, each)
-    }
-}
-
-/// The message for bytes that are not UTF-8: the byte, its position, and what to do. `of` names the
-/// text that the position refers to.
-#[must_use]
-pub fn not_utf8(bytes: &[u8], at: usize, of: &str) -> String {
-    let byte = bytes.get(at).copied().unwrap_or_default();
-    format!(
-        "expected UTF-8, found the byte 0x{byte:02X} at byte {at} {of} \
-         (name the encoding, for example --encoding windows-1252, or convert the file)"
-    )
-}
-
-/// Adds the text's name to an error of its reader. An [`Error`] inside keeps its kind.
-fn read_error(name: &str, cause: std::io::Error) -> Error {
-    match cause.downcast::<Error>() {
-        Ok(own) => own.context(name),
-        Err(cause) => Error::io(format!("reading {name}")).caused_by(cause),
     }
 }

@@ -1,6 +1,6 @@
 //! OBO 1.2 and 1.4 ontologies: each `[Term]` stanza is a concept.
 
-use super::concepts::{Concepts, once_each, tidied};
+use super::concepts::{Concepts, tidied};
 use super::hierarchy::{About, Relatives, Roots};
 use super::merging::{JOINED, OTHER_DEFINITION, join};
 pub use super::obo_synonyms::{Scope, SynonymChoice, last_part, withdraws};
@@ -10,6 +10,7 @@ pub use super::obo_term::{MENDED_QUOTES, NOT_QUOTED, ODD_OBSOLETE};
 use super::report::Report;
 use super::{Input, Longest};
 use crate::error::{Error, Result};
+use crate::kb::tidy::once_each;
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -4,9 +4,9 @@
 //! and a field grows without a limit. Here a misplaced or unclosed quote is an error with its line,
 //! and rows have a limit.
 
-use super::lines::{Lines, Longest};
-use super::{Input, not_utf8};
+use super::{Input, Longest, not_utf8};
 use crate::error::{Context, Error, Result};
+use crate::kb::lines::Lines;
 use std::io::BufRead;
 
 /// The default limit of a row in bytes.

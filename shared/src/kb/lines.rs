@@ -1,6 +1,5 @@
 //! Numbered lines of a text.
 
-use super::{not_utf8, read_error};
 use crate::error::{Context, Error, Result};
 use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
@@ -26,7 +25,7 @@ impl Default for Longest<'_> {
 const HEAD: u64 = 64 << 10;
 
 /// The lines of a text without their ends: LF, CRLF, or CR if the first bytes have a CR and no LF.
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     name: &'a str,
     reader: Chain<Cursor<Vec<u8>>, &'a mut dyn BufRead>,
     /// Whether lines end with CR, as in classic Mac OS.
@@ -220,6 +219,25 @@ pub fn for_each_line_of_bytes(
 pub fn line_text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes)
         .map_err(|error| Error::input(not_utf8(bytes, error.valid_up_to(), "of the line")))
+}
+
+/// The message for bytes that are not UTF-8: the byte, its position, and what to do. `of` names the
+/// text that the position refers to.
+#[must_use]
+pub fn not_utf8(bytes: &[u8], at: usize, of: &str) -> String {
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    format!(
+        "expected UTF-8, found the byte 0x{byte:02X} at byte {at} {of} \
+         (name the encoding, for example --encoding windows-1252, or convert the file)"
+    )
+}
+
+/// Adds the text's name to an error of its reader. An [`Error`] inside keeps its kind.
+fn read_error(name: &str, cause: std::io::Error) -> Error {
+    match cause.downcast::<Error>() {
+        Ok(own) => own.context(name),
+        Err(cause) => Error::io(format!("reading {name}")).caused_by(cause),
+    }
 }
 
 #[cfg(test)]
