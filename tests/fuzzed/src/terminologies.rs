@@ -6,9 +6,9 @@ use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};
 use pel_shared::kb::import::obo::{Scope, SynonymChoice};
 use pel_shared::kb::import::report::Report;
 use pel_shared::kb::{Concept, KnowledgeBase};
+use pel_trainer::data::import_host::ImportHost;
 use pel_trainer::data::terminologies::redirects::{HEADER, Redirects};
 use pel_trainer::data::terminologies::{Sink, icd10cm, loinc, mesh, obograph, owl};
-use pel_trainer::io::counter::Counter;
 use std::io::{BufRead, Cursor};
 use std::path::Path;
 
@@ -27,13 +27,14 @@ fn check(read: impl FnOnce(&mut Sink<'_, '_>) -> Result<()>) {
     };
     let mut redirects = Redirects::default();
     let mut concepts = Concepts::new(&mut take, Defaults::default(), &mut report);
-    let mut counter = Counter::new("records");
     // Errors are allowed. The readers here use no temporary files.
     let read = read(&mut Sink::new(
         &mut concepts,
         &mut redirects,
-        &mut counter,
-        Path::new("/nonexistent"),
+        &mut || (),
+        &ImportHost {
+            scratch: Path::new("/nonexistent"),
+        },
     ));
     drop(concepts);
     assert_eq!(report.kept(CONCEPTS), read_concepts.len());

@@ -10,7 +10,7 @@ mod vocabulary_args;
 
 use super::conversion;
 use crate::data::import::{self, Source};
-use crate::data::terminologies::recognise;
+use crate::data::recognise;
 use crate::io::outputs::{Inputs, Output};
 use clap::{Args, Subcommand};
 pub(super) use concept_args::delimiter;

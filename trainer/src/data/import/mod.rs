@@ -13,29 +13,28 @@ pub mod tac;
 pub mod tac_files;
 pub mod zeshel;
 
+use crate::data::import_host::ImportHost;
+use crate::data::release_files;
+use crate::data::terminologies::Terminology;
+use crate::data::terminologies::concept_source::{self, ConceptSource};
 use crate::data::terminologies::mapping::{ExactMatches, Merger};
-use crate::data::terminologies::redirects::{self, Reason, Redirects};
-use crate::data::terminologies::{Sink, Terminology};
+use crate::data::terminologies::redirects;
+use crate::data::terminologies::release::ReleaseFiles;
 use crate::io::counter::Counter;
 use crate::io::files::{convert_read_error, record_limit};
 use crate::io::interrupt;
 use crate::io::limits::Bound;
 use crate::io::outputs::{OutputFolder, write_line};
-use crate::io::text_encoding::{TextEncoding, open_text, read_error};
+use crate::io::text_encoding::{TextEncoding, open_text};
 use pel_shared::error::{Error, Result};
-use pel_shared::kb::Concept;
-use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};
+use pel_shared::kb::import::Input;
+use pel_shared::kb::import::concepts::{CONCEPTS, Defaults};
 use pel_shared::kb::import::delimited::Layout;
-use pel_shared::kb::import::formats;
-use pel_shared::kb::import::formats::Format as Form;
-use pel_shared::kb::import::merging::ConceptTable;
-use pel_shared::kb::import::obo::{Ontology, SynonymChoice};
+use pel_shared::kb::import::obo::SynonymChoice;
 use pel_shared::kb::import::report::Report;
-use pel_shared::kb::import::{Input, delimited, jsonl};
 use serde::Serialize;
 use shares::Shares;
 use splits::{SplitFiles, Splits};
-use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// The content of `import.json`.
@@ -184,6 +183,41 @@ impl Source {
 }
 
 impl Source {
+    /// What concepts are read from, and their defaults; `None` for corpora.
+    fn concepts(&self) -> Option<(ConceptSource<'_>, &Defaults)> {
+        Some(match self {
+            Self::Obo {
+                defaults, synonyms, ..
+            } => (ConceptSource::Obo(synonyms), defaults),
+            Self::Jsonl {
+                defaults, skip_bad, ..
+            } => {
+                let skip_bad = *skip_bad;
+                (ConceptSource::Jsonl { skip_bad }, defaults)
+            }
+            Self::Csv {
+                defaults, layout, ..
+            } => (ConceptSource::Csv(layout), defaults),
+            Self::Terminology {
+                terminology,
+                defaults,
+                ..
+            } => (ConceptSource::Terminology(terminology), defaults),
+            _ => return None,
+        })
+    }
+
+    /// The files that concepts are read from.
+    fn files(&self) -> Result<ReleaseFiles> {
+        match self {
+            Self::Obo { texts, .. } | Self::Jsonl { texts, .. } | Self::Csv { texts, .. } => {
+                Ok(release_files::texts(&texts.paths, &texts.encoding))
+            }
+            Self::Terminology { paths, .. } => release_files::files(paths),
+            _ => Ok(ReleaseFiles::default()),
+        }
+    }
+
     /// The prefixes of identifiers that have none of their own.
     fn prefixes(&self) -> &'static [&'static str] {
         match self {
@@ -204,7 +238,7 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
     let merger = match map {
         None => None,
         Some(map) => {
-            let matches = ExactMatches::read(map, &mut report)?;
+            let matches = exact_matches(map, &mut report)?;
             Some(Merger::new(matches, source.prefixes()))
         }
     };
@@ -217,98 +251,12 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
     let mut output = OutputFolder::new(out, "import.json", read)?;
     let mut counter = Counter::new("lines");
     let (format, kind) = match source {
-        Source::Obo {
-            texts,
-            defaults,
-            synonyms,
-        } => {
-            let texts = Texts::of(texts, Some(Form::Obo));
-            write_concepts(
-                &mut output,
-                &mut report,
-                merger,
-                defaults.clone(),
-                |concepts, redirects| {
-                    let mut ontology = Ontology::default();
-                    texts.each(&mut counter, |input| {
-                        ontology.read(input, synonyms, concepts.report)
-                    })?;
-                    for term in ontology.retired() {
-                        let reason = match (term.merged, term.successor) {
-                            (true, _) => Reason::Merged,
-                            (false, Some(_)) => Reason::Replaced,
-                            (false, None) => Reason::Retired,
-                        };
-                        redirects.add(term.id, term.successor, reason, concepts.report);
-                    }
-                    ontology.finish(concepts)
-                },
-            )?;
-            ("obo", CONCEPTS)
-        }
-        Source::Jsonl {
-            texts,
-            defaults,
-            skip_bad,
-        } => {
-            let texts = Texts::of(texts, Some(Form::JsonLines));
-            write_concepts(
-                &mut output,
-                &mut report,
-                merger,
-                defaults.clone(),
-                |concepts, _| {
-                    texts.table(&mut counter, concepts, |input, table, report| {
-                        jsonl::read(input, *skip_bad, table, report)
-                    })
-                },
-            )?;
-            ("jsonl", CONCEPTS)
-        }
-        Source::Csv {
-            texts,
-            defaults,
-            layout,
-        } => {
-            let texts = Texts::of(texts, None);
-            write_concepts(
-                &mut output,
-                &mut report,
-                merger,
-                defaults.clone(),
-                |concepts, _| {
-                    texts.table(&mut counter, concepts, |input, table, report| {
-                        delimited::read(input, layout, table, report)
-                    })
-                },
-            )?;
-            ("csv", CONCEPTS)
-        }
-        Source::Terminology {
-            paths,
-            terminology,
-            defaults,
-        } => {
-            let scratch = output.scratch()?;
-            // The readers check for an interrupt and remove their temporary files.
-            let _ending = interrupt::defer_exit();
-            write_concepts(
-                &mut output,
-                &mut report,
-                merger,
-                Defaults {
-                    source: defaults
-                        .source
-                        .clone()
-                        .or(terminology.source().map(str::to_owned)),
-                    ..defaults.clone()
-                },
-                |concepts, redirects| {
-                    let mut sink = Sink::new(concepts, redirects, &mut counter, &scratch);
-                    terminology.read(paths, &mut sink)
-                },
-            )?;
-            (terminology.word(), CONCEPTS)
+        Source::Obo { .. }
+        | Source::Jsonl { .. }
+        | Source::Csv { .. }
+        | Source::Terminology { .. } => {
+            let word = write_concepts(&mut output, &mut report, merger, source, &mut counter)?;
+            (word, CONCEPTS)
         }
         Source::Pubtator { texts, prefix, .. } => {
             let encoding = &texts.encoding;
@@ -386,117 +334,57 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
     Ok(report)
 }
 
-/// Writes `kb.jsonl`, and `redirects.tsv` if there are retired identifiers.
+/// Reads the matches of a mapping.
+fn exact_matches(map: &Path, report: &mut Report) -> Result<ExactMatches> {
+    let name = name(map);
+    let mut reader = open_text(map, &TextEncoding::default(), Bound::Records)?;
+    let input = Input {
+        name: &name,
+        reader: &mut reader,
+        tick: &mut interrupt::check,
+        longest: record_limit(),
+    };
+    ExactMatches::read(input, report).map_err(|error| convert_read_error(map, error))
+}
+
+/// Writes `kb.jsonl`, and `redirects.tsv` if there are retired identifiers. Returns the word of the
+/// format.
 fn write_concepts(
     output: &mut OutputFolder,
     report: &mut Report,
-    mut merger: Option<Merger>,
-    defaults: Defaults,
-    read: impl FnOnce(&mut Concepts<'_>, &mut Redirects) -> Result<()>,
-) -> Result<()> {
-    let mut redirects = Redirects::default();
+    merger: Option<Merger>,
+    source: &Source,
+    counter: &mut Counter,
+) -> Result<&'static str> {
+    let Some((concepts, defaults)) = source.concepts() else {
+        return Ok("");
+    };
+    // Only terminologies are sorted.
+    let scratch = match concepts {
+        ConceptSource::Terminology(_) => Some(output.scratch()?),
+        _ => None,
+    };
+    // The readers of terminologies check for an interrupt and remove their temporary files.
+    let _ending = scratch.as_ref().map(|_| interrupt::defer_exit());
+    let host = ImportHost {
+        scratch: scratch.as_deref().unwrap_or(Path::new("")),
+    };
     // Those of an earlier import belong to other concepts.
     output.remove_earlier(redirects::FILE);
     let resolved = output.write("kb.jsonl", |out| {
-        let mut take = |concept: Concept| {
-            let now = match &mut merger {
-                Some(merger) => merger.take(concept),
-                None => Some(concept),
-            };
-            now.map_or(Ok(()), |concept| write_line(out, &concept))
+        let read = concept_source::Output {
+            merger,
+            defaults: defaults.clone(),
+            report,
+            count: &mut || counter.step(),
+            write: &mut |concept| write_line(out, concept),
         };
-        let mut concepts = Concepts::new(&mut take, defaults, report);
-        read(&mut concepts, &mut redirects)?;
-        let mut ids = concepts.into_ids();
-        if let Some(merger) = merger {
-            merger.finish(&mut ids, &mut redirects, report, |concept| {
-                write_line(out, &concept)
-            })?;
-        }
-        redirects.resolve(|id| ids.contains(id), report)
+        concepts.read(&source.files()?, &host, read)
     })?;
     if !resolved.is_empty() {
         output.write(redirects::FILE, |out| resolved.write(out))?;
     }
-    Ok(())
-}
-
-/// Opens text files in order.
-struct Texts<'a> {
-    files: &'a TextFiles,
-    /// The expected format; `None` for tables, which have no recognisable beginning.
-    form: Option<Form>,
-}
-
-impl<'a> Texts<'a> {
-    fn of(files: &'a TextFiles, form: Option<Form>) -> Self {
-        Self { files, form }
-    }
-
-    /// Reads one file after the other.
-    ///
-    /// # Errors
-    /// If a file cannot be opened or clearly has another format (the error names the command for
-    /// it). As `read`.
-    fn each(
-        &self,
-        counter: &mut Counter,
-        mut read: impl FnMut(Input<'_>) -> Result<()>,
-    ) -> Result<()> {
-        self.files.paths.iter().try_for_each(|path: &PathBuf| {
-            let (name, mut reader) = (name(path), self.open(path)?);
-            let mut tick = || {
-                counter.step();
-                interrupt::check()
-            };
-            let read = read(Input {
-                name: &name,
-                reader: &mut reader,
-                tick: &mut tick,
-                longest: record_limit(),
-            });
-            read.map_err(|error| convert_read_error(path, error))
-        })
-    }
-
-    /// Reads all files as one table of concepts. `read` adds the rows of a file.
-    ///
-    /// # Errors
-    /// As [`Texts::each`], or if a concept cannot be written.
-    fn table(
-        &self,
-        counter: &mut Counter,
-        concepts: &mut Concepts<'_>,
-        mut read: impl FnMut(Input<'_>, &mut ConceptTable, &mut Report) -> Result<()>,
-    ) -> Result<()> {
-        let mut table = ConceptTable::default();
-        self.each(counter, |input| read(input, &mut table, concepts.report))?;
-        table.finish(concepts)
-    }
-
-    fn open(&self, path: &Path) -> Result<Box<dyn BufRead>> {
-        let mut text = open_text(path, &self.files.encoding, Bound::Stream)?;
-        let mut head = Vec::new();
-        let head_read = text
-            .by_ref()
-            .take(formats::HEAD as u64)
-            .read_to_end(&mut head);
-        head_read.map_err(|cause| read_error(path, cause))?;
-        match Form::recognise(&head) {
-            Some(found) if Some(found) != self.form => {
-                let expected = match self.form {
-                    Some(Form::Obo) => "an ontology in OBO",
-                    Some(_) => "concepts as JSON lines",
-                    None => "a table with columns",
-                };
-                let (path, found) = (path.display(), found.advice());
-                Err(Error::input(format!(
-                    "{path}: expected {expected}, found {found}"
-                )))
-            }
-            _ => Ok(Box::new(Cursor::new(head).chain(text))),
-        }
-    }
+    Ok(concepts.word())
 }
 
 fn name(path: &Path) -> String {

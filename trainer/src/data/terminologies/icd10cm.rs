@@ -5,17 +5,14 @@
 //! together give concepts with types and synonyms.
 
 use super::Sink;
-use super::release::{self, ReleaseFile};
+use super::release::{ReleaseFile, ReleaseFiles};
 use super::xml::{self, Elements};
-use crate::io::files::{convert_read_error, record_limit};
-use crate::io::interrupt;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::{Longest, for_each_line_within};
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// The prefixes of identifiers in mappings.
@@ -140,33 +137,29 @@ struct Diagnosis {
 /// # Errors
 /// If a file cannot be read, or is neither; if a line is not an order line and the options do not
 /// skip it.
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
-    let files = release::files(paths)?;
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = &release.files;
     // An archive also has addenda, the index and files of codes alone.
-    let several = files.len() > paths.len();
+    let several = release.is_expanded();
     let wanted = |file: &&ReleaseFile| {
         let name = file.plain_name().to_lowercase().replace('-', "_");
         let order = name.contains("order") && name.ends_with(".txt");
         let tabular = name.contains("tabular") && name.ends_with(".xml");
         !several || (order || tabular) && !name.contains("addenda")
     };
-    let mut release = Release::default();
+    let (mut codes, host) = (Release::default(), sink.host());
     for file in files.iter().filter(wanted) {
         let label = file.label();
-        let read = release.read_file(file, &label, options, sink);
-        read.map_err(|error| convert_read_error(Path::new(&label), error))?;
+        let read = codes.read_file(file, &label, options, sink);
+        read.map_err(|error| host.read_error(&label, error))?;
     }
-    if release.codes.is_empty() && release.diagnoses.is_empty() {
-        let names: Vec<String> = paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
+    if codes.codes.is_empty() && codes.diagnoses.is_empty() {
         return Err(Error::input(format!(
             "{}: expected icd10cm_order_*.txt or icd10cm_tabular_*.xml, found no code",
-            names.join(", ")
+            release.given.join(", ")
         )));
     }
-    release.finish(options, sink)
+    codes.finish(options, sink)
 }
 
 /// The codes of one release. Some 100,000 codes are held in memory.
@@ -187,7 +180,7 @@ impl Release {
         options: &Options,
         sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
-        let mut reader = xml::open(file)?;
+        let mut reader = file.open_xml()?;
         let mut head = Vec::new();
         reader
             .by_ref()
@@ -198,7 +191,7 @@ impl Release {
         let is_xml = text.trim_ascii_start().starts_with(b"<");
         let mut whole: Box<dyn BufRead> = Box::new(std::io::Cursor::new(head).chain(reader));
         if is_xml {
-            self.read_tabular(label, whole, record_limit(), sink)
+            self.read_tabular(label, whole, sink.host().longest(), sink)
         } else {
             self.read_order(label, &mut whole, options, sink)
         }
@@ -215,12 +208,12 @@ impl Release {
         options: &Options,
         sink: &mut Sink<'_, '_>,
     ) -> Result<()> {
-        let file = Rc::<str>::from(name);
+        let (file, host) = (Rc::<str>::from(name), sink.host());
         for_each_line_within(
             name,
             reader,
-            record_limit(),
-            &mut interrupt::check,
+            host.longest(),
+            &mut || host.check(),
             |number, line| {
                 sink.tick()?;
                 if line.trim().is_empty() {

@@ -2,17 +2,15 @@
 //! in `ConsumerName.csv`.
 
 use super::Sink;
+use super::host::Host;
 use super::redirects::Reason;
-use super::release::{self, ReleaseFile, one_named};
-use crate::io::files::convert_read_error;
-use crate::io::interrupt;
+use super::release::{ReleaseFile, ReleaseFiles, one_named};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::rows::{LONGEST_ROW, Quoting, for_each_row};
 use pel_shared::kb::import::{Input, Longest};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufRead;
-use std::path::{Path, PathBuf};
 
 /// The prefixes of identifiers in mappings.
 pub const PREFIXES: &[&str] = &["LOINC", "LNC"];
@@ -117,9 +115,9 @@ impl Others {
 ///
 /// # Errors
 /// If the table is missing, or as [`read_table`].
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
-    let files = release::files(paths)?;
-    let table = table_of(&files, paths)?;
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = &release.files;
+    let (table, host) = (table_of(release)?, sink.host());
     // A release has a MapTo.csv in the folders of both tables.
     let folder = |file: &ReleaseFile| {
         let name = file.name();
@@ -138,22 +136,23 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
     };
     let mut others = Others::default();
     if let Some(file) = beside("MapTo.csv") {
-        with(file, |name, reader| {
+        with(host, file, |name, reader| {
             others.read_map(name, reader, options, sink)
         })?;
     }
     if let Some(file) = beside("ConsumerName.csv") {
-        with(file, |name, reader| {
+        with(host, file, |name, reader| {
             others.read_consumer_names(name, reader, options, sink)
         })?;
     }
-    with(table, |name, reader| {
+    with(host, table, |name, reader| {
         read_table(name, reader, &others, options, sink)
     })
 }
 
 /// The main table: `Loinc.csv`, else `LoincTableCore.csv`, else the only file.
-fn table_of<'a>(files: &'a [ReleaseFile], paths: &[PathBuf]) -> Result<&'a ReleaseFile> {
+fn table_of(release: &ReleaseFiles) -> Result<&ReleaseFile> {
+    let files = &release.files;
     for name in ["Loinc.csv", "LoincTableCore.csv"] {
         if let Some(table) = one_named(files, name)? {
             return Ok(table);
@@ -168,26 +167,24 @@ fn table_of<'a>(files: &'a [ReleaseFile], paths: &[PathBuf]) -> Result<&'a Relea
     });
     match (rest.next(), rest.next()) {
         (Some(only), None) => Ok(only),
-        _ => {
-            let names: Vec<String> = paths
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            Err(Error::input(format!(
-                "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive \
+        _ => Err(Error::input(format!(
+            "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive \
                  of a release",
-                names.join(", ")
-            )))
-        }
+            release.given.join(", ")
+        ))),
     }
 }
 
-fn with(file: &ReleaseFile, read: impl FnOnce(&str, &mut dyn BufRead) -> Result<()>) -> Result<()> {
+fn with(
+    host: &dyn Host,
+    file: &ReleaseFile,
+    read: impl FnOnce(&str, &mut dyn BufRead) -> Result<()>,
+) -> Result<()> {
     let label = file.label();
     let read = file
         .open_text()
         .and_then(|mut text| read(&label, &mut text));
-    read.map_err(|error| convert_read_error(Path::new(&label), error))
+    read.map_err(|error| host.read_error(&label, error))
 }
 
 /// A row whose cells have the names of the header.
@@ -214,10 +211,11 @@ fn table<'a, 'c>(
     sink: &mut Sink<'a, 'c>,
     mut each: impl FnMut(&mut Sink<'a, 'c>, Named<'_>, usize) -> Result<()>,
 ) -> Result<()> {
+    let host = sink.host();
     let input = Input {
         name,
         reader,
-        tick: &mut interrupt::check,
+        tick: &mut || host.check(),
         longest: Longest::default(),
     };
     let mut columns = HashMap::new();
@@ -402,8 +400,8 @@ fn concept(row: &Named<'_>, id: &str, others: &Others, options: &Options) -> Con
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::terminologies::host::Plain;
     use crate::data::terminologies::redirects::Redirects;
-    use crate::io::counter::Counter;
     use pel_shared::kb::import::concepts::{Concepts, Defaults, single_spaced};
     use pel_shared::kb::import::report::Report;
     use proptest::prelude::*;
@@ -436,8 +434,8 @@ mod tests {
             };
             let mut concepts = Concepts::new(&mut take, Defaults::default(), &mut report);
             let mut redirects = Redirects::default();
-            let mut counter = Counter::new("rows");
-            let mut sink = Sink::new(&mut concepts, &mut redirects, &mut counter, Path::new(""));
+            let mut count = || ();
+            let mut sink = Sink::new(&mut concepts, &mut redirects, &mut count, &Plain);
             let options = Options::default();
             let mut bytes = &text[..];
             read_table("a.csv", &mut bytes, &Others::default(), &options, &mut sink)

@@ -4,14 +4,13 @@
 use super::names;
 use super::prefixes::Prefixes;
 use super::redirects::{Reason, Redirects};
-use crate::io::files::for_each_line;
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
+use pel_shared::kb::import::Input;
 use pel_shared::kb::import::concepts::{CONCEPTS, Ids, tidied};
 use pel_shared::kb::import::merging::join;
 use pel_shared::kb::import::report::Report;
 use std::collections::HashMap;
-use std::path::Path;
 
 /// The kind of record under which a report counts exact matches.
 pub const MAPPINGS: &str = "exact matches";
@@ -43,21 +42,21 @@ impl ExactMatches {
     /// # Errors
     /// If it cannot be read, has no columns `subject_id`, `predicate_id` and `object_id`, or a row
     /// has fewer fields than the header; the error names file and line.
-    pub fn read(path: &Path, report: &mut Report) -> Result<Self> {
+    pub fn read(mut input: Input<'_>, report: &mut Report) -> Result<Self> {
         let mut matches = Self::default();
         let mut reader = SssomReader::default();
-        for_each_line(path, |line, text| match reader.line(text)? {
+        let name = input.name;
+        input.for_each_line(|line, text| match reader.line(text)? {
             None => Ok(()),
             Some(mapping) => {
-                let place = || format!("{}:{line}", path.display());
+                let place = || format!("{name}:{line}");
                 matches.add(&mapping, report, place);
                 Ok(())
             }
         })?;
         if reader.columns.is_none() {
             return Err(Error::input(format!(
-                "{}: expected a mapping in SSSOM with a header, found none",
-                path.display()
+                "{name}: expected a mapping in SSSOM with a header, found none"
             )));
         }
         Ok(matches)
@@ -396,6 +395,7 @@ impl Merger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pel_shared::kb::import::Longest;
 
     const MAP: &str = "#mapping_set_id: https://example.org/m\n#curie_map:\n\
         #  MESH: \"http://id.nlm.nih.gov/mesh/\"\n#  HP: http://purl.obolibrary.org/obo/HP_\n\
@@ -416,12 +416,19 @@ mod tests {
         }
     }
 
+    fn read(text: &str, report: &mut Report) -> Result<ExactMatches> {
+        let input = Input {
+            name: "m.sssom.tsv",
+            reader: &mut text.as_bytes(),
+            tick: &mut || Ok(()),
+            longest: Longest::default(),
+        };
+        ExactMatches::read(input, report)
+    }
+
     fn matches(text: &str) -> (ExactMatches, Report) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("m.sssom.tsv");
-        std::fs::write(&path, text).expect("written");
         let mut report = Report::default();
-        let matches = ExactMatches::read(&path, &mut report).expect("readable");
+        let matches = read(text, &mut report).expect("readable");
         (matches, report)
     }
 
@@ -485,8 +492,6 @@ mod tests {
 
     #[test]
     fn malformed_mapping_is_an_error_with_its_line() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("m.sssom.tsv");
         for (text, message) in [
             (
                 "#a\nsubject_id\tobject_id\n",
@@ -502,8 +507,7 @@ mod tests {
             ),
             ("#a: b\n", "found none"),
         ] {
-            std::fs::write(&path, text).expect("written");
-            let error = ExactMatches::read(&path, &mut Report::default()).expect_err(text);
+            let error = read(text, &mut Report::default()).expect_err(text);
             assert!(error.to_string().contains(message), "{error}");
         }
     }

@@ -3,9 +3,9 @@
 //! A record is one concept. Its terms are those of the MeSH concepts in it: the preferred concept,
 //! and narrower, broader and related ones. Records are read one at a time.
 
-use super::xml::{self, Element, Elements};
-use super::{Sink, release};
-use crate::io::files::{convert_read_error, record_limit};
+use super::Sink;
+use super::release::ReleaseFiles;
+use super::xml::{Element, Elements};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::Longest;
@@ -13,7 +13,6 @@ use pel_shared::kb::import::concepts::single_spaced;
 use pel_shared::kb::import::report::Report;
 use std::collections::{BTreeSet, HashSet};
 use std::io::BufRead;
-use std::path::{Path, PathBuf};
 
 /// The prefixes of identifiers in mappings.
 pub const PREFIXES: &[&str] = &["MESH", "MSH", "mesh"];
@@ -139,10 +138,10 @@ impl Default for Options {
 ///
 /// # Errors
 /// As [`read_one`].
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
-    let files = release::files(paths)?;
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = &release.files;
     // A folder or archive may also have the qualifiers, the actions and document types.
-    let several = files.len() > paths.len();
+    let several = release.is_expanded();
     let wanted = files.iter().filter(|file| {
         let name = file.plain_name().to_lowercase();
         // As released, desc2026.gz has no other ending.
@@ -150,24 +149,21 @@ pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Re
         let records = stem.starts_with("desc") || stem.starts_with("supp");
         !several || records && !stem.contains('.')
     });
-    let mut any = false;
+    let (mut any, host) = (false, sink.host());
     for file in wanted {
         any = true;
         let label = file.label();
-        let read = xml::open(file)
-            .and_then(|reader| read_one(&label, reader, record_limit(), options, sink));
-        read.map_err(|error| convert_read_error(Path::new(&label), error))?;
+        let read = file
+            .open_xml()
+            .and_then(|reader| read_one(&label, reader, host.longest(), options, sink));
+        read.map_err(|error| host.read_error(&label, error))?;
     }
     if any {
         return Ok(());
     }
-    let names: Vec<String> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
     Err(Error::input(format!(
         "{}: expected files desc*.xml or supp*.xml of MeSH, found none",
-        names.join(", ")
+        release.given.join(", ")
     )))
 }
 

@@ -2,11 +2,13 @@
 //! and retired identifiers to its [`Redirects`].
 //!
 //! A reader is one file with its options and a function
-//! `read(paths, &Options, &mut Sink<'_, '_>) -> Result<()>`. It is added to [`Terminology`] and,
+//! `read(&ReleaseFiles, &Options, &mut Sink<'_, '_>) -> Result<()>`. It is added to [`Terminology`] and,
 //! for the command line, to `cli/import/terminology_args.rs`.
 
 mod classes;
-pub mod external_sort;
+pub mod concept_source;
+pub mod groups;
+pub mod host;
 pub mod icd10cm;
 pub mod loinc;
 pub mod mapping;
@@ -15,7 +17,6 @@ pub mod names;
 pub mod obograph;
 pub mod owl;
 mod prefixes;
-pub mod recognise;
 pub mod redirects;
 pub mod release;
 pub mod rf2;
@@ -26,14 +27,13 @@ pub mod umls;
 pub(crate) mod xml;
 pub(crate) mod xml_guard;
 
-use crate::io::counter::Counter;
-use crate::io::interrupt;
+use host::Host;
 use pel_shared::error::Result;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::{Concepts, tidied};
 use pel_shared::kb::import::report::Report;
 use redirects::{Reason, Redirects};
-use std::path::{Path, PathBuf};
+use release::ReleaseFiles;
 
 /// A terminology with the options of its reader.
 #[derive(Clone, Debug)]
@@ -107,16 +107,16 @@ impl Terminology {
     ///
     /// # Errors
     /// If a file is missing, cannot be read or has an invalid row; the error names file and line.
-    pub fn read(&self, paths: &[PathBuf], sink: &mut Sink<'_, '_>) -> Result<()> {
+    pub fn read(&self, release: &ReleaseFiles, sink: &mut Sink<'_, '_>) -> Result<()> {
         match self {
-            Self::Umls(options) => umls::read(paths, options, sink),
-            Self::Snomed(options) => snomed::read(paths, options, sink),
-            Self::Rxnorm(options) => rxnorm::read(paths, options, sink),
-            Self::Mesh(options) => mesh::read(paths, options, sink),
-            Self::Icd10cm(options) => icd10cm::read(paths, options, sink),
-            Self::Loinc(options) => loinc::read(paths, options, sink),
-            Self::Owl(options) => owl::read(paths, options, sink),
-            Self::Obograph(options) => obograph::read(paths, options, sink),
+            Self::Umls(options) => umls::read(release, options, sink),
+            Self::Snomed(options) => snomed::read(release, options, sink),
+            Self::Rxnorm(options) => rxnorm::read(release, options, sink),
+            Self::Mesh(options) => mesh::read(release, options, sink),
+            Self::Icd10cm(options) => icd10cm::read(release, options, sink),
+            Self::Loinc(options) => loinc::read(release, options, sink),
+            Self::Owl(options) => owl::read(release, options, sink),
+            Self::Obograph(options) => obograph::read(release, options, sink),
         }
     }
 }
@@ -166,23 +166,23 @@ impl Selection {
 pub struct Sink<'a, 'c> {
     concepts: &'a mut Concepts<'c>,
     redirects: &'a mut Redirects,
-    counter: &'a mut Counter,
-    scratch: &'a Path,
+    count: &'a mut dyn FnMut(),
+    host: &'a dyn Host,
 }
 
 impl<'a, 'c> Sink<'a, 'c> {
-    /// `counter` shows progress, and `scratch` is a folder for temporary files.
+    /// `count` is called at each line or record.
     pub fn new(
         concepts: &'a mut Concepts<'c>,
         redirects: &'a mut Redirects,
-        counter: &'a mut Counter,
-        scratch: &'a Path,
+        count: &'a mut dyn FnMut(),
+        host: &'a dyn Host,
     ) -> Self {
         Self {
             concepts,
             redirects,
-            counter,
-            scratch,
+            count,
+            host,
         }
     }
 
@@ -220,19 +220,18 @@ impl<'a, 'c> Sink<'a, 'c> {
         self.concepts.report
     }
 
-    /// Counts one line or record on the terminal.
+    /// Counts one line or record.
     ///
     /// # Errors
     /// After an interrupt.
     pub fn tick(&mut self) -> Result<()> {
-        self.counter.step();
-        interrupt::check()
+        (self.count)();
+        self.host.check()
     }
 
-    /// A folder for temporary files, such as those of
-    /// [`external_sort::Sorter`]. It is removed after the import.
+    /// The program that the reader runs in.
     #[must_use]
-    pub fn scratch(&self) -> &Path {
-        self.scratch
+    pub fn host(&self) -> &'a dyn Host {
+        self.host
     }
 }

@@ -2,8 +2,8 @@
 
 use super::classes::{Classes, Fact};
 use super::owl::synonym_scope;
-use super::{Sink, release, xml};
-use crate::io::files::{convert_read_error, record_limit};
+use super::release::ReleaseFiles;
+use super::{Sink, xml};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::Longest;
 use pel_shared::kb::import::obo::SynonymChoice;
@@ -13,7 +13,6 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// The prefixes of identifiers in mappings: they have their own.
@@ -42,14 +41,15 @@ pub struct Options {
 ///
 /// # Errors
 /// If a file cannot be read, is no OBO Graphs document, or has no class.
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
     let mut classes = Classes::default();
-    for file in release::files(paths)? {
+    let host = sink.host();
+    for file in &release.files {
         let label = file.label();
         let read = file
             .open_text()
-            .and_then(|reader| read_file(&label, reader, record_limit(), &mut classes, sink));
-        read.map_err(|error| convert_read_error(Path::new(&label), error))?;
+            .and_then(|reader| read_file(&label, reader, host.longest(), &mut classes, sink));
+        read.map_err(|error| host.read_error(&label, error))?;
     }
     classes.finish(&options.synonyms, sink)
 }

@@ -3,10 +3,9 @@
 //! The document is read as triples. Each named class or SKOS concept becomes a concept.
 
 use super::classes::{Classes, Fact, check_iri};
-use super::release;
+use super::release::ReleaseFiles;
 use super::xml_guard::{Guard, Seen};
 use super::{Sink, xml};
-use crate::io::files::{convert_read_error, record_limit};
 use oxrdf::{NamedOrBlankNode, Term, Triple};
 use oxrdfxml::{RdfXmlParseError, RdfXmlParser};
 use oxttl::TurtleParseError;
@@ -17,7 +16,6 @@ use pel_shared::kb::import::formats::{Format, HEAD};
 use pel_shared::kb::import::obo::{Scope, SynonymChoice};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Cursor, Read};
-use std::path::{Path, PathBuf};
 
 pub use super::classes::{OTHER_LANGUAGE, UNDECLARED};
 
@@ -53,15 +51,16 @@ impl Default for Options {
 ///
 /// # Errors
 /// If a file cannot be read, is malformed, is in a syntax of OWL that is not read, or has no class.
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
     let mut classes = Classes::default();
-    for file in release::files(paths)? {
+    let host = sink.host();
+    for file in &release.files {
         let label = file.label();
         classes.begin_file(&label);
-        let read = xml::open(&file).and_then(|reader| {
-            read_file(&label, reader, record_limit(), options, &mut classes, sink)
+        let read = file.open_xml().and_then(|reader| {
+            read_file(&label, reader, host.longest(), options, &mut classes, sink)
         });
-        read.map_err(|error| convert_read_error(Path::new(&label), error))?;
+        read.map_err(|error| host.read_error(&label, error))?;
     }
     classes.finish(&options.synonyms, sink)
 }

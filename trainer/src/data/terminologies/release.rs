@@ -1,35 +1,72 @@
-//! The files of a release: in a folder, in a ZIP archive, or given one by one.
+//! The files of a release, and the rows of its tables.
 
 use super::Sink;
-use crate::io::archive::{Member, is_archive, members};
-use crate::io::files::{convert_read_error, list_files, open, record_limit};
-use crate::io::interrupt;
-use crate::io::limits::Bound;
-use crate::io::text_encoding::{TextEncoding, decode};
 use pel_shared::error::{Error, Kind, Result};
 use pel_shared::kb::import::for_each_line_of_bytes;
+use std::fmt;
 use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The reason for skipping a row that cannot be read.
 pub const INVALID_ROW: &str = "invalid row";
+
+/// The bytes of a file, wherever it is.
+pub trait Content: fmt::Debug + Send + Sync {
+    /// Opens the file, compressed or not.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn open(&self) -> Result<Box<dyn BufRead>>;
+
+    /// Opens the file as a text in UTF-8.
+    ///
+    /// # Errors
+    /// As [`Content::open`], or if it is no text.
+    fn open_text(&self) -> Result<Box<dyn BufRead>>;
+
+    /// Opens the file as XML in UTF-8.
+    ///
+    /// # Errors
+    /// As [`Content::open`], or if its encoding is not known.
+    fn open_xml(&self) -> Result<Box<dyn BufRead>>;
+}
+
+/// The files of a release, and what they were given as.
+#[derive(Clone, Debug, Default)]
+pub struct ReleaseFiles {
+    /// The files.
+    pub files: Vec<ReleaseFile>,
+    /// The names of the given folders, archives and files.
+    pub given: Vec<String>,
+}
+
+impl ReleaseFiles {
+    /// Whether a folder or archive was given.
+    #[must_use]
+    pub fn is_expanded(&self) -> bool {
+        self.files.len() > self.given.len()
+    }
+}
 
 /// A file of a release.
 #[derive(Clone, Debug)]
 pub struct ReleaseFile {
     name: String,
-    place: Place,
-}
-
-#[derive(Clone, Debug)]
-enum Place {
-    /// A file of its own; `-` is standard input.
-    File(PathBuf),
-    /// A member of a ZIP archive.
-    Member(Member),
+    label: String,
+    content: Arc<dyn Content>,
 }
 
 impl ReleaseFile {
+    /// A file with a path relative to its folder or archive, a name in messages, and its bytes.
+    #[must_use]
+    pub fn new(name: String, label: String, content: Arc<dyn Content>) -> Self {
+        Self {
+            name,
+            label,
+            content,
+        }
+    }
+
     /// Its path relative to the given folder or archive, with `/` between folders; the given path
     /// for a single file.
     #[must_use]
@@ -57,10 +94,7 @@ impl ReleaseFile {
     /// Its name in messages.
     #[must_use]
     pub fn label(&self) -> String {
-        match &self.place {
-            Place::File(path) => path.display().to_string(),
-            Place::Member(member) => member.label(),
-        }
+        self.label.clone()
     }
 
     /// Opens the file, compressed or not. Reading fails beyond the limit of imported files or after
@@ -69,10 +103,7 @@ impl ReleaseFile {
     /// # Errors
     /// If it cannot be opened, or the archive is damaged.
     pub fn open(&self) -> Result<Box<dyn BufRead>> {
-        match &self.place {
-            Place::File(path) => open(path),
-            Place::Member(member) => member.open(Bound::Stream),
-        }
+        self.content.open()
     }
 
     /// Opens the file as a text in UTF-8, or in UTF-16 with a byte order mark.
@@ -80,11 +111,16 @@ impl ReleaseFile {
     /// # Errors
     /// As [`ReleaseFile::open`], or if it is binary.
     pub fn open_text(&self) -> Result<Box<dyn BufRead>> {
-        decode(
-            Path::new(&self.label()),
-            self.open()?,
-            &TextEncoding::default(),
-        )
+        self.content.open_text()
+    }
+
+    /// Opens the file as XML: in UTF-8, in the encoding of its XML declaration, or in UTF-16 with a
+    /// byte order mark.
+    ///
+    /// # Errors
+    /// As [`ReleaseFile::open`], or if its encoding is not known.
+    pub fn open_xml(&self) -> Result<Box<dyn BufRead>> {
+        self.content.open_xml()
     }
 
     /// Calls `each` with every row of a table of single lines. Blank lines are left out. With
@@ -99,13 +135,13 @@ impl ReleaseFile {
         skip_bad: bool,
         mut each: impl FnMut(&mut Sink<'a, 'c>, Row<'_>) -> Result<()>,
     ) -> Result<()> {
-        let label = self.label();
+        let (label, host) = (self.label(), sink.host());
         let mut text = self.open_text()?;
         let read = for_each_line_of_bytes(
             &label,
             &mut text,
-            record_limit(),
-            &mut interrupt::check,
+            host.longest(),
+            &mut || host.check(),
             |line, bytes| {
                 sink.tick()?;
                 if bytes.trim_ascii().is_empty() {
@@ -123,7 +159,7 @@ impl ReleaseFile {
                 }
             },
         );
-        read.map_err(|error| convert_read_error(Path::new(&label), error))
+        read.map_err(|error| host.read_error(&label, error))
     }
 }
 
@@ -176,45 +212,6 @@ pub(super) fn slots<'n>(
     Ok(slots)
 }
 
-/// The files of a release, given as folders, ZIP archives or single files.
-///
-/// # Errors
-/// If a path does not exist, or a folder or archive cannot be read.
-pub fn files(paths: &[PathBuf]) -> Result<Vec<ReleaseFile>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if path.as_os_str() != "-" && !path.exists() {
-            return Err(Error::io(format!(
-                "opening {}: expected a file or folder, found none",
-                path.display()
-            )));
-        }
-        if path.is_dir() {
-            files.extend(list_files(path)?.into_iter().map(|file| {
-                let name = file.strip_prefix(path).unwrap_or(&file);
-                let parts = name
-                    .components()
-                    .map(|part| part.as_os_str().to_string_lossy());
-                ReleaseFile {
-                    name: parts.collect::<Vec<_>>().join("/"),
-                    place: Place::File(file.clone()),
-                }
-            }));
-        } else if path.is_file() && is_archive(path) {
-            files.extend(members(path)?.into_iter().map(|member| ReleaseFile {
-                name: member.name().to_owned(),
-                place: Place::Member(member),
-            }));
-        } else {
-            files.push(ReleaseFile {
-                name: path.display().to_string(),
-                place: Place::File(path.clone()),
-            });
-        }
-    }
-    Ok(files)
-}
-
 /// The one file whose name, without the ending of a compressed file, is `name`, in any case.
 ///
 /// # Errors
@@ -231,46 +228,5 @@ pub fn one_named<'a>(files: &'a [ReleaseFile], name: &str) -> Result<Option<&'a 
             second.label()
         ))),
         _ => Ok(first),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::io::testing::zipped;
-    use std::io::Read;
-
-    #[test]
-    fn files_are_found_in_folders_and_archives() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let root = folder.path();
-        std::fs::create_dir(root.join("META")).expect("made");
-        std::fs::write(root.join("META/MRCONSO.RRF"), "a|\n").expect("written");
-        zipped(
-            &root.join("b.zip"),
-            &[("2026AA/META/MRSTY.RRF", b"b|\nc|\n")],
-        );
-        let all = files(&[root.join("META"), root.join("b.zip")]).expect("listed");
-        let names: Vec<_> = all.iter().map(ReleaseFile::name).collect();
-        assert_eq!(names, ["MRCONSO.RRF", "2026AA/META/MRSTY.RRF"]);
-        let styles = one_named(&all, "mrsty.rrf").expect("one").expect("found");
-        assert!(styles.label().ends_with("b.zip:2026AA/META/MRSTY.RRF"));
-        let mut text = String::new();
-        styles
-            .open_text()
-            .expect("a text")
-            .read_to_string(&mut text)
-            .expect("readable");
-        assert_eq!(text, "b|\nc|\n");
-        assert!(one_named(&all, "MRDEF.RRF").expect("none").is_none());
-        let twice = files(&[root.join("META"), root.join("META")]).expect("listed");
-        let message = one_named(&twice, "MRCONSO.RRF")
-            .expect_err("two")
-            .to_string();
-        assert!(
-            message.contains("expected one file MRCONSO.RRF"),
-            "{message}"
-        );
-        assert!(files(&[root.join("none")]).is_err());
     }
 }

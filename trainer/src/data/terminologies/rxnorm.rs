@@ -1,8 +1,8 @@
 //! RxNorm in Rich Release Format.
 
-use super::external_sort::{Group, Groups, Sorter};
+use super::groups::{Group, Groups, Sorter};
 use super::redirects::Reason;
-use super::release;
+use super::release::ReleaseFiles;
 use super::rrf::{Layouts, NAMES, Tables, required};
 use super::umls::{
     OTHER_LANGUAGE, cross_reference, push_new, push_types, semantic_types, suppression,
@@ -11,7 +11,6 @@ use super::{Selection, Sink};
 use pel_shared::error::Result;
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::concepts::Ids;
-use std::path::PathBuf;
 
 /// The prefixes of RXCUIs in mappings.
 pub const PREFIXES: &[&str] = &["RXNORM", "RXCUI", "RXNORM_CUI"];
@@ -42,12 +41,12 @@ pub struct Options {
 ///
 /// # Errors
 /// If RXNCONSO is missing, a table cannot be read or has an invalid row.
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
-    let files = release::files(paths)?;
-    let names = required(&files, "RXNCONSO.RRF", "name the folder rrf of a release")?;
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = &release.files;
+    let names = required(files, "RXNCONSO.RRF", "name the folder rrf of a release")?;
     let reader = Reader {
         tables: Tables {
-            files: &files,
+            files,
             layouts: Layouts::default(),
             skip_bad: options.selection.skip_bad,
         },
@@ -93,9 +92,9 @@ impl Reader<'_> {
     /// Names and cross-references by RXCUI. A value is the order of the term type, 1 for the term
     /// type of a concept, the position of the language and the name; or [`REFERENCE`] and the
     /// cross-reference.
-    fn atoms(&self, live: &mut Ids, sink: &mut Sink<'_, '_>) -> Result<Sorter> {
+    fn atoms(&self, live: &mut Ids, sink: &mut Sink<'_, '_>) -> Result<Box<dyn Sorter>> {
         let selection = &self.options.selection;
-        let mut sorter = Sorter::new(sink.scratch());
+        let mut sorter = sink.host().sorter();
         let mut value = Vec::new();
         self.tables.read(
             "RXNCONSO.RRF",

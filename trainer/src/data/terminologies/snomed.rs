@@ -1,8 +1,8 @@
 //! SNOMED CT in Release Format 2, as Snapshot.
 
-use super::external_sort::{Group, Groups, Sorter};
+use super::groups::{Group, Groups, Sorter};
 use super::redirects::Reason;
-use super::release::{self, ReleaseFile};
+use super::release::{ReleaseFile, ReleaseFiles};
 use super::rf2::{self, Content, ReleaseType, semantic_tag};
 use super::{Selection, Sink};
 use pel_shared::error::{Error, Result};
@@ -10,7 +10,6 @@ use pel_shared::kb::Concept;
 use pel_shared::kb::import::merging::OTHER_DEFINITION;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::PathBuf;
 
 /// The prefixes of SNOMED CT identifiers in mappings.
 pub const PREFIXES: &[&str] = &["SNOMEDCT", "SCTID", "SNOMED", "SCT", "SNOMEDCT_US"];
@@ -82,10 +81,10 @@ impl Options {
 /// # Errors
 /// If there is no Snapshot of concepts and descriptions, or a table cannot be read or has an
 /// invalid row.
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
-    let files = release::files(paths)?;
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = &release.files;
     let reader = Reader {
-        files: snapshot(&files)?,
+        files: snapshot(files)?,
         options,
     };
     let mut concepts = reader.concepts(sink)?;
@@ -299,9 +298,9 @@ impl Reader<'_> {
         concepts: &mut HashMap<u64, State>,
         dialects: &[Dialect],
         sink: &mut Sink<'_, '_>,
-    ) -> Result<Sorter> {
+    ) -> Result<Box<dyn Sorter>> {
         let selection = &self.options.selection;
-        let mut sorter = Sorter::new(sink.scratch());
+        let mut sorter = sink.host().sorter();
         let mut value = Vec::new();
         // Rows of one file have different identifiers; inactive ones matter only beside others.
         let several = |content| self.of(content).nth(1).is_some();

@@ -1,15 +1,14 @@
 //! The UMLS Metathesaurus in Rich Release Format.
 
-use super::external_sort::{Group, Groups, Sorter};
+use super::groups::{Group, Groups, Sorter};
 use super::redirects::Reason;
-use super::release::{self, ReleaseFile};
+use super::release::{self, ReleaseFile, ReleaseFiles};
 use super::rrf::{Layouts, NAMES, Tables, required};
 use super::{Selection, Sink};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::Concept;
 use pel_shared::kb::import::merging::OTHER_DEFINITION;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
 /// The prefixes of CUIs in mappings.
 pub const PREFIXES: &[&str] = &["UMLS", "CUI", "UMLS_CUI", "UMLSCUI"];
@@ -44,17 +43,17 @@ pub struct Options {
 ///
 /// # Errors
 /// If MRCONSO is missing, a table cannot be read or has an invalid row.
-pub fn read(paths: &[PathBuf], options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
-    let files = release::files(paths)?;
+pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) -> Result<()> {
+    let files = &release.files;
     let skip_bad = options.selection.skip_bad;
     let reader = Reader {
-        names: required(&files, "MRCONSO.RRF", "name the folder META of a release")?,
+        names: required(files, "MRCONSO.RRF", "name the folder META of a release")?,
         tables: Tables {
-            layouts: match release::one_named(&files, "MRFILES.RRF")? {
+            layouts: match release::one_named(files, "MRFILES.RRF")? {
                 Some(file) => Layouts::read(file, sink, skip_bad)?,
                 None => Layouts::default(),
             },
-            files: &files,
+            files,
             skip_bad,
         },
         options,
@@ -125,9 +124,9 @@ impl Reader<'_> {
 
     /// The chosen atoms by CUI. A value is the atom's order of preference in 6 bytes, its source,
     /// code and name, with bars between.
-    fn atoms(&self, ranks: &Ranks, sink: &mut Sink<'_, '_>) -> Result<Sorter> {
+    fn atoms(&self, ranks: &Ranks, sink: &mut Sink<'_, '_>) -> Result<Box<dyn Sorter>> {
         let selection = &self.options.selection;
-        let mut sorter = Sorter::new(sink.scratch());
+        let mut sorter = sink.host().sorter();
         let mut value = Vec::new();
         let mut key = String::new();
         self.tables.read(
@@ -188,9 +187,9 @@ impl Reader<'_> {
     }
 
     /// The definitions by CUI, each after the rank of its source and the source.
-    fn definitions(&self, ranks: &Ranks, sink: &mut Sink<'_, '_>) -> Result<Sorter> {
+    fn definitions(&self, ranks: &Ranks, sink: &mut Sink<'_, '_>) -> Result<Box<dyn Sorter>> {
         let selection = &self.options.selection;
-        let mut sorter = Sorter::new(sink.scratch());
+        let mut sorter = sink.host().sorter();
         let mut value = Vec::new();
         self.tables.read(
             "MRDEF.RRF",
@@ -278,8 +277,8 @@ pub(super) fn semantic_types(
     name: &str,
     id: &str,
     sink: &mut Sink<'_, '_>,
-) -> Result<Sorter> {
-    let mut sorter = Sorter::new(sink.scratch());
+) -> Result<Box<dyn Sorter>> {
+    let mut sorter = sink.host().sorter();
     tables.read(
         name,
         &[id, "TUI", "STN", "STY", "ATUI", "CVF"],

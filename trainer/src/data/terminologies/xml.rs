@@ -1,15 +1,12 @@
 //! A fast streaming reader of large XML files, with limits and with line numbers in errors.
 
-use super::release::ReleaseFile;
-use super::xml_guard::{Guard, Seen, declared_encoding};
-use crate::io::text_encoding::{TextEncoding, decode};
+use super::xml_guard::{Guard, Seen};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::Longest;
 use quick_xml::Reader;
 use quick_xml::errors::Error as XmlError;
 use quick_xml::events::{BytesStart, Event};
-use std::io::{self, BufRead, Cursor, Read};
-use std::path::Path;
+use std::io::{self, BufRead};
 use std::rc::Rc;
 
 /// An element whose start tag has been read.
@@ -46,37 +43,6 @@ pub(crate) struct Elements {
     seen: Rc<Seen>,
     buffer: Vec<u8>,
     depth: usize,
-}
-
-/// Opens a file of a release as XML: in UTF-8, in the encoding of its XML declaration, or in UTF-16
-/// with a byte order mark.
-///
-/// # Errors
-/// If it cannot be opened, or its encoding is not known.
-pub(crate) fn open(file: &ReleaseFile) -> Result<Box<dyn BufRead>> {
-    decoded(&file.label(), file.open()?)
-}
-
-/// Decodes the bytes of an XML document as [`open`] does. `label` is its name in messages.
-///
-/// # Errors
-/// If its beginning cannot be read, or its encoding is not known.
-pub(crate) fn decoded(label: &str, mut raw: Box<dyn BufRead>) -> Result<Box<dyn BufRead>> {
-    let mut head = Vec::new();
-    raw.by_ref()
-        .take(1 << 10)
-        .read_to_end(&mut head)
-        .map_err(|cause| read_error(label, cause))?;
-    let encoding = match declared_encoding(&head) {
-        None => TextEncoding::default(),
-        Some(name) => name.parse().map_err(|_| {
-            Error::input(format!(
-                "{label}: line 1: expected a known encoding in the XML declaration, found {name:?}"
-            ))
-        })?,
-    };
-    let whole = Box::new(Cursor::new(head).chain(raw));
-    decode(Path::new(label), whole, &encoding)
 }
 
 impl Elements {
@@ -298,6 +264,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use quick_xml::escape::escape;
+    use std::io::Cursor;
 
     fn with<T>(text: &str, read: impl FnOnce(Elements, Element) -> Result<T>) -> Result<T> {
         let bytes = Box::new(Cursor::new(text.to_owned()));

@@ -2,7 +2,8 @@
 
 use super::bioc::Assembly;
 use super::{Each, NoteRow, note_name};
-use crate::data::terminologies::xml::{Elements, decoded};
+use crate::data::terminologies::xml::Elements;
+use crate::data::xml_encoding::decoded;
 use crate::io::files::{open, record_limit};
 use crate::io::interrupt;
 use pel_shared::error::{Context, Error, Result};

@@ -2,9 +2,8 @@
 
 use super::{Command, Workspace};
 use crate::cli::import::run;
-use crate::data::terminologies::{
-    mapping, names, recognise, redirects, release, rrf, rxnorm, snomed, umls,
-};
+use crate::data::recognise;
+use crate::data::terminologies::{mapping, names, redirects, release, rrf, rxnorm, snomed, umls};
 use crate::io::testing::zipped;
 use clap::Parser;
 use pel_shared::error::Kind;

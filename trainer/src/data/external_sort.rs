@@ -1,6 +1,7 @@
 //! Records in the order of their keys, in bounded memory: sorted in pieces, written to a temporary
 //! folder where they do not fit, and merged.
 
+use crate::data::terminologies::groups::{KeyAndValue, Sorted, Sorter};
 use crate::io::files::io_error;
 use crate::io::interrupt;
 use crate::io::limits::Bound;
@@ -26,7 +27,7 @@ static FILES: AtomicUsize = AtomicUsize::new(0);
 
 /// Collects records. Those with equal keys keep their order.
 #[derive(Debug)]
-pub struct Sorter {
+pub struct ExternalSorter {
     folder: PathBuf,
     memory: usize,
     piece: Piece,
@@ -86,14 +87,14 @@ impl Piece {
     }
 }
 
-impl Sorter {
+impl ExternalSorter {
     /// A sorter with temporary files in `folder`, which exists.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self::within(folder, MEMORY)
     }
 
-    /// As [`Sorter::new`], with another number of bytes in memory.
+    /// As [`ExternalSorter::new`], with another number of bytes in memory.
     #[must_use]
     pub fn within(folder: &Path, memory: usize) -> Self {
         Self {
@@ -158,10 +159,10 @@ impl Sorter {
     ///
     /// # Errors
     /// If a temporary file cannot be written or read.
-    pub fn finish(mut self) -> Result<Sorted> {
+    pub fn finish(mut self) -> Result<SortedRecords> {
         if self.runs.is_empty() {
             self.piece.sort();
-            return Ok(Sorted(Records::InMemory {
+            return Ok(SortedRecords(Records::InMemory {
                 piece: self.piece,
                 next: 0,
             }));
@@ -169,16 +170,13 @@ impl Sorter {
         if !self.piece.records.is_empty() {
             self.write_run()?;
         }
-        Ok(Sorted(Records::Merged(Merge::open(self.runs)?)))
+        Ok(SortedRecords(Records::Merged(Merge::open(self.runs)?)))
     }
 }
 
-/// A key and a value.
-pub type KeyAndValue<'a> = (&'a [u8], &'a [u8]);
-
 /// Sorted records.
 #[derive(Debug)]
-pub struct Sorted(Records);
+pub struct SortedRecords(Records);
 
 #[derive(Debug)]
 enum Records {
@@ -186,7 +184,7 @@ enum Records {
     Merged(Merge),
 }
 
-impl Sorted {
+impl SortedRecords {
     /// The next key and value; `None` at the end.
     ///
     /// # Errors
@@ -203,118 +201,23 @@ impl Sorted {
     }
 }
 
-/// The values of one key.
-#[derive(Debug, Default)]
-pub struct Group {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Group {
-    /// The values in their order.
-    pub fn values(&self) -> impl Iterator<Item = &[u8]> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins
-            .zip(&self.ends)
-            .map(|(begin, end)| self.bytes.get(begin..*end).unwrap_or_default())
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
+impl Sorter for ExternalSorter {
     fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.bytes.extend_from_slice(value);
-        self.ends.push(self.bytes.len());
-        let size = self.bytes.len() + self.ends.len() * size_of::<usize>();
-        Bound::Record.check(String::from_utf8_lossy(key), size as u64)
+        Self::push(self, key, value)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Box<dyn Sorted>> {
+        Ok(Box::new(Self::finish(*self)?))
     }
 }
 
-/// Sorted records, read by key.
-#[derive(Debug)]
-pub struct Groups {
-    sorted: Sorted,
-    /// The first record that has not been passed on.
-    next: Option<(Vec<u8>, Vec<u8>)>,
-    started: bool,
-}
-
-impl Groups {
-    /// Groups sorted records.
-    #[must_use]
-    pub fn new(sorted: Sorted) -> Self {
-        Self {
-            sorted,
-            next: None,
-            started: false,
-        }
+impl Sorted for SortedRecords {
+    fn next_record(&mut self) -> Result<Option<KeyAndValue<'_>>> {
+        Self::next_record(self)
     }
 
-    fn advance(&mut self) -> Result<()> {
-        self.started = true;
-        let record = self.sorted.next_record()?;
-        match (record, &mut self.next) {
-            (None, next) => *next = None,
-            (Some((key, value)), Some(next)) => {
-                next.0.clear();
-                next.0.extend_from_slice(key);
-                next.1.clear();
-                next.1.extend_from_slice(value);
-            }
-            (Some((key, value)), next) => *next = Some((key.to_vec(), value.to_vec())),
-        }
-        Ok(())
-    }
-
-    /// Reads the next key and its values; `false` at the end.
-    ///
-    /// # Errors
-    /// If a temporary file cannot be read, or the values of a key exceed the limit of a record.
-    pub fn next_group(&mut self, key: &mut Vec<u8>, group: &mut Group) -> Result<bool> {
-        if !self.started {
-            self.advance()?;
-        }
-        let Some((next, _)) = &self.next else {
-            return Ok(false);
-        };
-        key.clone_from(next);
-        self.read(key, group)?;
-        Ok(true)
-    }
-
-    /// Reads the values of a key, which may have none. Keys must be asked for in ascending order.
-    ///
-    /// # Errors
-    /// As [`Groups::next_group`].
-    pub fn of(&mut self, key: &[u8], group: &mut Group) -> Result<()> {
-        if !self.started {
-            self.advance()?;
-        }
-        while self
-            .next
-            .as_ref()
-            .is_some_and(|(next, _)| next.as_slice() < key)
-        {
-            self.advance()?;
-        }
-        self.read(key, group)
-    }
-
-    fn read(&mut self, key: &[u8], group: &mut Group) -> Result<()> {
-        group.clear();
-        while let Some((_, value)) = self.next.as_ref().filter(|(next, _)| next == key) {
-            group.push(key, value)?;
-            self.advance()?;
-        }
-        Ok(())
+    fn check_group(&self, key: &[u8], bytes: usize) -> Result<()> {
+        Bound::Record.check(String::from_utf8_lossy(key), bytes as u64)
     }
 }
 
@@ -441,11 +344,12 @@ fn write_records(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::terminologies::groups::{Group, Groups};
     use proptest::prelude::*;
 
     fn sorted(records: &[(Vec<u8>, Vec<u8>)], memory: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut sorter = Sorter::within(folder.path(), memory);
+        let mut sorter = ExternalSorter::within(folder.path(), memory);
         for (key, value) in records {
             sorter.push(key, value).expect("taken");
         }
@@ -480,13 +384,13 @@ mod tests {
     fn groups_are_joined_by_key() {
         let folder = tempfile::tempdir().expect("a folder");
         let groups = |records: &[(&str, &str)]| {
-            let mut sorter = Sorter::within(folder.path(), 30);
+            let mut sorter = ExternalSorter::within(folder.path(), 30);
             for (key, value) in records {
                 sorter
                     .push(key.as_bytes(), value.as_bytes())
                     .expect("taken");
             }
-            Groups::new(sorter.finish().expect("sorted"))
+            Groups::new(Box::new(sorter.finish().expect("sorted")))
         };
         let text = |group: &Group| {
             let values = group

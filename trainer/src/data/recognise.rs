@@ -1,9 +1,8 @@
 //! What a file, folder or archive seems to be, and the command that reads it.
 
-use super::release::{self, ReleaseFile};
-use super::rf2::{self, Content, ReleaseType};
-use crate::io::limits::Bound;
-use crate::io::text_encoding::{TextEncoding, decode, open_text};
+use super::release_files;
+use super::terminologies::release::ReleaseFile;
+use super::terminologies::rf2::{self, Content, ReleaseType};
 use pel_shared::error::{Error, Result};
 use pel_shared::kb::import::formats::{self, Format};
 use serde::Serialize;
@@ -51,7 +50,7 @@ fn quoted(path: &Path) -> String {
 /// # Errors
 /// If it does not exist or cannot be read, or PEL does not know what it is.
 pub fn recognise(path: &Path) -> Result<Recognised> {
-    let files = release::files(&[path.to_owned()])?;
+    let files = release_files::files(&[path.to_owned()])?.files;
     if let Some(found) = by_names(path, &files) {
         return Ok(found);
     }
@@ -189,13 +188,7 @@ fn is_mesh(name: &str) -> bool {
 /// The first bytes of a file as text; `None` for a binary file.
 fn head(file: &ReleaseFile) -> Result<Option<String>> {
     let label = file.label();
-    let raw = match Path::new(&label).is_file() {
-        true => open_text(Path::new(&label), &TextEncoding::default(), Bound::Stream),
-        false => file
-            .open()
-            .and_then(|raw| decode(Path::new(&label), raw, &TextEncoding::default())),
-    };
-    let text = match raw {
+    let text = match file.open_text() {
         Ok(text) => text,
         Err(error) if error.kind() == pel_shared::error::Kind::Input => return Ok(None),
         Err(error) => return Err(error),
