@@ -4,7 +4,7 @@ use super::text_encoding::{TextEncoding, open_text, read_text_in};
 use crate::io::interrupt;
 use crate::io::limits::{Bound, find_exceeded_limit};
 use pel_shared::error::{Error, Result};
-use pel_shared::kb::import::{self, Longest};
+use pel_shared::kb::lines::{self, Longest};
 use std::path::Path;
 
 /// Reads a text file in UTF-8, or in UTF-16 with a byte order mark.
@@ -48,7 +48,7 @@ pub fn for_each_line_in(
 ) -> Result<()> {
     let name = path.display().to_string();
     let mut reader = open_text(path, encoding, bound)?;
-    let read = import::for_each_line_within(
+    let read = lines::for_each_line_within(
         &name,
         &mut reader,
         record_limit(),
