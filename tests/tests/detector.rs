@@ -242,7 +242,10 @@ fn features(golden: &Golden, words: &Words) -> Features {
     let dictionary = Dictionary::from_bytes(dictionary).expect("whole");
     let concepts = Bytes::from(ConceptTable::build(&kb).expect("built"));
     let concepts = ConceptTable::from_bytes(&concepts, Check::Checksums).expect("whole");
-    Features::new(&golden.text, words, &dictionary, &concepts).expect("read")
+    Features::new(&golden.text, words, &dictionary, |concept| {
+        concepts.group(concept)
+    })
+    .expect("read")
 }
 
 #[test]

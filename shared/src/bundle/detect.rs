@@ -167,7 +167,9 @@ impl Bundle {
         };
         let words = self.tokens.words(text)?;
         detector.check_tokens(&self.tokens, &words)?;
-        let mut features = Features::new(text, &words, &self.dictionary, &self.concepts)?;
+        let mut features = Features::new(text, &words, &self.dictionary, |concept| {
+            self.concepts.group(concept)
+        })?;
         let (names, mut wordings) = self.names_and_wordings(text, options);
         if options.overlapping {
             // The probabilities of spans do not depend on the option.

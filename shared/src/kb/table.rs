@@ -4,6 +4,7 @@ use crate::container;
 use crate::container::{Check, Container, Format};
 use crate::error::{Error, Result};
 use crate::kb::changes::ById;
+use crate::kb::group::Group;
 use crate::kb::{Concept, ConceptId, KnowledgeBase};
 use crate::numbers::Numbers;
 use bytes::Bytes;
@@ -124,6 +125,14 @@ impl ConceptTable {
         postcard::from_bytes(&self.records[range]).map_err(|cause| {
             Error::artifact(format!("the concept table: record {at}")).caused_by(cause)
         })
+    }
+
+    /// The group of a concept; `None` if its types belong to none.
+    ///
+    /// # Errors
+    /// As [`ConceptTable::get`].
+    pub fn group(&self, id: ConceptId) -> Result<Option<Group>> {
+        Ok(Group::of(&self.get(id)?))
     }
 
     /// The position of an identifier, by binary search.

@@ -2,8 +2,8 @@
 //! of the knowledge base they form.
 
 use crate::error::Result;
+use crate::kb::ConceptId;
 use crate::kb::group::Group;
-use crate::kb::table::ConceptTable;
 use crate::text::Span;
 use crate::text::detect::{DetectOptions, Dictionary, Origin};
 use crate::tokens::Words;
@@ -55,15 +55,16 @@ impl Features {
         }
     }
 
-    /// The features of a text's words with the names of a knowledge base.
+    /// The features of a text's words with the names of a knowledge base. `group` is the group of a
+    /// concept.
     ///
     /// # Errors
-    /// If a concept cannot be read.
+    /// As `group`.
     pub fn new(
         text: &str,
         words: &Words,
         dictionary: &Dictionary,
-        concepts: &ConceptTable,
+        group: impl Fn(ConceptId) -> Result<Option<Group>>,
     ) -> Result<Self> {
         let mut features = Self::of_text(text, words);
         let mut groups: HashMap<&str, u8> = HashMap::new();
@@ -74,7 +75,7 @@ impl Features {
             }
             let mut found = None;
             for concept in dictionary.lookup_mention(name) {
-                found = found.or(Group::of(&concepts.get(concept)?));
+                found = found.or(group(concept)?);
             }
             groups.insert(name, number(found));
             Ok(number(found))

@@ -198,7 +198,9 @@ impl Corpora {
 
 fn features(text: &str, words: &Words, names: Option<&Bundle>) -> Result<[Features; 2]> {
     let read = |text: &str| match names {
-        Some(bundle) => Features::new(text, words, &bundle.dictionary, &bundle.concepts),
+        Some(bundle) => Features::new(text, words, &bundle.dictionary, |concept| {
+            bundle.concepts.group(concept)
+        }),
         None => Ok(Features::of_text(text, words)),
     };
     let small = text.to_lowercase();
