@@ -16,8 +16,10 @@ pub mod files;
 pub mod interrupt;
 pub mod json;
 pub mod limits;
+mod lock;
 pub mod memory;
 pub mod models;
+mod no_follow;
 pub mod outputs;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;

@@ -2,7 +2,8 @@
 //! knowledge base.
 
 use super::annotated::ConceptSet;
-use crate::data::terminologies::xml::{Element, Elements, decoded};
+use crate::data::terminologies::xml::{Element, Elements};
+use crate::data::xml_encoding::decoded;
 use crate::io::corpus_files::unpacked;
 use crate::io::counter::Counter;
 use crate::io::files::{for_each_line, open, record_limit, walk_error};

@@ -3,20 +3,18 @@
 mod atomic_folder;
 mod atomic_write;
 pub(in crate::io) mod listing;
-mod lock;
 pub(in crate::io) mod open;
 mod standard_output;
 mod text;
 pub mod text_encoding;
 
 pub use crate::io::errors::{io_error, walk_error};
+pub use crate::io::lock::Lock;
+pub use crate::io::no_follow::open_no_follow;
 pub use crate::io::partial_files::is_partial;
 pub use atomic_folder::{write_folder, write_in_folder};
-pub use atomic_write::{
-    copy_ownership, open_no_follow, write_atomic, write_jsonl, write_no_follow,
-};
+pub use atomic_write::{copy_ownership, write_atomic, write_jsonl, write_no_follow};
 pub use listing::{entries, list_files};
-pub use lock::Lock;
 pub use open::open;
 pub use standard_output::{StandardOutput, print};
 pub use text::{

@@ -12,8 +12,9 @@
 //! the next writer completes the plan ([`recover`]).
 
 use crate::io::errors::io_error;
-use crate::io::files::{Lock, open_no_follow, write_atomic};
+use crate::io::files::{open_no_follow, write_atomic};
 use crate::io::json;
+use crate::io::lock::Lock;
 use crate::io::partial_files::sync_folder;
 use pel_shared::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,6 @@
 
 use super::*;
 
-
 #[test]
 fn negation_tests_that_do_not_exclude() {
     for marked in [
@@ -102,7 +101,6 @@ fn headings_of_allergies() {
     }
 }
 
-
 #[test]
 fn conditions_of_drugs_that_are_in_use() {
     for marked in [
@@ -162,7 +160,6 @@ fn forms_and_abbreviations() {
         check(marked);
     }
 }
-
 
 #[test]
 fn time_of_drugs_that_were_changed() {

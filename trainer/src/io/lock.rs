@@ -1,6 +1,6 @@
 //! A lock between processes.
 
-use super::atomic_write::open_no_follow;
+use super::no_follow::open_no_follow;
 use pel_shared::error::Result;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
