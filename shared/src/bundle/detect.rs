@@ -69,6 +69,9 @@ const UNSPECIFIC: [&str; 12] = [
 /// A line of at most this many words is short: an entry of a list, or telegraphic.
 const SHORT_LINE: usize = 8;
 
+/// A sentence of at most this many words is short.
+const SHORT_SENTENCE: usize = 10;
+
 /// A line with fewer characters was not wrapped.
 const WRAPPED: usize = 40;
 
@@ -880,6 +883,7 @@ fn is_line_in_capitals(text: &str, name: &Span) -> bool {
 /// The ends of the lines of a text, and of the sentences in them if asked for, with whether they
 /// have a few words.
 fn short_parts(text: &str, sentences: bool) -> Vec<(usize, bool)> {
+    let most = if sentences { SHORT_SENTENCE } else { SHORT_LINE };
     let mut ends = Vec::new();
     let mut start = 0;
     let is_end = |at: usize, mark: char| match mark {
@@ -893,16 +897,16 @@ fn short_parts(text: &str, sentences: bool) -> Vec<(usize, bool)> {
     for (at, mark) in text.char_indices() {
         if is_end(at, mark) {
             let end = at + mark.len_utf8();
-            ends.push((end, is_short(&text[start..end])));
+            ends.push((end, is_short(&text[start..end], most)));
             start = end;
         }
     }
-    ends.push((text.len(), is_short(&text[start..])));
+    ends.push((text.len(), is_short(&text[start..], most)));
     ends
 }
 
-fn is_short(sentence: &str) -> bool {
-    sentence.split_whitespace().take(SHORT_LINE + 1).count() <= SHORT_LINE
+fn is_short(sentence: &str, words: usize) -> bool {
+    sentence.split_whitespace().take(words + 1).count() <= words
 }
 
 /// Adds the names in lines and sentences of a few words where nothing was found: entries of lists

@@ -253,6 +253,10 @@ fn shorter_cues(found: &Match, property: Property, rules: &RuleSet) -> Vec<(usiz
     };
     let longest: Option<Vec<_>> = found.patterns.iter().map(&cue).collect();
     let longest = longest.unwrap_or_default();
+    // "No longer takes" denies what is no drug, and says that a drug is no denied one.
+    if longest.windows(2).any(|pair| pair[0].1 != pair[1].1) {
+        return Vec::new();
+    }
     let says_so = |(_, effect, direction): &(usize, Effect, Direction)| {
         longest
             .iter()
