@@ -883,7 +883,11 @@ fn is_line_in_capitals(text: &str, name: &Span) -> bool {
 /// The ends of the lines of a text, and of the sentences in them if asked for, with whether they
 /// have a few words.
 fn short_parts(text: &str, sentences: bool) -> Vec<(usize, bool)> {
-    let most = if sentences { SHORT_SENTENCE } else { SHORT_LINE };
+    let most = if sentences {
+        SHORT_SENTENCE
+    } else {
+        SHORT_LINE
+    };
     let mut ends = Vec::new();
     let mut start = 0;
     let is_end = |at: usize, mark: char| match mark {
