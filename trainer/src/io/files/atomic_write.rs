@@ -183,6 +183,7 @@ pub fn write_jsonl<T: serde::Serialize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::no_follow::open_no_follow;
 
     fn put(text: &'static str) -> impl FnOnce(&mut dyn Write) -> Result<()> {
         move |file| {
