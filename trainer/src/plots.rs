@@ -209,7 +209,8 @@ impl Chart {
             };
             let climbed = lines.iter().map(climbed).sum::<f64>();
             let noisy = climbed > NOISE * (y.end - y.start);
-            for points in lines {
+            // A point alone has a marker.
+            for points in lines.into_iter().filter(|points| points.len() > 1) {
                 let style = line(at, noisy);
                 match DASHES[at % DASHES.len()].filter(|_| !noisy) {
                     None => drop(chart.draw_series(LineSeries::new(points, style))?),
