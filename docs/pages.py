@@ -19,7 +19,7 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/pel-linker/pel/blob/main/"
-PAGES = ["README.md", "RESULTS.md", "DESIGN.md", "CHANGELOG.md", "docs/*.md", "results/*.md"]
+PAGES = ["README.md", "RESULTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "docs/*.md", "results/*.md"]
 # Checked, but not part of the book.
 OTHERS = ["examples/*.md", "kb/*.md", "bundle/*.md", "web/js/*.md", "tests/fixtures/*/*.md"]
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")

@@ -9,18 +9,19 @@ LOADER = importlib.machinery.SourceFileLoader("layers", str(pathlib.Path(__file_
 layers = importlib.util.module_from_spec(importlib.util.spec_from_loader("layers", LOADER))
 LOADER.exec_module(layers)
 
-DESIGN = """# Design
+ARCHITECTURE = """# Architecture
 
 ## Layers
 
-| `one/src` | what |
-| --- | --- |
-| `low` `beside` | values |
-| `high` | all |
+| `one/src` | layer | what |
+| --- | --- | --- |
+| `low` | 1 | values |
+| `beside` | 1 | other values |
+| `high` | 2 | all |
 
 ## Another
 
-| `other` | no module |
+| `other` | 3 | no module |
 """
 
 RIGHT = {
@@ -35,10 +36,10 @@ RIGHT = {
 
 
 class Layers(unittest.TestCase):
-    def found(self, changed, design=DESIGN):
+    def found(self, changed, document=ARCHITECTURE):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            (root / "DESIGN.md").write_text(design)
+            (root / "ARCHITECTURE.md").write_text(document)
             for name, text in {**RIGHT, **changed}.items():
                 path = root / "one/src" / name
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +70,8 @@ class Layers(unittest.TestCase):
 
     def test_missing_and_surplus_rows_are_reported(self):
         self.assertEqual(len(self.found({"new.rs": ""})), 1)
-        self.assertEqual(len(self.found({}, DESIGN.replace("`high`", "`high` `gone`"))), 1)
+        surplus = ARCHITECTURE.replace("| `high` |", "| `gone` | 2 | nothing |\n| `high` |")
+        self.assertEqual(len(self.found({}, surplus)), 1)
 
 
 if __name__ == "__main__":
