@@ -1,4 +1,7 @@
 //! What a further worker computes for the one that links: the encoders alone, on the processor.
+//!
+//! Threads of WebAssembly would save the second copy of the weights. They need two HTTP headers
+//! that many static hosts cannot set.
 
 use crate::failure::Outcome;
 use crate::files::Files;

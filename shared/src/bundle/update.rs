@@ -1,4 +1,8 @@
 //! Updates a bundle to another version of its knowledge base, encoding only new texts.
+//!
+//! Stored codes are copied, because quantising a stored vector again can give other codes. Vectors
+//! do not depend on their batch, so the files have the bytes of a bundle that is built from the
+//! start.
 
 use super::builder::{WRITTEN_BY, insert_concepts, quantise};
 use super::{Bundle, KbInfo, Manifest, Parts, Queries, names};

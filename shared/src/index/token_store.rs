@@ -2,6 +2,9 @@
 //!
 //! A search over pooled vectors takes the best [`FIRST_PASS`] concepts, and Sum-of-Max orders them.
 //! Sum-of-Max over all rows is the ground truth.
+//!
+//! Rows are encoded by length and stored by concept. The layout of the file is known first and its
+//! header is written last, so rows are written in any order and need not be in memory.
 
 use super::Index;
 use super::codes::quantise;

@@ -1,6 +1,9 @@
 //! The names that mentions are read as: the senses of short forms that a text does not define,
 //! chosen by the words around them, the names that wordings stand for, names without results,
 //! stages and forms of drugs, the preferred names of drugs, and other forms of names.
+//!
+//! The dictionary knows a British spelling as a name, but the encoder gives it a lower score than
+//! the American one: in one text "haemophagocytosis" had a probability of 25 % instead of 93 %.
 
 use super::Linker;
 use crate::kb::ConceptId;

@@ -1,5 +1,8 @@
 //! Adversarial examples: the Fast Gradient Sign Method on an entity's input embeddings (PEL,
 //! section 4.2).
+//!
+//! The caller multiplies ε by the deviation of the embedding tables. One setting then suits several
+//! encoders and does not depend on the knowledge base. Directions are found in f32: they are signs.
 
 use burn::tensor::Tensor;
 

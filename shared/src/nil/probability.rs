@@ -7,6 +7,10 @@
 //! expectation maximisation (Saerens, Latinne and Decaestecker 2002, eq. 2.6), with the share of
 //! the calibration as a prior. The candidates of NIL mentions are never right, so the probability
 //! covers NIL.
+//!
+//! Features were chosen one by one on development corpora. A vector of the mention is not among
+//! them: it learns which kinds of mentions one corpus leaves out. Boosted trees over the same
+//! features were no better on other corpora.
 
 use super::NilReason;
 use super::logistic::DesignMatrix;

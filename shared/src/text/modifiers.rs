@@ -2,6 +2,9 @@
 //! [`Context`](super::context::Context), so "left-sided pneumonia" names pneumonia. Words of a
 //! drug's form, route, strength and frequency, which few names of drugs have: "fluticasone nasal
 //! spray". Results, counts and stages: "BNP 1240", "CKD stage 3b".
+//!
+//! By vectors, "fluticasone nasal spray" is nearest to "nasal spray". So such words are removed
+//! before a mention is encoded.
 
 /// Words of side and severity, in lower case, and short forms of limbs with a side.
 const MODIFIERS: [&str; 36] = [

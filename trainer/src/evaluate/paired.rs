@@ -1,4 +1,6 @@
 //! Whether two systems differ on the same documents: a paired bootstrap.
+//!
+//! Documents are drawn and not mentions, because the mentions of one document are not independent.
 
 use super::hits::Hits;
 use super::outcomes::{RESAMPLES, SEED};

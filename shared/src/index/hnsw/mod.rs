@@ -5,6 +5,8 @@
 //! HNSW needs a distance. An extra coordinate reduces the dot product to one: with M the largest
 //! norm, a row x gets e = √(M² - |x|²) and a query gets 0. Then |x' - q'|² = M² + |q|² - 2 q·x
 //! falls as the dot product rises. Unit vectors need no extra coordinate.
+//!
+//! One thread builds the graph: several threads would give different graphs for one seed.
 
 mod build;
 mod built_graph;

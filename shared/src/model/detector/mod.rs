@@ -12,6 +12,13 @@
 //! the knowledge base. A label's probability is the logistic function of its score.
 //!
 //! The encoder shares the embeddings of the bundle's mention tower and has layers of its own.
+//!
+//! Each kind of corpus has its own set of labels. Labels have a sigmoid each, not one softmax: a
+//! corpus that lacks a label leaves it out of the loss. The threshold is compared with the sum over
+//! the labels of a set. Tags of words (BIO) would give no probability of a span.
+//!
+//! Names of the knowledge base are a feature and not a rule. Training leaves them out of a share of
+//! the windows, so that the detector also finds what the knowledge base lacks.
 
 pub mod decode;
 pub mod features;

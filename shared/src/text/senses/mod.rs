@@ -4,6 +4,10 @@
 //! A table lists the senses of a short form with cues, words that stand near it in that sense. The
 //! nearer a cue, the more it counts. The table for English is built in ([`Senses::english`]); it
 //! was written from clinical usage.
+//!
+//! The encoder cannot choose a sense: its vector of "MS" says little of the sentence. A mention is
+//! read as its long form before it is encoded, so candidates, score and probability follow. Weights
+//! were set by hand before anything was measured.
 
 mod capitals;
 mod words;

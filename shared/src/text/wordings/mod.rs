@@ -5,6 +5,10 @@
 //! ([`Wordings::english`]); it was written from clinical usage. A wording is compared as names are,
 //! with the same inflections and spellings, and counts only where the knowledge base has the name
 //! that it stands for. It has no effect where it is a name of other concepts alone.
+//!
+//! The encoder gives many clipped names a low score, even where the knowledge base has them. So the
+//! table lists such names too. The dictionary of the English table is committed: building it took
+//! 0.07 s at each start.
 
 use super::detect::{DetectOptions, Detected, Dictionary};
 use crate::container::Check;

@@ -1,4 +1,7 @@
 //! A share of the tables, for several processes or machines.
+//!
+//! A part is chosen by the place of a table in the list. Lock files would balance the work better,
+//! but a killed process would leave them behind.
 
 use pel_shared::output::RowIds;
 use std::fmt;

@@ -1,4 +1,7 @@
 //! Searches a store.
+//!
+//! A store proposes concepts and the bundle computes every score. Rounding in pgvector or a changed
+//! row cannot change a score, so thresholds hold as they are.
 
 use super::Tables;
 use super::address::Address;

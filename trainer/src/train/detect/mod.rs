@@ -7,6 +7,9 @@
 //!
 //! The folder of a run is that of [`crate::train`]. `pel pack --detector` puts its `model/` into a
 //! bundle. The last weights become the model.
+//!
+//! The loss of a window is divided by its words, so that long windows do not outweigh short ones.
+//! The length terms of a new head make every span improbable: very few spans are mentions.
 
 mod batch;
 mod corpora;

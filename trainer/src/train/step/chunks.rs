@@ -11,6 +11,8 @@
 //!
 //! With several replicas ([`crate::train::replicas`]) each has a share of the sequences in 1 and 3,
 //! and all of them have all vectors in 2.
+//!
+//! The learned transformation is refused: it needs the gradient of the whole batch at layer K.
 
 use super::clock::{Clock, Phase};
 use super::{Learned, Sink, Step, tokens_in};
