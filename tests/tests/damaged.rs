@@ -530,7 +530,7 @@ fn other_format_versions_and_altered_manifests_are_refused() {
             "format version 11, this build reads 8 to 10",
         ),
         (json!({"format": 9}), "expected format version 8"),
-        (json!({"digest": null}), "digest"),
+        (json!({"digest": null}), "invalid type: null"),
     ] {
         let message = with(&|json| {
             let change = change.as_object().expect("an object");
