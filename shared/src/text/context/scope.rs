@@ -246,21 +246,24 @@ fn shorter_cues(found: &Match, property: Property, rules: &RuleSet) -> Vec<(usiz
                 let effect = effects
                     .iter()
                     .find(|effect| effect.property() == property)?;
-                Some((rule, *effect, *direction))
+                let fits_all = condition.kinds.is_empty() && condition.with.is_none();
+                Some((rule, *effect, *direction, fits_all))
             }
             _ => None,
         }
     };
     let longest: Option<Vec<_>> = found.patterns.iter().map(&cue).collect();
     let longest = longest.unwrap_or_default();
-    // "No longer takes" denies what is no drug, and says that a drug is no denied one.
-    if longest.windows(2).any(|pair| pair[0].1 != pair[1].1) {
+    // "No longer takes" denies what is no drug, and says that a drug is no denied one. "No current
+    // inhalers" denies any mention, but less far than "no".
+    let differ = longest.windows(2).any(|pair| pair[0].1 != pair[1].1);
+    if differ || longest.iter().any(|(.., fits_all)| *fits_all) {
         return Vec::new();
     }
-    let says_so = |(_, effect, direction): &(usize, Effect, Direction)| {
+    let says_so = |(_, effect, direction, _): &(usize, Effect, Direction, bool)| {
         longest
             .iter()
-            .any(|(_, own, side)| own == effect && side == direction)
+            .any(|(_, own, side, _)| own == effect && side == direction)
     };
     let shorter = found.shorter.iter().filter_map(cue).filter(says_so);
     shorter
@@ -362,7 +365,9 @@ impl Scopes<'_> {
             let token = &self.tokens[at];
             if token.border.ends_sentence() {
                 // "LEFT:" is a heading, but a cue.
-                let colon = at == start + 1 && self.tokens[start].mark == ':';
+                let is_colon = |at: usize| self.tokens[at].mark == ':';
+                let colon = at == start + 1 && is_colon(start)
+                    || at == start && start > 0 && is_colon(start - 1);
                 let heading = colon && token.border == Border::Sentence;
                 // "Denies:" reaches the items of the list below it.
                 list = list || colon || at == start && !reach.describes && !reach.is_form;

@@ -515,7 +515,7 @@ fn more_cues() {
         "Monitor for [bleeding|hypothetical].",
         "Watch for signs of [infection|hypothetical].",
         "[Fever|negated] (-), [cough] (+), [rash|negated] (none).",
-        "[Fever|negated] - none today\n[Seizures|negated] - none since 2010",
+        "[Fever|negated] - none today\n[Seizures|negated historical] - none since 2010",
         "[COVID|negated] negative. [Flu] A positive.",
         "[Cancer|family]: mother. [Hypertension]: yes.",
         "Family Hx: [DM|family] (mother), no [CAD|negated family]. Patient has [asthma].",

@@ -187,3 +187,32 @@ fn a_mention_may_be_a_whole_allergy() {
         check(marked);
     }
 }
+
+#[test]
+fn allergies_without_the_word() {
+    for marked in [
+        "Allergic to [peanuts|allergen|drug], with [wheeze|reaction] on exposure.",
+        "Reports [vomiting|reaction] with [erythromycin|allergen|drug].",
+        "Came out in an [urticarial rash|reaction] on [sulfasalazine|allergen|drug].",
+        "[Hives|reaction] within minutes of taking [amoxicillin|allergen|drug].",
+        "[Rash|reaction] appeared two days after starting [lamotrigine|allergen|drug].",
+        "[Codeine|allergen|drug] causes [nausea|reaction] and [vomiting|reaction].",
+        "[Tramadol|allergen|drug] makes her feel [dizzy|reaction].",
+        "No [rash|negated] on [amoxicillin||drug]. [Hives] on [cetirizine||drug].",
+        "No improvement of [rash] with [clotrimazole||drug].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn headings_of_allergies() {
+    for marked in [
+        "Allergies as of 3/14/2023: [Penicillin|allergen|drug] (Reaction: [Rash|reaction])",
+        "Allergies reviewed with patient: [sulfa|allergen|drug] ([rash|reaction]).",
+        "Sensitivities: [azathioprine|allergen|drug] ([vomiting|reaction])",
+        "Known allergies: none. [Rheumatoid arthritis] on [leflunomide||drug].",
+    ] {
+        check(marked);
+    }
+}
