@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn default_bundle_has_the_weights_chosen_by_its_figures() {
-        // RESULTS.md, "The default model": recall@1 on dev by the shares that are tried.
+        // results/default-model.md, "Choices on dev": recall@1 by the weights that are tried.
         let spelling =
             [83.02, 83.19, 83.13, 82.94, 82.67, 82.47, 82.22].map(|percent: f64| percent / 100.0);
         let mix = [81.70, 83.04, 83.05, 83.06, 83.09, 83.10, 83.04, 82.98]
