@@ -986,7 +986,7 @@ mod tests {
             with_names(names(), mentions(), |_| true, false),
             [found(0, 6), found(8, 18), name(20, 26), name(30, 36)]
         );
-        // "Niega fiebre" is no name of the base, "fiebre" is.
+        // "Niega fiebre" is not a name of the knowledge base, "fiebre" is.
         assert_eq!(
             with_names(names(), mentions(), |_| false, false),
             [found(0, 6), name(10, 16), name(20, 26), name(30, 36)]

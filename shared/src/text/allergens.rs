@@ -32,6 +32,43 @@ const LONGER: [&str; 14] = [
     "gloves",
     "free",
 ];
+/// Words behind "allergic" that name a disease with it: "allergic rhinitis".
+const DISEASES: [&str; 7] = [
+    "rhinitis",
+    "rhinoconjunctivitis",
+    "conjunctivitis",
+    "asthma",
+    "dermatitis",
+    "sinusitis",
+    "bronchopulmonary",
+];
+/// Words behind which a sentence tells of what is eaten: "allergic to eggs but drinks milk".
+const ENDING: [&str; 9] = [
+    "but",
+    "tolerates",
+    "tolerated",
+    "tolerating",
+    "eats",
+    "drinks",
+    "consumes",
+    "enjoys",
+    "except",
+];
+/// Words that begin a line of another subject below a list of allergies.
+const OTHERS: [&str; 12] = [
+    "diet",
+    "nutrition",
+    "meds",
+    "medications",
+    "medication",
+    "social",
+    "pmh",
+    "history",
+    "hpi",
+    "plan",
+    "assessment",
+    "exam",
+];
 /// The most words of a name.
 const WORDS: usize = 3;
 /// The lines below a heading of allergies that may be its list.
@@ -39,30 +76,45 @@ const BELOW: usize = 12;
 
 static KNOWN: LazyLock<HashSet<&str>> = LazyLock::new(|| NAMES.lines().collect());
 
-/// The places where a text names such substances in a line or list that tells of allergies, in its
-/// order, the longest name of each place. Time is linear in the text.
+/// The places where a text names such substances in a sentence or list that tells of allergies, in
+/// its order, the longest name of each place. Time is linear in the text.
 pub fn find(text: &str) -> Vec<Span> {
     let mut found = Vec::new();
     let (mut start, mut below) = (0, 0);
     for line in text.split_inclusive(['\n', '\r']) {
         let small = line.to_ascii_lowercase();
-        let words = words(&small);
-        let tells = words.iter().any(|word| {
-            let word = &small[word.start..word.end];
-            CUES.iter().any(|cue| word.starts_with(cue))
-        });
-        let is_heading = tells && small.trim_end().ends_with([':', 's']) && words.len() <= WORDS;
+        let mut first = 0;
+        let all = words(&small);
+        let is_heading =
+            tells(&small, &all) && small.trim_end().ends_with([':', 's']) && all.len() <= WORDS;
+        let is_other = all
+            .first()
+            .is_some_and(|word| OTHERS.contains(&&small[word.start..word.end]));
         below = match () {
             () if is_heading => BELOW,
-            () if line.trim().is_empty() || small.trim_end().ends_with(':') => 0,
+            () if all.is_empty() || is_other || small.trim_end().ends_with(':') => 0,
             () => below.saturating_sub(1),
         };
-        if tells || below > 0 {
-            add(&small, &words, start, &mut found);
+        for sentence in small.split_inclusive(['.', '!', '?']) {
+            let words = words(sentence);
+            if below > 0 || tells(sentence, &words) {
+                add(sentence, &words, start + first, &mut found);
+            }
+            first += sentence.len();
         }
         start += line.len();
     }
     found
+}
+
+/// Whether words of a text in lower case tell of an allergy.
+fn tells(text: &str, words: &[Span]) -> bool {
+    (0..words.len()).any(|at| {
+        let word = |at: usize| words.get(at).map(|word| &text[word.start..word.end]);
+        let is_cue = |word: &str| CUES.iter().any(|cue| word.starts_with(cue));
+        let is_disease = word(at + 1).is_some_and(|next| DISEASES.contains(&next));
+        word(at).is_some_and(is_cue) && !is_disease
+    })
 }
 
 /// The words of a line: letters, digits, and hyphens and apostrophes between them.
@@ -83,10 +135,13 @@ fn words(line: &str) -> Vec<Span> {
     words
 }
 
+/// Adds the substances among the words of a sentence, which begins at `start` in the text.
 fn add(line: &str, words: &[Span], start: usize, found: &mut Vec<Span>) {
+    let is_end = |word: &Span| ENDING.contains(&&line[word.start..word.end]);
+    let end = words.iter().position(is_end).unwrap_or(words.len());
     let mut at = 0;
-    while at < words.len() {
-        let most = WORDS.min(words.len() - at);
+    while at < end {
+        let most = WORDS.min(end - at);
         let longest = (1..=most).rev().find(|count| {
             let span = Span::new(words[at].start, words[at + count - 1].end);
             KNOWN.contains(&line[span.start..span.end])
@@ -128,7 +183,10 @@ mod tests {
             names("ALLERGIES:\n- shellfish (hives)\n- Latex\n\nDiet: milk, eggs"),
             ["shellfish", "Latex"]
         );
-        assert_eq!(names("Allergic to cow's milk."), ["cow's milk"]);
+        assert_eq!(
+            names("Allergic to cow's milk, but eats eggs."),
+            ["cow's milk"]
+        );
     }
 
     #[test]

@@ -92,19 +92,11 @@ impl Language {
     /// The language of a text in prose; `None` for short texts, and for tables, lists and notes in
     /// telegraphic style, which have few function words. Time is linear in the text.
     pub fn of(text: &str) -> Option<Self> {
-        let words = text.split(|c: char| !c.is_alphabetic());
-        let words = words.filter(|word| !word.is_empty()).take(MOST_WORDS);
-        let words: Vec<String> = words.map(str::to_lowercase).collect();
+        let words = words(text);
         if words.len() < LEAST_WORDS {
             return None;
         }
-        let counts = WORDS.map(|(language, list)| {
-            let list: HashSet<&str> = list.split_whitespace().collect();
-            let found = words.iter().filter(|word| list.contains(word.as_str()));
-            let count = found.clone().count() as f32;
-            let different: HashSet<&String> = found.collect();
-            (language, count, different.len())
-        });
+        let counts = counts(&words);
         let best = counts
             .iter()
             .max_by(|one, other| one.1.total_cmp(&other.1))?;
@@ -121,18 +113,34 @@ impl Language {
     }
 }
 
-/// Whether a text, short ones too, has more function words of another language than of English.
-pub(crate) fn is_foreign(text: &str) -> bool {
+/// The first words of a text, in lower case.
+fn words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphabetic());
     let words = words.filter(|word| !word.is_empty()).take(MOST_WORDS);
-    let mut counts = [0usize; WORDS.len()];
-    for word in words.map(str::to_lowercase) {
-        for (count, (_, list)) in counts.iter_mut().zip(WORDS) {
-            *count += usize::from(list.split_whitespace().any(|known| known == word));
-        }
-    }
-    let [english, others @ ..] = counts;
-    others.into_iter().any(|count| count > english)
+    words.map(str::to_lowercase).collect()
+}
+
+/// How many of the words are function words of each language, and how many different ones.
+fn counts(words: &[String]) -> [(Language, f32, usize); WORDS.len()] {
+    WORDS.map(|(language, list)| {
+        let list: HashSet<&str> = list.split_whitespace().collect();
+        let found = words.iter().filter(|word| list.contains(word.as_str()));
+        let count = found.clone().count() as f32;
+        let different: HashSet<&String> = found.collect();
+        (language, count, different.len())
+    })
+}
+
+/// Function words of other languages that English notes have: "5 mg per day", "de novo".
+const IN_ENGLISH: &str = "per de en al la le las el con die hat also am da do es il me op over par un van war y em os et te";
+
+/// Whether a text, short ones too, has more function words of another language than of English.
+pub(crate) fn is_foreign(text: &str) -> bool {
+    let mut words = words(text);
+    let english = counts(&words)[0].1;
+    words.retain(|word| !IN_ENGLISH.split_whitespace().any(|known| known == word));
+    let [_, others @ ..] = counts(&words);
+    others.into_iter().any(|(_, count, _)| count > english)
 }
 
 /// Whether a word that is not in capitals is a function word of a language.
@@ -161,6 +169,7 @@ mod tests {
             "Seen in the ER for chest pain.",
             "",
             "Sodium 140",
+            "Metoprolol 25 mg per day, MDS de novo, En bloc resection",
         ] {
             assert!(!is_foreign(text), "{text}");
         }

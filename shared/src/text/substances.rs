@@ -16,15 +16,15 @@ const BETWEEN: usize = 4;
 
 /// Words between a substance and its result or dose, in lower case.
 const LINKING: &str = "\
-    : = - | ( ~ < > <= >= ≤ ≥ is was were are of at now still remains remained today then up down to \
-    from not also again";
+    : = - | ( ~ < > <= >= ≤ ≥ is was were are of at now still remains remained today then up down \
+    to from not also again";
 
 /// Words for a result, which stand behind what is measured.
 const RESULTS: &str = "\
     neg negative pos positive normal abnormal wnl nl elevated raised high low undetectable \
     detectable pending stable unremarkable up down rising falling trending downtrending uptrending \
-    increased decreased deranged ↑ ↓ ok fine borderline supratherapeutic subtherapeutic therapeutic \
-    rose fell improved worsened peaked";
+    increased decreased deranged ↑ ↓ ok fine borderline supratherapeutic subtherapeutic \
+    therapeutic rose fell improved worsened peaked";
 
 /// Words that make a substance what is measured: before it, and behind it.
 const BEFORE: &str = "\
@@ -34,8 +34,8 @@ const LEVELS: &str = "level levels trough troughs peak concentration concentrati
 
 /// Words that make a substance what is given: before it, and behind it.
 const GIVING: &str = "\
-    start started starting give gave given giving take takes taking on received receiving hold held \
-    holding continue continued continuing resume resumed add added stop stopped increase iv po im \
+    start started starting give gave given giving take takes taking on received receiving hold \
+    held holding continue continued continuing resume resumed add added stop stopped increase iv po im \
     oral replete repleted repletion supplement prescribed prescribe administer administered load \
     loaded begin began";
 const GIVEN: &str = "\
@@ -109,7 +109,7 @@ fn has(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|own| own == word)
 }
 
-/// Whether a unit is one of a concentration, a share or an activity: "mg/dL", "mmol/L", "%", "K/uL".
+/// Whether a unit is one of a concentration, a share or an activity: "mg/dL", "%", "K/uL".
 fn is_concentration(unit: &str) -> bool {
     let volumes = [
         "/dl", "/l", "/ml", "/ul", "/µl", "/μl", "/mm3", "/cumm", "/cmm",

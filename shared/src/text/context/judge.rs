@@ -405,7 +405,9 @@ impl Note<'_, '_> {
             .tokens
             .get(content)
             .is_some_and(|first| first.border < Border::Line);
-        let last = token.min(content + MAX_WITHIN).min(self.tokens.len() - 1);
+        let last = token
+            .min(content + MAX_WITHIN)
+            .min(self.tokens.len().saturating_sub(1));
         same_line && (content + 1..=last).any(|at| is_end(&at))
     }
 
