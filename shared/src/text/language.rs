@@ -57,8 +57,8 @@ const WORDS: [(Language, &str); 7] = [
     ),
     (
         Language::Dutch,
-        "aan bij dat de deze die door een en er geen geleden heeft het hij ik is maar met naar niet \
-         nog om onder ook op over sinds te tegen tot uit van voor was werd wordt zij zonder zijn",
+        "aan bij dat de deze die door een en er geen geleden heeft het hij ik is maar met naar \
+         niet nog om onder ook op over sinds te tegen tot uit van voor was werd wordt zij zonder zijn",
     ),
 ];
 
@@ -132,7 +132,8 @@ fn counts(words: &[String]) -> [(Language, f32, usize); WORDS.len()] {
 }
 
 /// Function words of other languages that English notes have: "5 mg per day", "de novo".
-const IN_ENGLISH: &str = "per de en al la le las el con die hat also am da do es il me op over par un van war y em os et te";
+const IN_ENGLISH: &str = "per de en al la le las el con die hat also am da do es il me op over par \
+                          un van war y em os et te";
 
 /// Whether a text, short ones too, has more function words of another language than of English.
 pub(crate) fn is_foreign(text: &str) -> bool {
