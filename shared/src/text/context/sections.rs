@@ -240,7 +240,9 @@ fn known_heading(
     let colon = after.is_some_and(|token| token.mark == ':');
     let ends_line = after.is_none_or(|token| token.border.starts_line());
     let dash = after.is_some_and(|token| token.mark == '-');
-    let closes = colon || starts_line && (ends_line || dash);
+    // "- PE" below "DDx:" is an entry of the list.
+    let is_entry = at > 0 && matches!(tokens[at - 1].mark, '-' | '*' | '•');
+    let closes = colon || starts_line && (ends_line && !is_entry || dash);
     let section = found.patterns.first().map(|section| *section as usize)?;
     closes.then_some((section, found.end))
 }

@@ -189,3 +189,48 @@ fn conditions_in_more_wordings() {
         check(marked);
     }
 }
+
+#[test]
+fn a_cue_at_the_start_of_a_sentence_says_nothing_of_the_one_before() {
+    for marked in [
+        "Has [fever]. Ruled out: [pneumonia|negated], [PE|negated].",
+        "Has [gout]. Not present: [fever|negated], [cough|negated].",
+        "Known [COPD]. Resolved: [pneumonia|historical].",
+        "RULED OUT:\n- [Pneumonia|negated]\n- [PE|negated]",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn a_denial_behind_a_list_ends_at_other_words() {
+    for marked in [
+        "[Ascites] present, [perforation|negated] not seen.",
+        "[Fever|negated], [chills|negated] and [rash|negated] denied.",
+        "[Chlamydia|negated], [gonorrhea|negated] and [syphilis|negated] negative.",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn differentials_end_with_the_sentence_of_their_heading() {
+    for marked in [
+        "DDx: [MI|uncertain], [PE|uncertain]. [Leukocytosis] of 15.",
+        "DDx:\n- [Pneumonia|uncertain]\n- [PE|uncertain]",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn cues_for_other_kinds_leave_a_mention_to_the_rest() {
+    for marked in [
+        "[MRI|future|procedure] is scheduled for Monday.",
+        "In her teens she had [anorexia|historical].",
+        "No longer takes [lithium|historical|drug].",
+        "[Cough] x 3 wks. [Bronchiolitis|historical] in infancy.",
+    ] {
+        check(marked);
+    }
+}
