@@ -18,6 +18,8 @@ pub(super) struct Section {
     pub end: usize,
 }
 
+/// The bytes that a heading behind a bullet has at least if no colon follows.
+const SHORTEST: usize = 4;
 /// The largest number of words of a heading that no rule has.
 const MAX_HEADING: usize = 6;
 /// The largest number of bytes of a heading that no rule has. Each mention has a copy of it.
@@ -240,8 +242,9 @@ fn known_heading(
     let colon = after.is_some_and(|token| token.mark == ':');
     let ends_line = after.is_none_or(|token| token.border.starts_line());
     let dash = after.is_some_and(|token| token.mark == '-');
-    // "- PE" below "DDx:" is an entry of the list.
-    let is_entry = at > 0 && matches!(tokens[at - 1].mark, '-' | '*' | '•');
+    // "- PE" below "DDx:" is an entry of the list, "- Family history" a heading.
+    let is_short = token.end - token.start < SHORTEST && found.end == at + 1;
+    let is_entry = is_short && at > 0 && matches!(tokens[at - 1].mark, '-' | '*' | '•');
     let closes = colon || starts_line && (ends_line && !is_entry || dash);
     let section = found.patterns.first().map(|section| *section as usize)?;
     closes.then_some((section, found.end))
