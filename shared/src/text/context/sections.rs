@@ -244,7 +244,8 @@ fn known_heading(
     let dash = after.is_some_and(|token| token.mark == '-');
     // "- PE" below "DDx:" is an entry of the list, "- Family history" a heading.
     let is_short = token.end - token.start < SHORTEST && found.end == at + 1;
-    let is_entry = is_short && at > 0 && matches!(tokens[at - 1].mark, '-' | '*' | '•');
+    let behind = at > 0 && !token.border.starts_line();
+    let is_entry = is_short && behind && matches!(tokens[at - 1].mark, '-' | '*' | '•');
     let closes = colon || starts_line && (ends_line && !is_entry || dash);
     let section = found.patterns.first().map(|section| *section as usize)?;
     closes.then_some((section, found.end))

@@ -218,6 +218,8 @@ fn differentials_end_with_the_sentence_of_their_heading() {
     for marked in [
         "DDx: [MI|uncertain], [PE|uncertain]. [Leukocytosis] of 15.",
         "DDx:\n- [Pneumonia|uncertain]\n- [PE|uncertain]",
+        // The dash is of the line before.
+        "Shx -\nFhx\nFather - [gout|family].\n[Stroke|family] too",
     ] {
         check(marked);
     }
