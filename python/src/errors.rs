@@ -1,6 +1,6 @@
 //! Errors of PEL as Python exceptions. Their classes are in `pel_linker/_errors.py`.
 
-use pel_shared::error::{Error, Kind};
+use pel_kb::error::{Error, Kind};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 

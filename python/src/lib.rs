@@ -1,5 +1,5 @@
 //! The compiled part of the Python package `pel_linker`. Linking is that of
-//! [`pel_trainer::link::text_linker`].
+//! [`pel_notes::link::text_linker`].
 
 mod arrow;
 mod engine;
@@ -10,7 +10,7 @@ mod spans;
 mod work;
 
 use clap::ValueEnum;
-use pel_trainer::link::format::Format;
+use pel_notes::link::format::Format;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
@@ -30,7 +30,7 @@ fn formats() -> Vec<String> {
 fn run_program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     let all = std::iter::once(OsString::from("pel")).chain(args);
     py.detach(|| {
-        let code = pel_trainer::cli::main(all);
+        let code = pel_cli::cli::main(all);
         // A program does this at its end, a library does not.
         let _ = std::io::stdout().flush();
         code

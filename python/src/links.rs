@@ -1,12 +1,12 @@
 //! Links, candidates and concepts as Python objects.
 
 use crate::errors;
-use pel_shared::clean::escaped;
-use pel_shared::error::{Error, Result};
-use pel_shared::kb;
-use pel_shared::output::{Form, Named, Note, Record};
-use pel_shared::text::{Offsets, Span, text_of};
-use pel_trainer::link::text_linker::TextLinker;
+use pel_kb as kb;
+use pel_kb::clean::escaped;
+use pel_kb::error::{Error, Result};
+use pel_notes::link::text_linker::TextLinker;
+use pel_output::{Form, Named, Note, Record};
+use pel_text::{Offsets, Span, text_of};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,10 +1,10 @@
 //! The keyword options of linking.
 
 use crate::errors;
-use pel_shared::linker::LinkOptions;
-use pel_shared::text::detect::DetectOptions;
-use pel_trainer::link::label_scheme;
-use pel_trainer::link::text_linker::{TextLinker, TextOptions};
+use pel_linker::linker::LinkOptions;
+use pel_notes::link::label_scheme;
+use pel_notes::link::text_linker::{TextLinker, TextOptions};
+use pel_text::detect::DetectOptions;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};

@@ -1,9 +1,9 @@
 //! Given mentions, in code points.
 
 use crate::errors;
-use pel_shared::error::{Error, Result};
-use pel_shared::text::detect::{Detected, Origin};
-use pel_shared::text::{Offsets, Span};
+use pel_kb::error::{Error, Result};
+use pel_text::detect::{Detected, Origin};
+use pel_text::{Offsets, Span};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
 

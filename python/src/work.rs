@@ -1,8 +1,8 @@
 //! Runs work on the threads of a linker, with the interpreter released.
 
 use crate::errors;
-use pel_shared::error::{Error, Result};
-use pel_trainer::io::interrupt;
+use pel_io::interrupt;
+use pel_kb::error::{Error, Result};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind};

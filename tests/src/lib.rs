@@ -3,7 +3,7 @@
 pub mod table;
 
 use burn::tensor::Device;
-use pel_trainer::io::device::{DeviceArgs, DeviceChoice, OpenDevice, Work, adapters};
+use pel_artifacts::device::{DeviceArgs, DeviceChoice, OpenDevice, Work, adapters};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -33,7 +33,7 @@ pub fn golden<T: DeserializeOwned>(name: &str) -> T {
 /// The bytes of an edited manifest with a new digest.
 pub fn sealed(mut manifest: serde_json::Value) -> Vec<u8> {
     manifest["digest"] = "".into();
-    manifest["digest"] = pel_shared::digest::of(manifest.to_string().as_bytes())
+    manifest["digest"] = pel_kb::digest::of(manifest.to_string().as_bytes())
         .to_hex()
         .as_str()
         .into();

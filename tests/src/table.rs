@@ -2,20 +2,20 @@
 
 use crate::{bytes, model};
 use bytes::Bytes;
-use pel_shared::bundle::{Bundle, EncoderInfo, KbInfo, Parts, names};
-use pel_shared::index::Precision;
-use pel_shared::kb::{Concept, KnowledgeBase};
-use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::model::tower::{Pooling, Reduction};
-use pel_shared::nil::NilPolicy;
-use pel_shared::output::Record;
-use pel_shared::score::{Scorer, Similarity};
-use pel_shared::tokens::ViewOptions;
-use pel_trainer::indexing::recall::Floor;
-use pel_trainer::indexing::{Recipe, build};
-use pel_trainer::io::device::OpenDevice;
-use pel_trainer::io::resume::WorkFolder;
-use pel_trainer::link::link;
+use pel_artifacts::device::OpenDevice;
+use pel_corpora::indexing::recall::Floor;
+use pel_corpora::indexing::{Recipe, build};
+use pel_index::Precision;
+use pel_io::resume::WorkFolder;
+use pel_kb::score::{Scorer, Similarity};
+use pel_kb::{Concept, KnowledgeBase};
+use pel_linker::bundle::{Bundle, EncoderInfo, KbInfo, Parts, names};
+use pel_linker::linker::{LinkOptions, Linker};
+use pel_model::nil::NilPolicy;
+use pel_model::tokens::ViewOptions;
+use pel_model::tower::{Pooling, Reduction};
+use pel_notes::link::link;
+use pel_output::Record;
 use serde::Deserialize;
 
 /// Texts with expected decisions.
@@ -103,7 +103,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
             ..NilPolicy::default()
         },
         batch_tokens: Some(2048),
-        compute_precision: pel_shared::model::layer::Precision::F32,
+        compute_precision: pel_model::layer::Precision::F32,
     }
 }
 

@@ -1,19 +1,19 @@
 //! Concepts added by a user, on every device.
 
-use pel_shared::index::Precision;
-use pel_shared::kb::Concept;
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::redirects::Redirect;
-use pel_shared::linker::{AddedChanges, LinkOptions, Linker, added};
-use pel_shared::model::tower::Side;
-use pel_shared::nil::Decision;
-use pel_shared::score::Scorer;
-use pel_shared::tokens::View;
+use pel_artifacts::device::OpenDevice;
+use pel_corpora::indexing::Recipe;
+use pel_index::Precision;
+use pel_kb::Concept;
+use pel_kb::redirects::Redirect;
+use pel_kb::score::Scorer;
+use pel_linker::linker::{AddedChanges, LinkOptions, Linker, added};
+use pel_model::nil::Decision;
+use pel_model::tokens::View;
+use pel_model::tower::Side;
+use pel_notes::link::link;
+use pel_terminologies::import::report::Report;
 use pel_tests::table::{Table, linker, recipe};
 use pel_tests::{cpu, devices};
-use pel_trainer::indexing::Recipe;
-use pel_trainer::io::device::OpenDevice;
-use pel_trainer::link::link;
 
 fn concept(id: &str, name: &str, synonyms: &[&str]) -> Concept {
     let synonyms = synonyms
@@ -193,7 +193,7 @@ fn added_concepts_are_scored_by_both_views() {
         ..linker
             .bundle()
             .concepts
-            .get(pel_shared::kb::ConceptId(0))
+            .get(pel_kb::ConceptId(0))
             .expect("there")
     };
     add(&mut linker, vec![twin]).expect("new");

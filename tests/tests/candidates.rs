@@ -1,18 +1,18 @@
 //! Candidates of a mention: its own, the weight of spelling in their order, and those shared within
 //! a document.
 
-use pel_shared::index::Precision;
-use pel_shared::kb::{Concept, ConceptId};
-use pel_shared::lexical::Spelling;
-use pel_shared::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
-use pel_shared::model::tower::Pooling;
-use pel_shared::score::{Candidate, Scorer};
-use pel_shared::text::Span;
-use pel_shared::text::detect::{Detected, Origin};
-use pel_shared::tokens::MentionTemplate;
-use pel_shared::tokens::View;
+use pel_index::Precision;
+use pel_index::lexical::Spelling;
+use pel_kb::score::{Candidate, Scorer};
+use pel_kb::{Concept, ConceptId};
+use pel_linker::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use pel_model::tokens::MentionTemplate;
+use pel_model::tokens::View;
+use pel_model::tower::Pooling;
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
+use pel_text::Span;
+use pel_text::detect::{Detected, Origin};
 
 const TEXT: &str = "fever, chest pain and cough with a rash of the knee";
 const MENTIONS: [&str; 5] = ["fever", "chest pain", "cough", "rash", "knee"];

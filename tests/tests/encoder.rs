@@ -3,16 +3,16 @@
 
 use burn::tensor::{Device, Tensor};
 use bytes::Bytes;
-use pel_shared::model::burn::bert::{Bert, BertInput, Pass};
-use pel_shared::model::burn::biencoder::{Tower, pool};
-use pel_shared::model::config::BertConfig;
-use pel_shared::model::cpu;
-use pel_shared::model::cpu::Sequence;
-use pel_shared::model::encode::Encoder;
-use pel_shared::model::layer::Precision;
-use pel_shared::model::tower::{Pooling, Reduction, Side, TowerBytes};
-use pel_shared::score::Similarity;
-use pel_shared::tokens::{Cut, Encoded, TokenBatch, Tokens};
+use pel_kb::score::Similarity;
+use pel_model::burn::bert::{Bert, BertInput, Pass};
+use pel_model::burn::biencoder::{Tower, pool};
+use pel_model::config::BertConfig;
+use pel_model::cpu;
+use pel_model::cpu::Sequence;
+use pel_model::encode::Encoder;
+use pel_model::layer::Precision;
+use pel_model::tokens::{Cut, Encoded, TokenBatch, Tokens};
+use pel_model::tower::{Pooling, Reduction, Side, TowerBytes};
 use pel_tests::{devices, golden, model};
 use serde::Deserialize;
 

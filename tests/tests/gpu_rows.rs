@@ -3,9 +3,9 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
-use pel_shared::model::burn::bert::{Bert, BertInput, Pass};
-use pel_shared::model::config::BertConfig;
-use pel_shared::model::layer::Dropout;
+use pel_model::burn::bert::{Bert, BertInput, Pass};
+use pel_model::config::BertConfig;
+use pel_model::layer::Dropout;
 use pel_tests::{devices, model_bytes};
 
 const BATCH: usize = 4;

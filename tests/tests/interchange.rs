@@ -1,16 +1,16 @@
 //! The formats of other systems, field by field: FHIR, OMOP, BioC, spaCy, UIMA.
 
-use pel_shared::index::Precision;
-use pel_shared::kb::group::Group;
-use pel_shared::linker::Linker;
-use pel_shared::nil::NilReason;
-use pel_shared::output::{Form, Moment, Note, NoteWriter, Record};
-use pel_shared::text::Span;
-use pel_shared::text::context::{
-    Allergy, Certainty, Cue, Effect, Experiencer, Laterality, Severity, Temporality,
-};
+use pel_index::Precision;
+use pel_kb::group::Group;
+use pel_linker::linker::Linker;
+use pel_model::nil::NilReason;
+use pel_output::{Form, Moment, Note, NoteWriter, Record};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe, records};
+use pel_text::Span;
+use pel_text::context::{
+    Allergy, Certainty, Cue, Effect, Experiencer, Laterality, Severity, Temporality,
+};
 use serde_json::{Value, json};
 
 /// "fever" is at code points 7 to 12 and UTF-16 units 8 to 13, "chest\r\npain" at code points 29 to

@@ -2,11 +2,11 @@
 //! per process.
 
 use burn::tensor::Device;
-use pel_shared::model::burn::bert::{Bert, BertInput, Pass};
-use pel_shared::model::config::BertConfig;
-use pel_shared::model::cpu::train::{allocated, release};
-use pel_shared::model::layer::Dropout;
-use pel_shared::tokens::TokenBatch;
+use pel_model::burn::bert::{Bert, BertInput, Pass};
+use pel_model::config::BertConfig;
+use pel_model::cpu::train::{allocated, release};
+use pel_model::layer::Dropout;
+use pel_model::tokens::TokenBatch;
 use pel_tests::model_bytes;
 
 #[test]

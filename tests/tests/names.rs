@@ -1,21 +1,21 @@
 //! A mention that is a name of concepts: they are candidates in every kind of bundle, and one of
 //! them is linked.
 
-use pel_shared::index::{HnswOptions, Precision};
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
-use pel_shared::linker::{Link, LinkOptions, Linker};
-use pel_shared::model::tower::Side;
-use pel_shared::nil::Decision;
-use pel_shared::score::{Scorer, Similarity};
-use pel_shared::text::Span;
-use pel_shared::text::detect::{Detected, Origin};
-use pel_shared::tokens::MentionTemplate;
-use pel_shared::tokens::View;
+use pel_corpora::indexing::Recipe;
+use pel_index::{HnswOptions, Precision};
+use pel_kb::score::{Scorer, Similarity};
+use pel_kb::{Concept, ConceptId, KnowledgeBase};
+use pel_linker::linker::{Link, LinkOptions, Linker};
+use pel_model::nil::Decision;
+use pel_model::tokens::MentionTemplate;
+use pel_model::tokens::View;
+use pel_model::tower::Side;
+use pel_notes::link::link;
+use pel_terminologies::import::report::Report;
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
-use pel_trainer::indexing::Recipe;
-use pel_trainer::link::link;
+use pel_text::Span;
+use pel_text::detect::{Detected, Origin};
 
 const TEXT: &str = "severe chest pain since this morning, qrz 2.3, no fever";
 

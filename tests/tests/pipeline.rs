@@ -1,16 +1,16 @@
 //! The test table `pipeline.json`: from text to decisions, on every device.
 
-use pel_shared::index::Precision;
-use pel_shared::linker::LinkOptions;
-use pel_shared::model::tower::Pooling;
-use pel_shared::nil::Decision;
-use pel_shared::text::Span;
-use pel_shared::text::detect::{Detected, Origin, join};
-use pel_shared::tokens::MentionTemplate;
+use pel_artifacts::device::OpenDevice;
+use pel_index::Precision;
+use pel_linker::linker::LinkOptions;
+use pel_model::nil::Decision;
+use pel_model::tokens::MentionTemplate;
+use pel_model::tower::Pooling;
+use pel_notes::link::link;
 use pel_tests::table::{Table, linker, recipe};
 use pel_tests::{cpu, devices};
-use pel_trainer::io::device::OpenDevice;
-use pel_trainer::link::link;
+use pel_text::Span;
+use pel_text::detect::{Detected, Origin, join};
 
 #[test]
 fn table_is_linked_as_expected_on_every_device() {

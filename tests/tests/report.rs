@@ -1,13 +1,13 @@
 //! Exact output of every link format.
 
-use pel_shared::index::Precision;
-use pel_shared::nil::NilReason;
-use pel_shared::output::{DecidedBy, Form, Note, Record};
-use pel_shared::text::Span;
-use pel_shared::text::context::{Allergy, Experiencer, Laterality, Severity};
-use pel_shared::text::detect::Origin;
+use pel_index::Precision;
+use pel_model::nil::NilReason;
+use pel_output::{DecidedBy, Form, Note, Record};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe, records};
+use pel_text::Span;
+use pel_text::context::{Allergy, Experiencer, Laterality, Severity};
+use pel_text::detect::Origin;
 
 const TEXT: &str = "Note 😷\nfever of the toe\nand =chest\r\npain";
 

@@ -1,7 +1,7 @@
 //! Output written in parts equals output written at once.
 
-use pel_shared::index::Precision;
-use pel_shared::output::{Form, Moment, NoteWriter};
+use pel_index::Precision;
+use pel_output::{Form, Moment, NoteWriter};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe, records};
 

@@ -1,26 +1,26 @@
 //! Sum-of-Max through a bundle, on every device.
 
 use bytes::Bytes;
-use pel_shared::bundle::{Bundle, OLDEST_FORMAT, Parts, names};
-use pel_shared::container::Check;
-use pel_shared::index::{HnswOptions, Precision, TokenStore, TokenStoreBuilder};
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::{Concept, ConceptId};
-use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::model::encode::Encodings;
-use pel_shared::model::tower::{Pooling, Side};
-use pel_shared::nil::{Decision, NilReason};
-use pel_shared::score::{Candidate, Scorer};
-use pel_shared::text::Span;
-use pel_shared::text::detect::{Detected, Origin};
-use pel_shared::tokens::View;
-use pel_shared::tokens::{Encoded, MentionTemplate};
+use pel_artifacts::device::OpenDevice;
+use pel_corpora::indexing::{Recipe, build};
+use pel_index::{HnswOptions, Precision, TokenStore, TokenStoreBuilder};
+use pel_io::resume::WorkFolder;
+use pel_kb::container::Check;
+use pel_kb::score::{Candidate, Scorer};
+use pel_kb::{Concept, ConceptId};
+use pel_linker::bundle::{Bundle, OLDEST_FORMAT, Parts, names};
+use pel_linker::linker::{LinkOptions, Linker};
+use pel_model::encode::Encodings;
+use pel_model::nil::{Decision, NilReason};
+use pel_model::tokens::View;
+use pel_model::tokens::{Encoded, MentionTemplate};
+use pel_model::tower::{Pooling, Side};
+use pel_notes::link::link;
+use pel_terminologies::import::report::Report;
 use pel_tests::table::{Table, built, linker, recipe};
 use pel_tests::{cpu, devices, sealed};
-use pel_trainer::indexing::{Recipe, build};
-use pel_trainer::io::device::OpenDevice;
-use pel_trainer::io::resume::WorkFolder;
-use pel_trainer::link::link;
+use pel_text::Span;
+use pel_text::detect::{Detected, Origin};
 
 const TEXTS: [&str; 4] = [
     "fever",

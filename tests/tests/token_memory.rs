@@ -2,10 +2,10 @@
 //! counted per process.
 
 use cap::Cap;
-use pel_shared::container::Check;
-use pel_shared::index::{TokenCodes, TokenStore, TokenStoreLayout};
-use pel_shared::kb::ConceptId;
-use pel_trainer::io::token_file::TokenFile;
+use pel_artifacts::token_file::TokenFile;
+use pel_index::{TokenCodes, TokenStore, TokenStoreLayout};
+use pel_kb::ConceptId;
+use pel_kb::container::Check;
 use std::alloc::System;
 
 /// Allocations above its limit end the test.

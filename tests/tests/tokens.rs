@@ -1,6 +1,6 @@
 //! Token ids equal those of Python's slow BertTokenizer: goldens of `python/tokens.py`.
 
-use pel_shared::tokens::Tokens;
+use pel_model::tokens::Tokens;
 use pel_tests::{bytes, golden, model, path};
 use serde::Deserialize;
 
@@ -63,7 +63,7 @@ fn sentences_equal_the_slow_tokenizer() {
 #[test]
 fn ten_thousand_lines_equal_the_slow_tokenizer() {
     let mut lines = Vec::new();
-    pel_trainer::io::files::for_each_line(&path("goldens/lines.txt.xz"), |_, line| {
+    pel_io::files::for_each_line(&path("goldens/lines.txt.xz"), |_, line| {
         lines.push(line.to_owned());
         Ok(())
     })

@@ -1,12 +1,12 @@
 //! Wordings that stand for names of the knowledge base: they are detected and read as these names.
 
-use pel_shared::index::Precision;
-use pel_shared::kb::{Concept, KnowledgeBase};
-use pel_shared::linker::{Link, LinkOptions, Linker};
-use pel_shared::text::detect::Origin;
-use pel_shared::text::wordings::Wordings;
+use pel_index::Precision;
+use pel_kb::{Concept, KnowledgeBase};
+use pel_linker::linker::{Link, LinkOptions, Linker};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
+use pel_text::detect::Origin;
+use pel_text::wordings::Wordings;
 
 fn opened(names: &[(&str, &[&str])]) -> Linker {
     let mut recipe = recipe(&Table::read(), Precision::F32);

@@ -1,17 +1,17 @@
 //! Concepts that are being added batch by batch, so that notes are linked in between.
 
 use crate::failure::Outcome;
-use pel_shared::error::Error;
-use pel_shared::kb::Concept;
-use pel_shared::kb::import::concepts::{Concepts, Defaults};
-use pel_shared::kb::import::delimited::Layout;
-use pel_shared::kb::import::merging::ConceptTable;
-use pel_shared::kb::import::obo::{Ontology, Scope, SynonymChoice};
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
-use pel_shared::linker::{AddedChanges, Linker, TokenizedConcepts};
-use pel_shared::model::encode::{BatchSize, Encodings};
-use pel_shared::tokens::Encoded;
+use pel_kb::Concept;
+use pel_kb::error::Error;
+use pel_linker::linker::{AddedChanges, Linker, TokenizedConcepts};
+use pel_model::encode::{BatchSize, Encodings};
+use pel_model::tokens::Encoded;
+use pel_terminologies::import::concepts::{Concepts, Defaults};
+use pel_terminologies::import::delimited::Layout;
+use pel_terminologies::import::merging::ConceptTable;
+use pel_terminologies::import::obo::{Ontology, Scope, SynonymChoice};
+use pel_terminologies::import::report::Report;
+use pel_terminologies::import::{Input, Longest, delimited, jsonl};
 use serde::Serialize;
 
 /// The size of a batch: a note that is linked meanwhile waits for one.

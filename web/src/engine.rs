@@ -9,20 +9,20 @@ use crate::shapes::{
     GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest, Rows,
 };
 use burn::tensor::Device;
-use pel_shared::bundle::{Bundle, DetectorInput, Encoders, NEWEST_FORMAT, Parts, names};
-use pel_shared::error::Error;
-use pel_shared::kb::Concept;
-use pel_shared::kb::import::report::Report;
-use pel_shared::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates};
-use pel_shared::model::burn::floats;
-use pel_shared::model::encode::{BatchSize, Encodings, Vectors};
-use pel_shared::model::tower::Side;
-use pel_shared::nil::Decision;
-use pel_shared::output::{Form, Named, Note, Record};
-use pel_shared::text::context::ContextRules;
-use pel_shared::text::detect::{Detected, Origin, join};
-use pel_shared::text::{Offsets, Span, text_of};
-use pel_shared::tokens::Encoded;
+use pel_kb::Concept;
+use pel_kb::error::Error;
+use pel_linker::bundle::{Bundle, DetectorInput, Encoders, NEWEST_FORMAT, Parts, names};
+use pel_linker::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates};
+use pel_model::burn::floats;
+use pel_model::encode::{BatchSize, Encodings, Vectors};
+use pel_model::nil::Decision;
+use pel_model::tokens::Encoded;
+use pel_model::tower::Side;
+use pel_output::{Form, Named, Note, Record};
+use pel_terminologies::import::report::Report;
+use pel_text::context::ContextRules;
+use pel_text::detect::{Detected, Origin, join};
+use pel_text::{Offsets, Span, text_of};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,7 +1,7 @@
 //! Errors as JavaScript sees them: an `Error` with a sentence and a `code`.
 
 use js_sys::{Error as JsError, Reflect};
-use pel_shared::error::{Error, Kind};
+use pel_kb::error::{Error, Kind};
 use wasm_bindgen::JsValue;
 
 /// What a call to the engine gives.

@@ -2,7 +2,7 @@
 
 use crate::failure::Outcome;
 use bytes::Bytes;
-use pel_shared::bundle::Parts;
+use pel_linker::bundle::Parts;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The files of a bundle on their way in.

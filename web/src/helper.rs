@@ -7,10 +7,10 @@ use crate::failure::Outcome;
 use crate::files::Files;
 use crate::shapes::Rows;
 use burn::tensor::Device;
-use pel_shared::bundle::Encoders;
-use pel_shared::error::Error;
-use pel_shared::model::tower::Side;
-use pel_shared::tokens::Encoded;
+use pel_kb::error::Error;
+use pel_linker::bundle::Encoders;
+use pel_model::tokens::Encoded;
+use pel_model::tower::Side;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The encoders of a bundle.

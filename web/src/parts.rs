@@ -4,12 +4,12 @@
 use crate::engine::Engine;
 use crate::failure::Outcome;
 use bytes::Bytes;
-use pel_shared::kernels::{Isa, int8};
-use pel_shared::model::config::BertConfig;
-use pel_shared::model::cpu::{Sequence, Tower};
-use pel_shared::model::tower::{Pooling, Reduction, Side};
-use pel_shared::model::weights::Weights;
-use pel_shared::score::Similarity;
+use pel_kb::score::Similarity;
+use pel_kernels::{Isa, int8};
+use pel_model::config::BertConfig;
+use pel_model::cpu::{Sequence, Tower};
+use pel_model::tower::{Pooling, Reduction, Side};
+use pel_model::weights::Weights;
 use wasm_bindgen::prelude::{JsError, wasm_bindgen};
 
 /// An encoder with mean pooling and unit vectors.
@@ -36,7 +36,7 @@ impl BenchEncoder {
         };
         build()
             .map(|tower| Self { tower })
-            .map_err(|cause: pel_shared::error::Error| JsError::new(&cause.to_string()))
+            .map_err(|cause: pel_kb::error::Error| JsError::new(&cause.to_string()))
     }
 
     /// # Shapes

@@ -1,16 +1,16 @@
 //! The JSON between Rust and JavaScript. Its offsets are UTF-16 units.
 
-use pel_shared::error::{Error, Result};
-use pel_shared::kb::group::Group;
-use pel_shared::linker::MatchedText;
-use pel_shared::nil::NilReason;
-use pel_shared::output::{DecidedBy, Named, NamedSet, Record};
-use pel_shared::text::context::{
+use pel_kb::error::{Error, Result};
+use pel_kb::group::Group;
+use pel_linker::linker::MatchedText;
+use pel_model::nil::NilReason;
+use pel_model::tokens::{Cut, Encoded};
+use pel_output::{DecidedBy, Named, NamedSet, Record};
+use pel_text::context::{
     Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
 };
-use pel_shared::text::detect::{Detected, Origin};
-use pel_shared::text::{Offsets, Span, text_of};
-use pel_shared::tokens::{Cut, Encoded};
+use pel_text::detect::{Detected, Origin};
+use pel_text::{Offsets, Span, text_of};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Writes the binary seeds: whole bundles and each of their files.
 
 use pel_fuzzed::seeds::{SeedBundle, small_detector, small_encoder};
-use pel_shared::bundle::names;
+use pel_linker::bundle::names;
 use std::path::Path;
 
 fn main() {

@@ -5,23 +5,23 @@ use crate::mutations;
 use crate::seeds::SeedBundle;
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_shared::bundle::{Bundle, Manifest, Parts};
-use pel_shared::container::Check;
-use pel_shared::index::{Index, TokenStore};
-use pel_shared::kb::ConceptId;
-use pel_shared::kb::group::Group;
-use pel_shared::kb::table::ConceptTable;
-use pel_shared::linker::{LinkOptions, Linker};
-use pel_shared::model::config::BertConfig;
-use pel_shared::model::cpu::Tower;
-use pel_shared::model::detector::decode::without_overlap;
-use pel_shared::model::detector::{Detector, DetectorInfo, Features};
-use pel_shared::model::tower::TowerBytes;
-use pel_shared::output::{Form, Note, Record};
-use pel_shared::text::context::{ContextRules, Target};
-use pel_shared::text::detect::{DetectOptions, Detected, Dictionary};
-use pel_shared::text::{Mention, Span};
-use pel_shared::tokens::{EntityTemplate, MentionTemplate, Tokens};
+use pel_index::{Index, TokenStore};
+use pel_kb::ConceptId;
+use pel_kb::container::Check;
+use pel_kb::group::Group;
+use pel_kb::table::ConceptTable;
+use pel_linker::bundle::{Bundle, Manifest, Parts};
+use pel_linker::linker::{LinkOptions, Linker};
+use pel_model::config::BertConfig;
+use pel_model::cpu::Tower;
+use pel_model::detector::decode::without_overlap;
+use pel_model::detector::{Detector, DetectorInfo, Features};
+use pel_model::tokens::{EntityTemplate, MentionTemplate, Tokens};
+use pel_model::tower::TowerBytes;
+use pel_output::{Form, Note, Record};
+use pel_text::context::{ContextRules, Target};
+use pel_text::detect::{DetectOptions, Detected, Dictionary};
+use pel_text::{Mention, Span};
 
 /// A note with names, inflected names, an abbreviation and multi-byte characters.
 pub const TEXT: &str = "Chest pains and Fever (38.5 °C), no diabetes mellitus (DM).\n\
@@ -223,18 +223,14 @@ pub fn weights(data: &[u8]) {
             projection,
         };
         let reduction = small.reduction;
-        let Ok(encoder) = pel_shared::model::encode::Encoder::new(
-            tower,
-            None,
-            &small.tokens,
-            reduction,
-            &Device::flex(),
-        ) else {
+        let Ok(encoder) =
+            pel_model::encode::Encoder::new(tower, None, &small.tokens, reduction, &Device::flex())
+        else {
             continue;
         };
         let row = small.row();
         let vectors = encoder
-            .encode(pel_shared::model::tower::Side::Mention, &[&row])
+            .encode(pel_model::tower::Side::Mention, &[&row])
             .expect("the row fits");
         assert_eq!(vectors.len(), encoder.dim());
     }
@@ -390,12 +386,12 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     let links = linker.finish(&prepared, &queries, &options);
     assert_eq!(links.len(), prepared.mentions());
     if let (Some(link), Some(sequence)) = (links.first(), prepared.sequences().first()) {
-        let side = pel_shared::model::tower::Side::Entity;
+        let side = pel_model::tower::Side::Entity;
         let own = linker
             .encoder()
             .encode_for(
                 linker.scorer(),
-                pel_shared::model::tower::Side::Mention,
+                pel_model::tower::Side::Mention,
                 &[sequence],
             )
             .ok()?;
@@ -408,7 +404,7 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     }
     links
         .iter()
-        .map(|link| pel_shared::output::Record::new(linker, link).ok())
+        .map(|link| pel_output::Record::new(linker, link).ok())
         .collect()
 }
 
@@ -483,7 +479,7 @@ pub fn note(data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pel_shared::bundle::names;
+    use pel_linker::bundle::names;
     use serde_json::{Value, json};
 
     /// The files of the seed bundle with a detector, with one changed as JSON.

@@ -2,7 +2,7 @@
 //! checksums a fuzzer would reach no other code.
 
 use bytes::Bytes;
-use pel_shared::bundle::{Manifest, names};
+use pel_linker::bundle::{Manifest, names};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -175,9 +175,9 @@ pub fn fix_manifest(json: Vec<u8>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pel_shared::container::{Check, Container, Format, write};
-    use pel_shared::kb::{Concept, ConceptId};
-    use pel_shared::text::detect::Dictionary;
+    use pel_kb::container::{Check, Container, Format, write};
+    use pel_kb::{Concept, ConceptId};
+    use pel_text::detect::Dictionary;
 
     #[test]
     fn container_checksums_are_repaired() {

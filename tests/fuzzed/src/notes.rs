@@ -1,16 +1,16 @@
 //! Targets: readers of notes in tables, FHIR resources and BioC collections.
 
 use crate::native::file;
-use pel_shared::clean::breaks_line;
-use pel_trainer::link::inputs::{Kind, ReadOptions, Stopped, Wanted, read};
+use pel_kb::clean::breaks_line;
+use pel_notes::link::inputs::{Kind, ReadOptions, Stopped, Wanted, read};
 
 /// Reads notes, whose names fit into a line. Nothing interrupts it.
 fn check(name: &str, kind: Kind, data: &[u8]) {
     let path = file(name, data);
     let place = path.display().to_string();
-    let mut each = |note: pel_shared::error::Result<_>| {
+    let mut each = |note: pel_kb::error::Result<_>| {
         match note {
-            Ok(pel_trainer::link::inputs::NoteRow {
+            Ok(pel_notes::link::inputs::NoteRow {
                 name, place: at, ..
             }) => {
                 assert!(!name.contains(breaks_line), "{name:?}");

@@ -2,22 +2,22 @@
 
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_shared::bundle::{Bundle, Manifest, OLDEST_FORMAT, Parts, names};
-use pel_shared::container::Check;
-use pel_shared::index::{HnswOptions, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
-use pel_shared::kb::table::ConceptTable;
-use pel_shared::kb::{Concept, ConceptId, KnowledgeBase};
-use pel_shared::linker::Linker;
-use pel_shared::model::config::BertConfig;
-use pel_shared::model::cpu::{quantise, quantise_layers};
-use pel_shared::model::detector::features::{MARKS, MATCHES, SHAPES};
-use pel_shared::model::detector::{DetectorInfo, Scheme};
-use pel_shared::model::encode::Encoder;
-use pel_shared::model::tower::{Pooling, Reduction, Side};
-use pel_shared::score::{Scorer, Similarity};
-use pel_shared::text::detect::Dictionary;
-use pel_shared::tokens::ViewOptions;
-use pel_shared::tokens::{Cut, Encoded, Tokens};
+use pel_index::{HnswOptions, Index, IndexInfo, Precision, TokenStore, TokenStoreBuilder};
+use pel_kb::container::Check;
+use pel_kb::score::{Scorer, Similarity};
+use pel_kb::table::ConceptTable;
+use pel_kb::{Concept, ConceptId, KnowledgeBase};
+use pel_linker::bundle::{Bundle, Manifest, OLDEST_FORMAT, Parts, names};
+use pel_linker::linker::Linker;
+use pel_model::config::BertConfig;
+use pel_model::cpu::{quantise, quantise_layers};
+use pel_model::detector::features::{MARKS, MATCHES, SHAPES};
+use pel_model::detector::{DetectorInfo, Scheme};
+use pel_model::encode::Encoder;
+use pel_model::tokens::ViewOptions;
+use pel_model::tokens::{Cut, Encoded, Tokens};
+use pel_model::tower::{Pooling, Reduction, Side};
+use pel_text::detect::Dictionary;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
@@ -98,9 +98,9 @@ impl SeedBundle {
                 ..ViewOptions::names()
             };
             let both = ViewOptions {
-                concepts: pel_shared::tokens::View::Both,
+                concepts: pel_model::tokens::View::Both,
                 synonyms: true,
-                mention_template: pel_shared::tokens::MentionTemplate::Context,
+                mention_template: pel_model::tokens::MentionTemplate::Context,
                 mix: 0.25,
                 spelling: 0.25,
                 ..view

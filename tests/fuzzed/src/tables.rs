@@ -1,16 +1,16 @@
 //! Targets: concept tables, ontologies and redirects.
 
-use pel_shared::error::Result;
-use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};
-use pel_shared::kb::import::delimited::Layout;
-use pel_shared::kb::import::merging::ConceptTable;
-use pel_shared::kb::import::obo::Ontology;
-use pel_shared::kb::import::obo::{Scope, SynonymChoice};
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::import::rows::Quoting;
-use pel_shared::kb::import::{Input, Longest, delimited, jsonl};
-use pel_shared::kb::redirects::{RedirectList, Redirects, to_bytes};
-use pel_shared::kb::{Concept, KnowledgeBase};
+use pel_kb::error::Result;
+use pel_kb::redirects::{RedirectList, Redirects, to_bytes};
+use pel_kb::{Concept, KnowledgeBase};
+use pel_terminologies::import::concepts::{CONCEPTS, Concepts, Defaults};
+use pel_terminologies::import::delimited::Layout;
+use pel_terminologies::import::merging::ConceptTable;
+use pel_terminologies::import::obo::Ontology;
+use pel_terminologies::import::obo::{Scope, SynonymChoice};
+use pel_terminologies::import::report::Report;
+use pel_terminologies::import::rows::Quoting;
+use pel_terminologies::import::{Input, Longest, delimited, jsonl};
 
 /// Limit of progress calls per reader, far above that of a linear reader.
 const TICKS: usize = 10_000_000;

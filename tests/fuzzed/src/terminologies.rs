@@ -1,15 +1,15 @@
 //! Targets: terminologies in their released layouts.
 
-use pel_shared::error::Result;
-use pel_shared::kb::import::Longest;
-use pel_shared::kb::import::concepts::{CONCEPTS, Concepts, Defaults};
-use pel_shared::kb::import::obo::{Scope, SynonymChoice};
-use pel_shared::kb::import::report::Report;
-use pel_shared::kb::redirects::HEADER;
-use pel_shared::kb::{Concept, KnowledgeBase};
-use pel_trainer::data::import_host::ImportHost;
-use pel_trainer::data::terminologies::redirects::Redirects;
-use pel_trainer::data::terminologies::{Sink, icd10cm, loinc, mesh, obograph, owl};
+use pel_corpora::import_host::ImportHost;
+use pel_kb::error::Result;
+use pel_kb::redirects::HEADER;
+use pel_kb::{Concept, KnowledgeBase};
+use pel_terminologies::import::Longest;
+use pel_terminologies::import::concepts::{CONCEPTS, Concepts, Defaults};
+use pel_terminologies::import::obo::{Scope, SynonymChoice};
+use pel_terminologies::import::report::Report;
+use pel_terminologies::redirects::Redirects;
+use pel_terminologies::{Sink, icd10cm, loinc, mesh, obograph, owl};
 use std::io::{BufRead, Cursor};
 use std::path::Path;
 

@@ -1,0 +1,72 @@
+//! What a text says of its mentions: their kind, and whether they are absent, past, uncertain or
+//! someone else's.
+
+use super::{Linker, Prepared};
+use pel_kb::error::Result;
+use pel_text::Span;
+use pel_text::context::Target;
+use pel_text::markup::Readable;
+use std::borrow::Cow;
+
+/// The bytes before and after some mentions of a long text that are read to judge them. A section
+/// that begins earlier is not seen.
+const AROUND: usize = 1 << 16;
+
+impl Linker {
+    /// Finds the kind and the context of the mentions of one text. [`Linker::prepare`] calls it.
+    /// Mentions that are prepared in parts are judged together, so that cues in one mention do not
+    /// reach another.
+    ///
+    /// # Errors
+    /// If a concept is damaged.
+    pub fn judge(&self, text: &str, prepared: &mut Prepared) -> Result<()> {
+        let readable = Readable::new(text);
+        let text = &*readable.text;
+        for mention in &mut prepared.mentions {
+            mention.group = self.group_of(text, mention)?;
+        }
+        let spans = prepared
+            .mentions
+            .iter()
+            .map(|mention| mention.detected.span);
+        let first = spans.clone().map(|span| span.start).min().unwrap_or(0);
+        let last = spans.map(|span| span.end).max().unwrap_or(0);
+        // Whole lines around the mentions.
+        let from = text.floor_char_boundary(first.saturating_sub(AROUND));
+        let from = match from {
+            0 => 0,
+            from => text[from..first]
+                .find('\n')
+                .map_or(from, |at| from + at + 1),
+        };
+        let to = text.ceil_char_boundary(text.len().min(last + AROUND));
+        let moved = |span: &Span| Span::new(span.start - from, span.end - from);
+        let pieces: Vec<Cow<'_, [Span]>> = prepared
+            .mentions
+            .iter()
+            .map(|mention| match (from, mention.detected.pieces()) {
+                (0, pieces) => Cow::Borrowed(pieces),
+                (_, pieces) => Cow::Owned(pieces.iter().map(moved).collect()),
+            })
+            .collect();
+        let targets: Vec<Target<'_>> = prepared
+            .mentions
+            .iter()
+            .zip(&pieces)
+            .map(|(mention, pieces)| Target {
+                pieces,
+                group: mention.group,
+            })
+            .collect();
+        let contexts = self.context_rules.judge(&text[from..to], &targets);
+        for (mention, mut context) in prepared.mentions.iter_mut().zip(contexts) {
+            for cue in &mut context.cues {
+                for span in [&mut cue.span, &mut cue.scope] {
+                    *span = Span::new(span.start + from, span.end + from);
+                }
+            }
+            mention.context = context;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! FHIR R4: a bundle of the kind `collection` with a resource for each mention that states
+//! something of the patient or the family, the note they come from, and their provenance.
+//!
+//! Offsets are code points of the note. Nothing is confirmed: a person must review each resource.
+
+mod allergies;
+mod codes;
+mod ids;
+mod resources;
+mod systems;
+
+use super::facts::Keys;
+use super::json::compact;
+use super::moment::Moment;
+use super::{Note, Record};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use codes::Source;
+use pel_kb::error::Result;
+use pel_text::Offsets;
+use resources::{PATH, resource};
+use serde_json::{Value, json};
+use systems::tidy;
+
+/// The resources of a note that were written.
+pub(super) struct Entries {
+    /// Identifies the note, its text and the bundle that linked it.
+    seed: [u8; 32],
+    keys: Keys,
+    /// The references to the resources of mentions.
+    generated: Vec<String>,
+    document: String,
+    program: String,
+}
+
+impl Entries {
+    /// Starts the bundle of a note.
+    pub(super) fn new(note: &Note<'_>) -> Self {
+        let seed = super::facts::hash(&[
+            note.name.as_bytes(),
+            note.text.as_bytes(),
+            bundle_hash(note).as_bytes(),
+        ]);
+        let seed = *seed.as_bytes();
+        Self {
+            document: ids::id(&[&seed, b"document"]),
+            program: ids::id(&[b"program", env!("CARGO_PKG_VERSION").as_bytes()]),
+            seed,
+            keys: Keys::default(),
+            generated: Vec::new(),
+        }
+    }
+
+    /// The bundle up to the first mention: the note and the program.
+    ///
+    /// # Errors
+    /// If JSON cannot be encoded.
+    pub(super) fn head(&self, note: &Note<'_>, moment: Option<&Moment>) -> Result<String> {
+        let program = json!({
+            "resourceType": "Device",
+            "id": self.program,
+            "manufacturer": "PEL",
+            "deviceName": [{ "name": "PEL", "type": "model-name" }],
+            "version": [{ "value": env!("CARGO_PKG_VERSION") }],
+        });
+        let timestamp = match moment {
+            Some(moment) => format!("\"timestamp\":{},", compact(&moment.instant())?),
+            None => String::new(),
+        };
+        Ok(format!(
+            "{{\"resourceType\":\"Bundle\",\"id\":{},\"type\":\"collection\",\
+             {timestamp}\"entry\":[{},{}",
+            compact(&ids::id(&[&self.seed, b"bundle"]))?,
+            entry(&self.document, self.document_reference(note))?,
+            entry(&self.program, program)?
+        ))
+    }
+
+    fn document_reference(&self, note: &Note<'_>) -> Value {
+        let mut attachment = json!({
+            "contentType": "text/plain; charset=utf-8",
+            "size": note.text.len(),
+        });
+        let title = tidy(note.name);
+        if !title.is_empty() {
+            attachment["title"] = title.into();
+        }
+        // Empty values are invalid.
+        if !note.text.is_empty() {
+            attachment["data"] = STANDARD.encode(note.text).into();
+        }
+        json!({
+            "resourceType": "DocumentReference",
+            "id": self.document,
+            "status": "current",
+            "description": format!(
+                "Offsets and lengths of derivation-reference extensions count Unicode code points \
+                 of {PATH}, decoded as UTF-8."
+            ),
+            "subject": subject(note),
+            "content": [{ "attachment": attachment }],
+        })
+    }
+
+    /// The resources of mentions.
+    ///
+    /// # Errors
+    /// If JSON cannot be encoded.
+    pub(super) fn part(&mut self, note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
+        let document = ids::of(&self.document);
+        let source = Source {
+            document: &document,
+            kb_blake3: &note.linker.bundle().manifest.kb.blake3,
+            subject: subject(note),
+        };
+        let mut out = String::new();
+        let reactions = allergies::reactions(note);
+        for (record, reactions) in note.records.iter().zip(&reactions) {
+            let reactions: Vec<&Record> = reactions.iter().map(|at| &note.records[*at]).collect();
+            let key = self.keys.next(record.pieces());
+            let id = ids::id(&[&self.seed, &key]);
+            if let Some(resource) = resource(note, offsets, &source, record, &reactions, &id) {
+                out.push(',');
+                out += &entry(&id, resource)?;
+                self.generated.push(ids::of(&id));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The provenance and the end of the bundle.
+    ///
+    /// # Errors
+    /// If JSON cannot be encoded.
+    pub(super) fn tail(&self, note: &Note<'_>, moment: Option<&Moment>) -> Result<String> {
+        let id = ids::id(&[&self.seed, b"provenance"]);
+        let manifest = &note.linker.bundle().manifest;
+        let document = ids::of(&self.document);
+        // A provenance must have a target.
+        let targets: Vec<&str> = match &self.generated[..] {
+            [] => vec![&document],
+            some => some.iter().map(String::as_str).collect(),
+        };
+        let hashed = |what: &str, hash: &str| {
+            let mut what = json!({ "display": what });
+            // Empty values are invalid.
+            if !hash.is_empty() {
+                what["identifier"] = json!({ "type": { "text": "BLAKE3" }, "value": hash });
+            }
+            json!({ "role": "source", "what": what })
+        };
+        let encoder = tidy(&manifest.encoder.name);
+        let kb = tidy(&manifest.kb.name);
+        let mut provenance = json!({
+            "resourceType": "Provenance",
+            "id": id,
+            "target": targets.iter().map(|one| json!({ "reference": one })).collect::<Value>(),
+            "activity": { "text": "entity linking of clinical text" },
+            "agent": [{
+                "type": {
+                    "coding": [{
+                        "system": "http://terminology.hl7.org/CodeSystem/provenance-participant-type",
+                        "code": "assembler",
+                    }],
+                },
+                "who": {
+                    "reference": ids::of(&self.program),
+                    "display": concat!("PEL ", env!("CARGO_PKG_VERSION")),
+                },
+            }],
+            "entity": [
+                { "role": "source", "what": { "reference": document } },
+                hashed(&format!("bundle with the encoder {encoder}"), bundle_hash(note)),
+                hashed(&format!("knowledge base {kb}"), &manifest.kb.blake3),
+            ],
+        });
+        match moment {
+            Some(moment) => provenance["recorded"] = moment.instant().into(),
+            None => {
+                provenance["_recorded"] = json!({
+                    "extension": [{
+                        "url": "http://hl7.org/fhir/StructureDefinition/data-absent-reason",
+                        "valueCode": "unknown",
+                    }],
+                });
+            }
+        }
+        Ok(format!(",{}]}}\n", entry(&id, provenance)?))
+    }
+}
+
+/// The digest of the bundle.
+fn bundle_hash<'a>(note: &Note<'a>) -> &'a str {
+    &note.linker.bundle().manifest.digest
+}
+
+/// The patient, of whom only the note is known.
+fn subject(note: &Note<'_>) -> Value {
+    json!({ "display": tidy(&format!("the patient of the note {}", note.name)) })
+}
+
+/// An entry of the bundle.
+fn entry(id: &str, resource: Value) -> Result<String> {
+    compact(&json!({ "fullUrl": ids::of(id), "resource": resource }))
+}

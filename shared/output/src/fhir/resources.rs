@@ -1,0 +1,500 @@
+//! The resource of a mention: which kind, its status, and its codes.
+
+use super::allergies;
+use super::codes::{Source, code, coded, snomed};
+use crate::facts::code_points;
+use crate::{Note, Record};
+use pel_kb::group::Group;
+use pel_text::context::{
+    Allergy, Certainty, Context, Effect, Experiencer, Laterality, Severity, Temporality,
+};
+use pel_text::{Offsets, Span};
+use serde_json::{Map, Value, json};
+
+/// The path to the text in the document.
+pub(super) const PATH: &str = "DocumentReference.content[0].attachment.data";
+
+/// The resources that a mention can become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Condition,
+    /// A measurement, whose value is not read.
+    Measurement,
+    /// A mention of a kind that is not known: there, or not.
+    Observation,
+    Medication,
+    Procedure,
+    /// A procedure or measurement that is planned.
+    Plan,
+    FamilyHistory,
+    /// A substance that the patient does not tolerate, or that it is none.
+    Allergy,
+    /// The statement that no allergy is known, by its code and name in SNOMED CT.
+    NoAllergy((&'static str, &'static str)),
+}
+
+impl Kind {
+    /// The kind of a record with its words; `None` if it says nothing that a resource could say of the patient or
+    /// the family.
+    fn of(record: &Record, words: &str) -> Option<Self> {
+        let Context {
+            negated,
+            certainty,
+            temporality,
+            experiencer,
+            ..
+        } = &record.context;
+        if *certainty == Certainty::Hypothetical || *experiencer == Experiencer::Other {
+            return None;
+        }
+        match record.context.allergy {
+            Some(Allergy::Allergen) => {
+                return (*experiencer == Experiencer::Patient).then_some(Self::Allergy);
+            }
+            // It is part of the allergy, or no resource: an active condition it is not.
+            Some(Allergy::Reaction) => return None,
+            None => {}
+        }
+        if let Some(code) = allergies::none_known(words, &record.context) {
+            return Some(Self::NoAllergy(code));
+        }
+        let group = group(record);
+        if *experiencer == Experiencer::Family {
+            // A family history can state neither absence nor doubt.
+            let stated = !negated && *certainty == Certainty::Certain;
+            return (stated && group == Some(Group::Problem)).then_some(Self::FamilyHistory);
+        }
+        let planned = *temporality == Temporality::Future;
+        match group {
+            // It is not there yet.
+            Some(Group::Problem) if planned && !negated => None,
+            Some(Group::Problem) if allergies::names_substance(words) => Some(Self::Allergy),
+            Some(Group::Procedure | Group::Measurement) if planned && !negated => Some(Self::Plan),
+            Some(Group::Problem) => Some(Self::Condition),
+            Some(Group::Drug) => Some(Self::Medication),
+            Some(Group::Procedure) => Some(Self::Procedure),
+            Some(Group::Measurement) => Some(Self::Measurement),
+            // A part of the body by itself is no statement. The use of a device has no status for
+            // what is not confirmed.
+            Some(Group::Anatomy | Group::Device) => None,
+            None => (record.decision.is_ok() && !planned).then_some(Self::Observation),
+        }
+    }
+}
+
+/// The group of a mention, or else of its concept.
+fn group(record: &Record) -> Option<Group> {
+    let of_concept = || {
+        let named = record.decision.as_ref().ok()?;
+        named.types.iter().find_map(|name| Group::of_label(name))
+    };
+    record.group.or_else(of_concept)
+}
+
+/// The resource of a record, if it has one. `reactions` are those that belong to an allergen.
+pub(super) fn resource(
+    note: &Note<'_>,
+    offsets: &Offsets<'_>,
+    source: &Source<'_>,
+    record: &Record,
+    reactions: &[&Record],
+    id: &str,
+) -> Option<Value> {
+    let kind = Kind::of(record, &note.mention(record))?;
+    let context = &record.context;
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    put("id", id.into());
+    let mut extensions = places(record, offsets, source.document);
+    extensions.extend(probability(record));
+    put("extension", extensions.into());
+    let code = code(note, source, record);
+    let whose = match kind {
+        Kind::FamilyHistory | Kind::Allergy | Kind::NoAllergy(_) => "patient",
+        _ => "subject",
+    };
+    put(whose, source.subject.clone());
+    match kind {
+        Kind::FamilyHistory => None,
+        Kind::NoAllergy(none) => put("code", worded(snomed(none), &code)),
+        Kind::Medication => put("medicationCodeableConcept", code.clone()),
+        _ => put("code", code.clone()),
+    };
+    match kind {
+        Kind::Condition => {
+            put("resourceType", "Condition".into());
+            put("verificationStatus", verification(context));
+            // A refuted condition has no clinical status.
+            if !context.negated {
+                put("clinicalStatus", clinical(context));
+            }
+            let category = coded(
+                "http://terminology.hl7.org/CodeSystem/condition-category",
+                "encounter-diagnosis",
+            );
+            put("category", json!([category]));
+            if let Some(severity) = context.severity {
+                put("severity", snomed(severity_code(severity)));
+            }
+        }
+        Kind::Measurement | Kind::Observation => {
+            put("resourceType", "Observation".into());
+            put("status", "preliminary".into());
+            match kind {
+                Kind::Observation if context.certainty == Certainty::Certain => {
+                    put("valueBoolean", (!context.negated).into())
+                }
+                Kind::Measurement if context.negated => {
+                    put("dataAbsentReason", absent("not-performed"))
+                }
+                _ => put("dataAbsentReason", absent("unknown")),
+            };
+        }
+        Kind::Medication => {
+            put("resourceType", "MedicationStatement".into());
+            let status = match context.temporality {
+                _ if context.negated => "not-taken",
+                Temporality::Future => "intended",
+                _ => "unknown",
+            };
+            put("status", status.into());
+        }
+        Kind::Procedure => {
+            put("resourceType", "Procedure".into());
+            let status = match (context.temporality, context.certainty) {
+                _ if context.negated => "not-done",
+                (Temporality::Historical, Certainty::Certain) => "completed",
+                _ => "unknown",
+            };
+            put("status", status.into());
+        }
+        Kind::Plan => {
+            put("resourceType", "ServiceRequest".into());
+            put("status", "unknown".into());
+            put("intent", "plan".into());
+        }
+        Kind::FamilyHistory => {
+            put("resourceType", "FamilyMemberHistory".into());
+            put("status", "partial".into());
+            put("relationship", relationship(note, context));
+            put("condition", json!([{ "code": code }]));
+        }
+        Kind::Allergy | Kind::NoAllergy(_) => {
+            put("resourceType", "AllergyIntolerance".into());
+            let none = matches!(kind, Kind::NoAllergy(_));
+            for (name, value) in allergies::fields(note, source, record, reactions, none) {
+                put(name, value);
+            }
+        }
+    }
+    if let Some(side) = context.laterality {
+        let site = snomed(side_code(side));
+        match kind {
+            Kind::Condition | Kind::Procedure | Kind::Plan => put("bodySite", json!([site])),
+            Kind::Measurement | Kind::Observation => put("bodySite", site),
+            Kind::Medication | Kind::FamilyHistory | Kind::Allergy | Kind::NoAllergy(_) => None,
+        };
+    }
+    let unsaid = unsaid(kind, context);
+    if !unsaid.is_empty() {
+        let words = format!("The text states it as {}.", unsaid.join(" and "));
+        put("note", json!([{ "text": words }]));
+    }
+    Some(Value::Object(fields))
+}
+
+/// A code with the words of the mention.
+fn worded(mut concept: Value, code: &Value) -> Value {
+    concept["text"] = code["text"].clone();
+    concept
+}
+
+/// What the context says and no field of the resource can.
+fn unsaid(kind: Kind, context: &Context) -> Vec<&'static str> {
+    let mut words = Vec::new();
+    if kind != Kind::Condition && context.certainty == Certainty::Uncertain {
+        words.push("uncertain");
+    }
+    let tells_time = match kind {
+        Kind::Condition => !context.negated,
+        Kind::Procedure => context.certainty == Certainty::Certain && !context.negated,
+        _ => false,
+    };
+    if !tells_time && context.temporality == Temporality::Historical {
+        words.push("historical");
+    }
+    words
+}
+
+/// One derivation for each fragment: where in the document the mention is, in code points.
+fn places(record: &Record, offsets: &Offsets<'_>, document: &str) -> Vec<Value> {
+    let place = |piece: &Span| {
+        let (start, end) = code_points(offsets, piece);
+        json!({
+            "url": "http://hl7.org/fhir/StructureDefinition/derivation-reference",
+            "extension": [
+                { "url": "reference", "valueReference": { "reference": document } },
+                { "url": "path", "valueString": PATH },
+                { "url": "offset", "valueInteger": start },
+                { "url": "length", "valueInteger": end - start },
+            ],
+        })
+    };
+    record.pieces().iter().map(place).collect()
+}
+
+/// The probability that the best candidate is right, if the bundle has probabilities and a code is
+/// given. FHIR R4 has no extension for it, so it has a name of PEL's.
+fn probability(record: &Record) -> Option<Value> {
+    record.decision.as_ref().ok()?;
+    let rounded = (f64::from(record.probability?) * 1e4).round() / 1e4;
+    Some(json!({ "url": PROBABILITY, "valueDecimal": rounded }))
+}
+
+/// The extension for a probability.
+const PROBABILITY: &str = "urn:pel:probability";
+
+fn verification(context: &Context) -> Value {
+    let code = match context.certainty {
+        _ if context.negated => "refuted",
+        Certainty::Uncertain => "provisional",
+        Certainty::Certain | Certainty::Hypothetical => "unconfirmed",
+    };
+    coded(
+        "http://terminology.hl7.org/CodeSystem/condition-ver-status",
+        code,
+    )
+}
+
+fn clinical(context: &Context) -> Value {
+    let code = match context.temporality {
+        Temporality::Historical => "inactive",
+        Temporality::Current | Temporality::Future => "active",
+    };
+    coded(
+        "http://terminology.hl7.org/CodeSystem/condition-clinical",
+        code,
+    )
+}
+
+fn absent(reason: &str) -> Value {
+    coded(
+        "http://terminology.hl7.org/CodeSystem/data-absent-reason",
+        reason,
+    )
+}
+
+fn severity_code(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Mild => ("255604002", "Mild"),
+        Severity::Moderate => ("6736007", "Moderate"),
+        Severity::Severe => ("24484000", "Severe"),
+    }
+}
+
+fn side_code(side: Laterality) -> (&'static str, &'static str) {
+    match side {
+        Laterality::Left => ("7771000", "Left"),
+        Laterality::Right => ("24028007", "Right"),
+        Laterality::Bilateral => ("51440002", "Right and left"),
+    }
+}
+
+/// Relatives by their words, with their codes in HL7's RoleCode: of either side, maternal, paternal.
+const RELATIVES: [(&[&str], [&str; 3]); 22] = [
+    (&["mgm"], ["MGRMTH"; 3]),
+    (&["pgm"], ["PGRMTH"; 3]),
+    (&["mgf"], ["MGRFTH"; 3]),
+    (&["pgf"], ["PGRFTH"; 3]),
+    (&["grandmother", "grandma"], ["GRMTH", "MGRMTH", "PGRMTH"]),
+    (&["grandfather", "grandpa"], ["GRFTH", "MGRFTH", "PGRFTH"]),
+    (
+        &["grandparent", "grandparents"],
+        ["GRPRN", "MGRPRN", "PGRPRN"],
+    ),
+    (&["granddaughter"], ["GRNDDAU"; 3]),
+    (&["grandson"], ["GRNDSON"; 3]),
+    (&["mother", "mom", "mum"], ["MTH"; 3]),
+    (&["father", "dad"], ["FTH"; 3]),
+    (&["stepmother"], ["STPMTH"; 3]),
+    (&["stepfather"], ["STPFTH"; 3]),
+    (&["sister", "sisters"], ["SIS"; 3]),
+    (&["brother", "brothers"], ["BRO"; 3]),
+    (&["daughter", "daughters"], ["DAUC"; 3]),
+    (&["son", "sons"], ["SONC"; 3]),
+    (&["aunt", "aunts"], ["AUNT", "MAUNT", "PAUNT"]),
+    (&["uncle", "uncles"], ["UNCLE", "MUNCLE", "PUNCLE"]),
+    (&["cousin", "cousins"], ["COUSN", "MCOUSN", "PCOUSN"]),
+    (&["nephew", "nephews"], ["NEPHEW"; 3]),
+    (&["niece", "nieces"], ["NIECE"; 3]),
+];
+/// Codes of relatives before whom "half" stands.
+const HALF: [(&str, &str); 2] = [("BRO", "HBRO"), ("SIS", "HSIS")];
+
+/// The relative whom the cue names, else a member of the family.
+fn relationship(note: &Note<'_>, context: &Context) -> Value {
+    let mut cues = context.cues.iter();
+    let cue = cues.find(|cue| cue.effect == Effect::Family);
+    let code = cue.and_then(|cue| relative(note.text, cue.span));
+    coded(
+        "http://terminology.hl7.org/CodeSystem/v3-RoleCode",
+        code.unwrap_or("FAMMEMB"),
+    )
+}
+
+/// The code of the relative whom a cue names. The word before the cue may tell the side: "paternal
+/// grandfather died of".
+fn relative(text: &str, cue: Span) -> Option<&'static str> {
+    let is_joint = |c: char| !c.is_alphanumeric();
+    let before = text.get(..cue.start)?.trim_end_matches([' ', '-']);
+    let side = before.rsplit(is_joint).next().unwrap_or_default();
+    let side = side.to_lowercase();
+    let cue = cue.of(text).ok()?.to_lowercase();
+    let is_named = |name: &str| side == name || cue.split(is_joint).any(|word| word == name);
+    cue.split(is_joint).find_map(|word| {
+        let (_, [plain, maternal, paternal]) =
+            RELATIVES.iter().find(|(names, _)| names.contains(&word))?;
+        let half = HALF.iter().find(|(whole, _)| whole == plain);
+        Some(match half.filter(|_| is_named("half")) {
+            Some((_, half)) => *half,
+            None if is_named("maternal") => *maternal,
+            None if is_named("paternal") => *paternal,
+            None => *plain,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::record;
+
+    fn kind(group: Option<Group>, change: impl Fn(&mut Context)) -> Option<Kind> {
+        let mut context = Context::default();
+        change(&mut context);
+        let record = Record {
+            group,
+            context,
+            ..record(Span::new(0, 5))
+        };
+        Kind::of(&record, "fever")
+    }
+
+    #[test]
+    fn relatives_have_the_codes_of_their_side() {
+        for (text, cue, code) in [
+            ("her mother had", "mother had", Some("MTH")),
+            (
+                "Paternal grandfather died of",
+                "grandfather died of",
+                Some("PGRFTH"),
+            ),
+            (
+                "maternal grandmother",
+                "maternal grandmother",
+                Some("MGRMTH"),
+            ),
+            ("PGM with", "PGM", Some("PGRMTH")),
+            ("half-brother has", "brother", Some("HBRO")),
+            ("a maternal aunt", "maternal aunt", Some("MAUNT")),
+            ("maternal side, brother", "brother", Some("BRO")),
+            ("a nephew", "nephew", Some("NEPHEW")),
+            ("runs in the family", "runs in the family", None),
+        ] {
+            let start = text.find(cue).expect("the cue is in the text");
+            let span = Span::new(start, start + cue.len());
+            assert_eq!(relative(text, span), code, "{text}");
+        }
+    }
+
+    #[test]
+    fn kind_follows_group_and_context() {
+        let stated = |_: &mut Context| {};
+        for (group, expected) in [
+            (Some(Group::Problem), Some(Kind::Condition)),
+            (Some(Group::Drug), Some(Kind::Medication)),
+            (Some(Group::Procedure), Some(Kind::Procedure)),
+            (Some(Group::Measurement), Some(Kind::Measurement)),
+            (Some(Group::Anatomy), None),
+            (Some(Group::Device), None),
+            (None, None),
+        ] {
+            assert_eq!(kind(group, stated), expected, "{group:?}");
+        }
+        let planned = |context: &mut Context| context.temporality = Temporality::Future;
+        assert_eq!(kind(Some(Group::Procedure), planned), Some(Kind::Plan));
+        assert_eq!(kind(Some(Group::Problem), planned), None);
+        assert_eq!(kind(Some(Group::Drug), planned), Some(Kind::Medication));
+    }
+
+    #[test]
+    fn an_allergen_is_no_drug_taken_and_a_reaction_no_condition() {
+        let of = |group, allergy, experiencer| {
+            kind(Some(group), |context| {
+                context.allergy = Some(allergy);
+                context.experiencer = experiencer;
+            })
+        };
+        use Experiencer::{Family, Patient};
+        for group in [Group::Drug, Group::Device, Group::Problem] {
+            let found = of(group, Allergy::Allergen, Patient);
+            assert_eq!(found, Some(Kind::Allergy), "{group:?}");
+            assert_eq!(of(group, Allergy::Allergen, Family), None);
+            assert_eq!(of(group, Allergy::Reaction, Patient), None);
+        }
+        let denied = |context: &mut Context| context.negated = true;
+        let record = |group| {
+            let mut context = Context::default();
+            denied(&mut context);
+            Record {
+                group,
+                context,
+                ..record(Span::new(0, 4))
+            }
+        };
+        for group in [Some(Group::Drug), Some(Group::Problem), None] {
+            let found = Kind::of(&record(group), "NKDA");
+            assert!(matches!(found, Some(Kind::NoAllergy(_))), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_others_becomes_a_condition_of_the_patient() {
+        let of = |experiencer, negated, certainty| {
+            kind(Some(Group::Problem), |context| {
+                context.experiencer = experiencer;
+                context.negated = negated;
+                context.certainty = certainty;
+            })
+        };
+        use Certainty::{Certain, Hypothetical, Uncertain};
+        use Experiencer::{Family, Other, Patient};
+        assert_eq!(of(Family, false, Certain), Some(Kind::FamilyHistory));
+        assert_eq!(of(Family, true, Certain), None);
+        assert_eq!(of(Family, false, Uncertain), None);
+        assert_eq!(of(Other, false, Certain), None);
+        assert_eq!(of(Patient, false, Hypothetical), None);
+        assert_eq!(of(Patient, true, Uncertain), Some(Kind::Condition));
+        let drug = kind(Some(Group::Drug), |context| context.experiencer = Family);
+        assert_eq!(drug, None);
+    }
+
+    #[test]
+    fn what_a_resource_cannot_state_is_said_in_a_note() {
+        let context = Context {
+            certainty: Certainty::Uncertain,
+            temporality: Temporality::Historical,
+            ..Context::default()
+        };
+        assert_eq!(
+            unsaid(Kind::Medication, &context),
+            ["uncertain", "historical"]
+        );
+        assert!(unsaid(Kind::Condition, &context).is_empty());
+        let refuted = Context {
+            negated: true,
+            ..context
+        };
+        assert_eq!(unsaid(Kind::Condition, &refuted), ["historical"]);
+    }
+}

@@ -1,0 +1,220 @@
+//! JSON: one mention per line, or a note as one object.
+
+use super::{DecidedBy, Named, NamedSet, Note, Record};
+use pel_kb::clean::escaped;
+use pel_kb::error::{Error, Result};
+use pel_kb::group::Group;
+use pel_model::nil::NilReason;
+use pel_model::tokens::Cut;
+use pel_text::context::{Allergy, Certainty, Experiencer, Laterality, Severity, Temporality};
+use pel_text::detect::Origin;
+use pel_text::{Offsets, Span};
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// A record as JSON.
+#[derive(Serialize)]
+pub struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doc: Option<&'a str>,
+    /// Bytes of the UTF-8 text.
+    start: usize,
+    end: usize,
+    start_code_point: usize,
+    end_code_point: usize,
+    start_utf16: usize,
+    end_utf16: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fragments: Vec<Place>,
+    text: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_as: Option<&'a str>,
+    origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<Group>,
+    negated: bool,
+    certainty: Certainty,
+    temporality: Temporality,
+    experiencer: Experiencer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    laterality: Option<Laterality>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allergy: Option<Allergy>,
+    decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nil_reason: Option<NilReason>,
+    #[serde(skip_serializing_if = "DecidedBy::is_machine")]
+    decided_by: DecidedBy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probability: Option<f32>,
+    concept: Option<&'a Named>,
+    #[serde(skip_serializing_if = "is_none")]
+    same_name: usize,
+    candidates: &'a [Named],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    answer_sets: &'a [NamedSet],
+    cut: Cut,
+}
+
+/// The offsets of a fragment in each unit.
+#[derive(Serialize)]
+struct Place {
+    start: usize,
+    end: usize,
+    start_code_point: usize,
+    end_code_point: usize,
+    start_utf16: usize,
+    end_utf16: usize,
+}
+
+impl Place {
+    fn new(Span { start, end }: Span, offsets: &Offsets<'_>) -> Self {
+        Self {
+            start,
+            end,
+            start_code_point: offsets.code_point(start),
+            end_code_point: offsets.code_point(end),
+            start_utf16: offsets.utf16(start),
+            end_utf16: offsets.utf16(end),
+        }
+    }
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+fn line<'a>(
+    note: &'a Note<'_>,
+    offsets: &Offsets<'_>,
+    record: &'a Record,
+    doc: Option<&'a str>,
+) -> Line<'a> {
+    let Place {
+        start,
+        end,
+        start_code_point,
+        end_code_point,
+        start_utf16,
+        end_utf16,
+    } = Place::new(record.span, offsets);
+    Line {
+        doc,
+        start,
+        end,
+        start_code_point,
+        end_code_point,
+        start_utf16,
+        end_utf16,
+        fragments: record
+            .fragments
+            .iter()
+            .map(|fragment| Place::new(*fragment, offsets))
+            .collect(),
+        text: note.mention(record),
+        read_as: record.read_as.as_deref(),
+        origin: record.origin,
+        group: record.group,
+        negated: record.context.negated,
+        certainty: record.context.certainty,
+        temporality: record.context.temporality,
+        experiencer: record.context.experiencer,
+        section: record.context.section.as_deref(),
+        laterality: record.context.laterality,
+        severity: record.context.severity,
+        allergy: record.context.allergy,
+        decision: if record.decision.is_ok() {
+            "linked"
+        } else {
+            "nil"
+        },
+        nil_reason: record.decision.as_ref().err().copied(),
+        decided_by: record.decided_by,
+        probability: record.probability,
+        concept: record.decision.as_ref().ok(),
+        same_name: record.same_name,
+        candidates: &record.candidates,
+        answer_sets: &record.answer_sets,
+        cut: record.cut,
+    }
+}
+
+/// A value as JSON on one line.
+///
+/// # Errors
+/// If it cannot be encoded.
+pub(super) fn compact<T: Serialize + ?Sized>(value: &T) -> Result<String> {
+    let json = serde_json::to_string(value)
+        .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    Ok(escaped(&json).into_owned())
+}
+
+pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
+    let mut out = String::new();
+    for record in note.records {
+        let line = line(note, offsets, record, Some(note.name));
+        let json = serde_json::to_string(&line)
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out += &escaped(&json);
+        out.push('\n');
+    }
+    Ok(out)
+}
+
+/// The JSON object of a note up to its first mention.
+pub(super) fn head(note: &Note<'_>) -> Result<String> {
+    #[derive(Serialize)]
+    struct Head<'a> {
+        doc: &'a str,
+        text: &'a str,
+        written_by: &'a str,
+        encoder: &'a str,
+        kb: &'a str,
+        kb_blake3: &'a str,
+    }
+    let manifest = &note.linker.bundle().manifest;
+    let head = Head {
+        doc: note.name,
+        text: note.text,
+        written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
+        encoder: &manifest.encoder.name,
+        kb: &manifest.kb.name,
+        kb_blake3: &manifest.kb.blake3,
+    };
+    let text = serde_json::to_string_pretty(&head)
+        .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    // The mentions are its last member.
+    let open = text.strip_suffix("\n}").unwrap_or(&text);
+    Ok(format!("{},\n  \"mentions\": [", escaped(open)))
+}
+
+/// Mentions of the object. `before` mentions were written before these.
+pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> Result<String> {
+    let mut out = String::new();
+    for (at, record) in note.records.iter().enumerate() {
+        let json = serde_json::to_string_pretty(&line(note, offsets, record, None))
+            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        out.push_str(if before + at == 0 {
+            "\n    "
+        } else {
+            ",\n    "
+        });
+        // Line ends within a text are escaped, so these are those of the layout.
+        out.push_str(&escaped(&json).replace('\n', "\n    "));
+    }
+    Ok(out)
+}
+
+/// The end of the object. `mentions` is the number of its mentions.
+pub(super) fn tail(mentions: usize) -> String {
+    if mentions == 0 {
+        "]\n}\n"
+    } else {
+        "\n  ]\n}\n"
+    }
+    .to_owned()
+}

@@ -1,0 +1,172 @@
+//! Writes a note part by part, so that its records need not be in memory together.
+
+use super::bioc::Encoding;
+use super::moment::Moment;
+use super::omop::RowIds;
+use super::{Form, Note, Record};
+use super::{bioc, brat, cas, csv, fhir, html, json, omop, pubtator, spacy};
+use pel_kb::error::Result;
+use pel_linker::linker::Linker;
+use pel_text::Offsets;
+
+/// Writes a note in a format: [`NoteWriter::head`], then [`NoteWriter::part`] for each part of its
+/// records, then [`NoteWriter::tail`].
+///
+/// An HTML page shows the marked text before its table, and a document of spaCy has its tokens cut
+/// at its mentions, so [`NoteWriter::tail`] writes these whole.
+pub struct NoteWriter<'a> {
+    form: Form,
+    name: &'a str,
+    text: &'a str,
+    linker: &'a Linker,
+    offsets: Offsets<'a>,
+    moment: Option<Moment>,
+    /// The number of records that were written.
+    written: usize,
+    state: State,
+}
+
+/// What a format keeps of the records that were written.
+enum State {
+    Nothing,
+    Page(html::PageRows),
+    Omop(RowIds),
+    Fhir(Box<fhir::Entries>),
+    Spacy(spacy::Mentions),
+    /// The number of annotations.
+    Cas(usize),
+}
+
+impl<'a> NoteWriter<'a> {
+    /// A writer before its first record. It scans the text once, for offsets.
+    pub fn new(form: Form, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
+        let note = Note {
+            name,
+            text,
+            records: &[],
+            linker,
+        };
+        let state = match form {
+            Form::Html => State::Page(html::PageRows::default()),
+            Form::Omop => State::Omop(RowIds::default()),
+            Form::Fhir => State::Fhir(Box::new(fhir::Entries::new(&note))),
+            Form::SpacyJson => State::Spacy(spacy::Mentions::default()),
+            Form::CasJson => State::Cas(0),
+            _ => State::Nothing,
+        };
+        Self {
+            form,
+            name,
+            text,
+            linker,
+            offsets: Offsets::new(text),
+            moment: None,
+            written: 0,
+            state,
+        }
+    }
+
+    /// States when the links were made, for the formats that have a place for it: FHIR, OMOP and
+    /// BioC. OMOP needs it.
+    pub fn dated(mut self, moment: Option<Moment>) -> Self {
+        self.moment = moment;
+        self
+    }
+
+    /// Numbers the rows of OMOP by these identifiers, instead of 1, 2, 3.
+    pub fn numbered(mut self, ids: RowIds) -> Self {
+        if let State::Omop(own) = &mut self.state {
+            *own = ids;
+        }
+        self
+    }
+
+    fn note<'n>(&'n self, records: &'n [Record]) -> Note<'n> {
+        Note {
+            name: self.name,
+            text: self.text,
+            records,
+            linker: self.linker,
+        }
+    }
+
+    /// The output before the first record.
+    ///
+    /// # Errors
+    /// If JSON cannot be encoded, or the page cannot be written.
+    pub fn head(&self) -> Result<String> {
+        let (note, moment) = (self.note(&[]), self.moment.as_ref());
+        if let State::Fhir(entries) = &self.state {
+            return entries.head(&note, moment);
+        }
+        Ok(match self.form {
+            Form::Json => json::head(&note)?,
+            Form::Csv => csv::head(),
+            Form::Omop => omop::head(),
+            Form::Pubtator => pubtator::head(&note),
+            Form::BiocXml => bioc::head(&note, Encoding::Xml, moment)?,
+            Form::BiocJson => bioc::head(&note, Encoding::Json, moment)?,
+            Form::CasJson => cas::head(&note, &self.offsets)?,
+            Form::Jsonl | Form::Brat | Form::Html | Form::Fhir | Form::SpacyJson => String::new(),
+        })
+    }
+
+    /// The output for the next records, which are in the order of the text.
+    ///
+    /// # Errors
+    /// If a record cannot be encoded, a concept of the bundle is damaged, or the format is OMOP and
+    /// there is no date.
+    pub fn part(&mut self, records: &[Record]) -> Result<String> {
+        let (offsets, before) = (&self.offsets, self.written);
+        let note = Note {
+            name: self.name,
+            text: self.text,
+            records,
+            linker: self.linker,
+        };
+        let part = match &mut self.state {
+            State::Page(page) => {
+                page.add(&note)?;
+                String::new()
+            }
+            State::Spacy(mentions) => {
+                mentions.add(&note, offsets);
+                String::new()
+            }
+            State::Omop(ids) => omop::write(&note, offsets, ids, self.moment.as_ref())?,
+            State::Fhir(entries) => entries.part(&note, offsets)?,
+            State::Cas(annotations) => cas::part(&note, offsets, annotations)?,
+            State::Nothing => match self.form {
+                Form::Json => json::members(&note, offsets, before)?,
+                Form::Csv => csv::write(&note, offsets)?,
+                Form::Brat => brat::write(&note, offsets, before),
+                Form::Pubtator => pubtator::rows(&note, offsets),
+                Form::BiocXml => bioc::part(&note, offsets, Encoding::Xml, before)?,
+                Form::BiocJson => bioc::part(&note, offsets, Encoding::Json, before)?,
+                _ => json::lines(&note, offsets)?,
+            },
+        };
+        self.written += records.len();
+        Ok(part)
+    }
+
+    /// The output after the last record.
+    ///
+    /// # Errors
+    /// If JSON cannot be encoded, or the page cannot be written.
+    pub fn tail(&self) -> Result<String> {
+        let note = self.note(&[]);
+        match &self.state {
+            State::Page(page) => page.page(&note),
+            State::Spacy(mentions) => mentions.document(&note, &self.offsets),
+            State::Fhir(entries) => entries.tail(&note, self.moment.as_ref()),
+            State::Cas(annotations) => cas::tail(*annotations),
+            State::Nothing | State::Omop(_) => Ok(match self.form {
+                Form::Json => json::tail(self.written),
+                Form::BiocXml => bioc::tail(Encoding::Xml),
+                Form::BiocJson => bioc::tail(Encoding::Json),
+                _ => String::new(),
+            }),
+        }
+    }
+}

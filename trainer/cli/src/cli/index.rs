@@ -1,0 +1,556 @@
+//! `pel index`: encodes every concept and writes the bundle.
+
+use super::choices::{
+    MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice,
+    ViewChoice, WeightsChoice,
+};
+use super::compute::ComputeArgs;
+use clap::{ArgGroup, Args, ValueEnum};
+use pel_artifacts::bundles;
+use pel_artifacts::device::{DeviceArgs, Work};
+use pel_artifacts::{concept_table, redirects};
+use pel_corpora::indexing::recall::{Floor, K, QUERIES};
+use pel_corpora::indexing::source::Source;
+use pel_corpora::indexing::{Built, CellChoice, MixedRowsChoice, Recipe, build};
+use pel_index::{HnswOptions, Precision};
+use pel_io::outputs::{Inputs, Output};
+use pel_io::resume::WorkFolder;
+use pel_io::terminal::counted;
+use pel_io::text_encoding::EncodingArgs;
+use pel_kb::error::{Context, Error, Result};
+use pel_kb::score::{Scorer, Similarity};
+use pel_linker::bundle::{EncoderInfo, KbInfo, Manifest, names};
+use pel_model::detector::DetectorInfo;
+use pel_model::nil::NilPolicy;
+use pel_model::tokens::{MentionTemplate, View, ViewOptions};
+use pel_model::tower::{Pooling, Reduction};
+use std::path::{Path, PathBuf};
+
+/// Encode every concept of a knowledge base and write a bundle for `pel link`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("approximate").args(["hnsw", "cells"])))]
+#[command(
+    after_help = "Example:\n  pel index --kb kb.jsonl --encoder all-MiniLM-L6-v2 --out bundle\n\n\
+    After an interruption the same command resumes."
+)]
+pub struct IndexArgs {
+    /// The concept table that `pel import` writes (JSONL; may be gz, bz2, xz or zst)
+    #[arg(long)]
+    kb: PathBuf,
+    /// Of the concept table.
+    #[command(flatten)]
+    encoding: EncodingArgs,
+    /// Retired identifiers and their successors for the bundle: a table with the columns id,
+    /// replaced_by and reason between tabs, as `pel import` writes it
+    #[arg(long, value_name = "FILE")]
+    redirects: Option<PathBuf>,
+    /// The encoder: a folder with config.json, model.safetensors (or pytorch_model.bin) and
+    /// tokenizer.json (or vocab.txt), or a bundle, which also gives the views and the NIL threshold
+    #[arg(long)]
+    encoder: PathBuf,
+    /// A separate encoder for entities with the same tokenizer [default: one encoder for both
+    /// sides]
+    #[arg(long)]
+    entity_encoder: Option<PathBuf>,
+    /// The bundle to write: a folder, or one file if the name ends in .pel
+    #[arg(long)]
+    out: PathBuf,
+    /// The texts of a concept: each name, the template (title, types, description), or both
+    /// [default: as in training, else names]
+    #[arg(long, value_enum)]
+    view: Option<ViewChoice>,
+    /// The mention template [default: as in training, else bare for the view of names and in
+    /// context for others]
+    #[arg(long, value_enum)]
+    mention: Option<MentionChoice>,
+    /// The entity template [default: as in training, else types]
+    #[arg(long, value_enum)]
+    template: Option<TemplateChoice>,
+    /// Include synonyms in the entity template
+    #[arg(long)]
+    synonyms: bool,
+    /// The longest mention in tokens, context included [default: as in training, else 32 for bare
+    /// mentions, 128 for others]
+    #[arg(long)]
+    mention_tokens: Option<usize>,
+    /// The words of context on each side of a mention that is a name of exactly one concept: fewer
+    /// are faster [default: as in the encoder's bundle, else as many as fit]
+    #[arg(long, value_name = "WORDS")]
+    name_context: Option<usize>,
+    /// Do not expand abbreviations that the text defines
+    #[arg(long)]
+    keep_abbreviations: bool,
+    /// The weight of the template in a score, 0 to 1, for the view both (`pel calibrate --mix`
+    /// chooses it) [default: as in the encoder's bundle, else 0]
+    #[arg(long, value_name = "SHARE")]
+    mix: Option<f32>,
+    /// The weight of spelling in a score, 0 to 1, for cosine similarity (`pel calibrate --spelling`
+    /// chooses it) [default: as in the encoder's bundle, else 0]
+    #[arg(long, value_name = "SHARE")]
+    spelling: Option<f32>,
+    /// The longest template in tokens [default: as in training, else 128]
+    #[arg(long)]
+    entity_tokens: Option<usize>,
+    /// The longest name in tokens [default: as in training, else 32]
+    #[arg(long)]
+    name_tokens: Option<usize>,
+    /// The pooling of token vectors [default: as in training, else mean]
+    #[arg(long, value_enum)]
+    pooling: Option<PoolingChoice>,
+    /// The similarity: cosine, or the dot product of vectors without normalisation [default: as in
+    /// training, else cosine]
+    #[arg(long, value_enum)]
+    score: Option<ScoreChoice>,
+    /// The scorer: one vector each, or Sum-of-Max over the vectors of all tokens, stored as int8
+    /// [default: as in training, else dual]
+    #[arg(long, value_enum)]
+    scorer: Option<ScorerChoice>,
+    /// The precision of the index
+    #[arg(long, value_enum, default_value = "int8")]
+    precision: PrecisionChoice,
+    /// The precision of the encoder's weights in the bundle: int8 is smaller, faster on a CPU, and
+    /// changes scores slightly [default: as in the encoder's bundle, else f32]
+    #[arg(long, value_enum)]
+    encoder_precision: Option<WeightsChoice>,
+    /// Build an HNSW graph for approximate search
+    #[arg(long)]
+    hnsw: bool,
+    /// HNSW: the size of a search's candidate list [default: 100, doubled until --recall-floor is
+    /// reached]
+    #[arg(long, requires = "hnsw", value_parser = clap::value_parser!(u32).range(1..))]
+    ef_search: Option<u32>,
+    /// Build cells for approximate search (IVF), for knowledge bases of a million names and more. N
+    /// is their number [default: four times the square root of the number of vectors]
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
+    cells: Option<Option<u32>>,
+    /// Cells: the number that a search reads [default: 32, doubled until --recall-floor is reached]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "cells",
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
+    probes: Option<u32>,
+    /// Store one vector for each name, mixed with the template's by --mix, instead of one for each
+    /// name and one for the template: a smaller index, with nearly the same candidates
+    #[arg(long)]
+    mixed_rows: bool,
+    /// Mixed rows: leave out names whose vector has at least this cosine similarity with another
+    /// one of their concept, 0 to 1
+    #[arg(long, value_name = "COSINE", requires = "mixed_rows", value_parser = share)]
+    distinct: Option<f64>,
+    /// HNSW and cells: the least recall@64 against exact search, 0 to 1; below it nothing is
+    /// written
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = Floor::LEAST,
+        requires = "approximate",
+        value_parser = share,
+    )]
+    recall_floor: f64,
+    /// HNSW: the size of the candidate list while nodes are inserted
+    #[arg(
+        long,
+        default_value_t = 100,
+        requires = "hnsw",
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
+    ef_construction: u32,
+    /// HNSW: the seed of the random layers
+    #[arg(long, default_value_t = 0, requires = "hnsw")]
+    seed: u64,
+    /// The lowest score that is linked [default: as in the encoder's bundle if views and scores are
+    /// the same, else every mention is linked]
+    #[arg(long, value_parser = super::finite)]
+    nil_threshold: Option<f32>,
+    /// The data that the threshold was chosen on, for the manifest
+    #[arg(long, requires = "nil_threshold")]
+    nil_calibrated_on: Option<String>,
+    /// The encoder's name for the manifest [default: the name of its folder]
+    #[arg(long)]
+    encoder_name: Option<String>,
+    /// The encoder's licence for the manifest [default: as in the encoder's bundle, else "not
+    /// stated"]
+    #[arg(long)]
+    encoder_licence: Option<String>,
+    /// The knowledge base's name for the manifest [default: the name of its file]
+    #[arg(long)]
+    kb_name: Option<String>,
+    /// Also write the vectors before quantisation to a file (raw little-endian f32), for `pel bench
+    /// --floats`
+    #[arg(long, value_name = "FILE")]
+    export_vectors: Option<PathBuf>,
+    /// What the detector of the encoder's bundle decides: with `names` every name of the knowledge
+    /// base is a mention, and the detector finds more; with `alone` a name needs its consent; `none`
+    /// leaves it out [default: as in the encoder's bundle for the same knowledge base, else names]
+    #[arg(long, value_enum)]
+    detector: Option<DetectorChoice>,
+    /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 16384 on a GPU]
+    #[arg(long, value_name = "N")]
+    batch_tokens: Option<usize>,
+    #[command(flatten)]
+    compute: ComputeArgs,
+}
+
+/// What a detector decides that was trained with another knowledge base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DetectorChoice {
+    /// Names are mentions whatever it says
+    Names,
+    /// Names need its consent
+    Alone,
+    /// No detector
+    None,
+}
+
+/// The cells that a search reads at first.
+const PROBES: usize = 32;
+
+pub(super) fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("expected a share from 0 to 1, found {text:?}")),
+    }
+}
+
+impl IndexArgs {
+    /// The detector of the encoder's bundle, and whether names are mentions whatever it says.
+    /// `blake3` is the hash of the concept table.
+    fn detector_of(&self, bundle: Option<&Manifest>, blake3: &str) -> (Option<DetectorInfo>, bool) {
+        let Some(bundle) = bundle.filter(|_| self.detector != Some(DetectorChoice::None)) else {
+            return (None, false);
+        };
+        let is_same = bundle.kb.blake3 == blake3;
+        let every_name = match self.detector {
+            Some(choice) => choice == DetectorChoice::Names,
+            None => !is_same || bundle.every_name,
+        };
+        (bundle.detector.clone(), every_name)
+    }
+
+    fn view(&self, trained: Option<ViewOptions>) -> ViewOptions {
+        let concepts = self.view.map_or(
+            trained.map_or(View::Names, |view| view.concepts),
+            View::from,
+        );
+        let by_view = if concepts == View::Names {
+            MentionTemplate::Bare
+        } else {
+            MentionTemplate::Context
+        };
+        let mention_template = self.mention.map_or(
+            trained.map_or(by_view, |view| view.mention_template),
+            MentionTemplate::from,
+        );
+        let untrained = if mention_template == MentionTemplate::Bare {
+            ViewOptions::names()
+        } else {
+            ViewOptions::template()
+        };
+        let defaults = trained.unwrap_or(untrained);
+        ViewOptions {
+            concepts,
+            mention_template,
+            entity_template: self.template.map_or(defaults.entity_template, Into::into),
+            synonyms: self.synonyms || defaults.synonyms,
+            entity_tokens: self.entity_tokens.unwrap_or(defaults.entity_tokens),
+            name_tokens: self.name_tokens.unwrap_or(defaults.name_tokens),
+            mention_tokens: self.mention_tokens.unwrap_or(defaults.mention_tokens),
+            abbreviations: !self.keep_abbreviations && defaults.abbreviations,
+            mix: self.mix.unwrap_or(if concepts == View::Both {
+                defaults.mix
+            } else {
+                0.0
+            }),
+            spelling: self.spelling.unwrap_or(defaults.spelling),
+            name_context: self.name_context.or(defaults.name_context),
+        }
+    }
+}
+
+/// Runs `pel index`.
+///
+/// # Errors
+/// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
+pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
+    let encoders = std::iter::once(&args.encoder)
+        .chain(&args.entity_encoder)
+        .map(PathBuf::as_path);
+    let (licences, work) = (
+        concept_table::licence_file(&args.kb),
+        WorkFolder::place(&args.out),
+    );
+    Inputs::new()
+        .files([args.kb.as_path(), licences.as_path()])
+        .files(args.redirects.as_deref())
+        .artifacts(encoders)
+        .check(
+            [bundles::writes(&args.out), Output::Folder(&work)]
+                .into_iter()
+                .chain(args.export_vectors.as_deref().map(Output::File)),
+        )?;
+    bundles::check_output(&args.out)?;
+    let Source {
+        mut files,
+        tied,
+        settings,
+        bundle,
+    } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
+    if args.detector.is_some() && bundle.as_ref().is_none_or(|own| own.detector.is_none()) {
+        return Err(Error::input(format!(
+            "--detector: expected an encoder from a bundle with a detector, found none in {}",
+            args.encoder.display()
+        )));
+    }
+    let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
+    let redirects = match &args.redirects {
+        None => Vec::new(),
+        Some(path) => redirects::resolved(path, &kb_file.kb)?,
+    };
+    let (detector, every_name) = args.detector_of(bundle.as_ref(), &kb_file.blake3);
+    if detector.is_none() {
+        let files_of_detector = [names::DETECTOR_CONFIG, names::DETECTOR_WEIGHTS];
+        files
+            .0
+            .retain(|name, _| !files_of_detector.contains(&name.as_str()));
+    }
+    let (licences, licence_text) = concept_table::licences(&args.kb)?.unzip();
+    let untrained = Reduction {
+        pooling: Pooling::Mean,
+        score: Similarity::Cosine,
+    };
+    let reduction = settings.map_or(untrained, |settings| settings.reduction);
+    let before = bundle.as_ref().map(|manifest| &manifest.encoder);
+    let reduction = Reduction {
+        pooling: args.pooling.map_or(reduction.pooling, Into::into),
+        score: args.score.map_or(reduction.score, Into::into),
+    };
+    let view = args.view(settings.map(|settings| settings.view));
+    let trained = settings.map_or(Scorer::Dual, |settings| settings.scorer);
+    let scorer = args.scorer.map_or(trained, Into::into);
+    let nil = match (args.nil_threshold, &bundle) {
+        // A threshold holds only for the views and scores that it was chosen for.
+        (None, Some(manifest))
+            if view == manifest.view
+                && reduction == manifest.encoder.reduction
+                && scorer == trained =>
+        {
+            manifest.nil.clone()
+        }
+        (threshold, _) => NilPolicy {
+            threshold,
+            calibrated_on: args.nil_calibrated_on.clone(),
+            ..NilPolicy::default()
+        },
+    };
+    let recipe = Recipe {
+        encoder: EncoderInfo {
+            name: args
+                .encoder_name
+                .clone()
+                .or(before.map(|info| info.name.clone()))
+                .unwrap_or_else(|| stem(&args.encoder)),
+            licence: args
+                .encoder_licence
+                .clone()
+                .or(before.map(|info| info.licence.clone()))
+                .unwrap_or_else(|| "not stated".into()),
+            tied,
+            reduction,
+            // Int8 weights stay int8. Indexing refuses to read them as f32.
+            precision: match (args.encoder_precision, before.map(|info| info.precision)) {
+                (Some(asked), _) => asked.into(),
+                (None, Some(Precision::Int8)) => Precision::Int8,
+                (None, _) => Precision::F32,
+            },
+        },
+        kb_info: KbInfo {
+            name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),
+            concepts: kb_file.kb.len(),
+            names: kb_file
+                .kb
+                .iter()
+                .map(|(_, concept)| concept.names().count())
+                .sum(),
+            blake3: kb_file.blake3,
+            licences: licences.unwrap_or_default(),
+        },
+        kb: kb_file.kb,
+        licence_text,
+        redirects,
+        files,
+        view,
+        precision: args.precision.into(),
+        scorer,
+        hnsw: args.hnsw.then_some(HnswOptions {
+            ef_construction: args.ef_construction as usize,
+            ef_search: args
+                .ef_search
+                .map_or(HnswOptions::default().ef_search, |ef| ef as usize),
+            seed: args.seed,
+        }),
+        cells: args.cells.map(|cells| CellChoice {
+            cells: cells.map(|cells| cells as usize),
+            probes: args.probes.map_or(PROBES, |probes| probes as usize),
+        }),
+        mixed_rows: args.mixed_rows.then_some(MixedRowsChoice {
+            distinct: args.distinct.map(|cosine| cosine as f32),
+        }),
+        floor: Floor {
+            least: args.recall_floor,
+            raise: args.ef_search.is_none() && args.probes.is_none(),
+        },
+        export_vectors: args.export_vectors.clone(),
+        nil,
+        // It reads the embeddings of the encoder that the index is made with.
+        detector,
+        every_name,
+        batch_tokens: args.batch_tokens,
+        compute_precision: args.compute.precision(),
+    };
+    let device = device.open(Work::Long)?;
+    let work = WorkFolder::beside(&args.out);
+    let built = build(recipe, &device, &work)
+        .context(|| format!("with the encoder {}", args.encoder.display()))?;
+    bundles::save(&args.out, &built.parts)?;
+    work.remove()?;
+    report(args, &built, json)
+}
+
+pub(super) fn stem(path: &Path) -> String {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    match path.is_dir() {
+        true => name,
+        false => name.split('.').next().unwrap_or_default().to_owned(),
+    }
+}
+
+fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
+    let Built {
+        manifest,
+        without_rows,
+        cut,
+        found,
+        ..
+    } = built;
+    let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
+    if json {
+        let said = serde_json::json!({
+            "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names,
+            "rows": manifest.index.rows, "dim": manifest.index.dim, "bytes": bytes,
+            "hnsw": manifest.index.hnsw, "cells": manifest.index.cells,
+            "mixed": manifest.index.mixed, "similar_names": built.similar,
+            "recall_at_64": found.map(|found| found.recall),
+            "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
+            "concepts_without_rows": without_rows.len(),
+            "texts_cut": cut.templates_cut + cut.names_cut, "templates": cut.templates,
+            "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
+            "token_vectors": manifest.token_vectors, "redirects": built.redirects,
+            "detector": manifest.detector.is_some(), "every_name": manifest.every_name,
+        });
+        println!("{said}");
+        return Ok(());
+    }
+    let (concepts, all, megabytes) = (
+        manifest.kb.concepts,
+        manifest.index.rows,
+        bytes as f64 / 1e6,
+    );
+    println!(
+        "{}: {}, {}, {megabytes:.1} MB",
+        args.out.display(),
+        counted(concepts, "concept"),
+        counted(all, "vector")
+    );
+    if built.similar > 0 {
+        println!(
+            "{} without a vector of its own: another one of the concept is similar",
+            counted(built.similar, "name")
+        );
+    }
+    if let (Some(info), Some(file)) = (
+        &manifest.token_vectors,
+        manifest.files.get(names::TOKEN_VECTORS),
+    ) {
+        println!(
+            "{} token vectors for Sum-of-Max: {:.1} MB of these",
+            info.tokens,
+            file.bytes as f64 / 1e6
+        );
+    }
+    if let Some(found) = found {
+        let queries = all.min(QUERIES);
+        if manifest.index.cells.is_none() {
+            println!(
+                "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them \
+                 as queries; `pel bench` measures it too)",
+                found.recall
+            );
+        }
+        if let Some(before) = found.before_rounding {
+            println!(
+                "recall@{K} against exact search over the vectors before quantisation: {before:.4} \
+                 ({queries} of them as queries)"
+            );
+        }
+    }
+    if built.redirects > 0 {
+        println!(
+            "{} redirected or known as retired",
+            counted(built.redirects, "retired identifier")
+        );
+    }
+    if manifest.detector.is_some() && manifest.every_name {
+        println!(
+            "the detector comes from {}: it adds mentions to the names of the knowledge base, which \
+             are mentions whatever it says (--detector alone or none changes this)",
+            args.encoder.display()
+        );
+    }
+    if !without_rows.is_empty() {
+        println!(
+            "{} not indexed: all names are empty after normalisation",
+            counted(without_rows.len(), "concept")
+        );
+    }
+    let ViewOptions {
+        entity_tokens,
+        name_tokens,
+        ..
+    } = manifest.view;
+    for (cut, of, what, tokens, option) in [
+        (
+            cut.templates_cut,
+            cut.templates,
+            "templates",
+            entity_tokens,
+            "--entity-tokens",
+        ),
+        (
+            cut.names_cut,
+            cut.names,
+            "names",
+            name_tokens,
+            "--name-tokens",
+        ),
+    ] {
+        if cut > 0 {
+            let share = 100.0 * cut as f64 / of as f64;
+            println!(
+                "{cut} of {of} {what} ({share:.1} %) are longer than {tokens} tokens and were \
+                 truncated; {option} sets another length"
+            );
+        }
+    }
+    Ok(())
+}

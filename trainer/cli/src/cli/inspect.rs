@@ -1,0 +1,321 @@
+//! `pel inspect`: shows the content of a bundle.
+
+use burn::tensor::Device;
+use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
+use pel_artifacts::bundles;
+use pel_index::FIRST_PASS;
+use pel_io::json;
+use pel_io::outputs::Inputs;
+use pel_io::terminal::counted;
+use pel_io::text_tables;
+use pel_kb::Concept;
+use pel_kb::error::{Context, Error, Result};
+use pel_kb::redirects::Redirect;
+use pel_linker::bundle::{Bundle, Manifest, Resolved, names};
+use std::path::PathBuf;
+
+/// Check every file of a bundle and show what it contains
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  \
+         pel inspect bundle --name 'heart attack'"
+)]
+pub struct InspectArgs {
+    /// Bundle
+    bundle: PathBuf,
+    /// Show the concept with this identifier
+    #[arg(long, value_name = "ID")]
+    concept: Option<String>,
+    /// Show the concepts with this name
+    #[arg(long, value_name = "NAME", conflicts_with = "concept")]
+    name: Option<String>,
+    /// Print the model card of the bundle
+    #[arg(long, conflicts_with_all = ["concept", "name"])]
+    card: bool,
+}
+
+/// Runs `pel inspect`.
+///
+/// # Errors
+/// If the bundle is damaged, or has no such concept.
+pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
+    Inputs::new().artifacts([args.bundle.as_path()]).check([])?;
+    let bundle = bundles::open(&args.bundle)?;
+    if let Some(redirects) = &bundle.redirects {
+        redirects
+            .check()
+            .context(|| format!("{}: {}", args.bundle.display(), names::REDIRECTS))?;
+    }
+    // Refuses what `pel link` would refuse: weights of wrong shape or with non-finite values.
+    bundle
+        .encoder(&Device::flex())
+        .context(|| args.bundle.display().to_string())?;
+    if args.card {
+        return print_card(&bundle);
+    }
+    let concepts = match (&args.concept, &args.name) {
+        (Some(id), _) => {
+            let resolved = bundle.resolve(id)?;
+            let reason = |redirect: &Redirect| match redirect.reason.as_str() {
+                "" => "no reason is given".to_owned(),
+                reason => reason.to_owned(),
+            };
+            match &resolved {
+                Resolved::Redirected { redirect, .. } => eprintln!(
+                    "{id} is retired ({}); this is its successor",
+                    reason(redirect)
+                ),
+                Resolved::Retired(redirect) => {
+                    return Err(Error::input(format!(
+                        "expected a concept of the bundle, found the id {id}, which is retired \
+                         without a successor ({})",
+                        reason(redirect)
+                    )));
+                }
+                Resolved::Concept(_) | Resolved::Unknown => {}
+            }
+            match resolved.concept() {
+                Some(at) => vec![bundle.concepts.get(at)?],
+                None => {
+                    return Err(Error::input(format!(
+                        "expected a concept of the bundle, found the id {id}"
+                    )));
+                }
+            }
+        }
+        (None, Some(name)) => {
+            let found = bundle.dictionary.lookup(name);
+            if found.is_empty() {
+                return Err(Error::input(format!(
+                    "expected a name of a concept of the bundle, found {name:?}"
+                )));
+            }
+            found
+                .into_iter()
+                .map(|at| bundle.concepts.get(at))
+                .collect::<Result<_>>()?
+        }
+        (None, None) => {
+            if json {
+                println!("{}", json::pretty(&bundle.manifest)?);
+                return Ok(());
+            }
+            return print_manifest(&bundle).context(|| args.bundle.display().to_string());
+        }
+    };
+    if json {
+        println!("{}", json::pretty(&concepts)?);
+        return Ok(());
+    }
+    concepts.iter().for_each(print_concept);
+    Ok(())
+}
+
+fn print_card(bundle: &Bundle) -> Result<()> {
+    if !bundle.manifest.files.contains_key(names::MODEL_CARD) {
+        return Err(Error::input(format!(
+            "expected a bundle with a model card ({}), found none in it; `pel pack --card FILE` \
+             adds one",
+            names::MODEL_CARD
+        )));
+    }
+    let card = String::from_utf8_lossy(bundle.parts().get(names::MODEL_CARD)?);
+    for line in card.lines() {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn print_manifest(bundle: &Bundle) -> Result<()> {
+    let Manifest {
+        written_by,
+        encoder,
+        kb,
+        view,
+        index,
+        token_vectors,
+        nil,
+        detector,
+        every_name,
+        files,
+        format,
+        digest,
+    } = &bundle.manifest;
+    let trained = bundle.trained_concepts()?;
+    let towers = if encoder.tied {
+        "one tower for both sides"
+    } else {
+        "two towers"
+    };
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    let mut row = |name: &str, value: String| {
+        table.add_row([name.to_owned(), value]);
+    };
+    row(
+        "Written by",
+        format!("{written_by}, bundle format {format}"),
+    );
+    row(
+        "Encoder",
+        format!(
+            "{} ({towers}, {:?}; licence: {})",
+            encoder.name, encoder.precision, encoder.licence
+        ),
+    );
+    if let Some(trained) = trained {
+        row(
+            "Trained on",
+            format!("mentions of {}", counted(trained.len(), "concept")),
+        );
+    }
+    row(
+        "Vectors",
+        format!(
+            "{} of {} values, {:?}, {:?} pooling, {:?} score",
+            index.rows,
+            index.dim,
+            index.precision,
+            encoder.reduction.pooling,
+            encoder.reduction.score
+        ),
+    );
+    row(
+        "Search",
+        index.hnsw.map_or("exact".into(), |hnsw| {
+            format!(
+                "HNSW, ef {} (built with {}, seed {})",
+                hnsw.ef_search, hnsw.ef_construction, hnsw.seed
+            )
+        }),
+    );
+    if let Some(info) = token_vectors {
+        row(
+            "Token vectors",
+            format!(
+                "{} of {} values, Int8: Sum-of-Max on the best {FIRST_PASS}",
+                info.tokens, info.dim
+            ),
+        );
+    }
+    row(
+        "Knowledge base",
+        format!(
+            "{}: {}, {}",
+            kb.name,
+            counted(kb.concepts, "concept"),
+            counted(kb.names, "name")
+        ),
+    );
+    if let Some(redirects) = &bundle.redirects {
+        row("Redirects", counted(redirects.len(), "retired identifier"));
+    }
+    if let Some(detector) = detector {
+        let schemes = detector.schemes.iter().map(|scheme| {
+            let (name, labels) = (&scheme.name, scheme.labels.join(", "));
+            format!("{name} from {} on ({labels})", scheme.threshold)
+        });
+        row(
+            "Detector",
+            format!(
+                "{} (licence: {}): {}{}",
+                detector.name,
+                detector.licence,
+                schemes.collect::<Vec<_>>().join("; "),
+                match every_name {
+                    true => "; every name of the knowledge base is a mention",
+                    false => "",
+                }
+            ),
+        );
+    }
+    row("Dictionary", counted(bundle.dictionary.len(), "name"));
+    let mix = if view.mix > 0.0 {
+        format!(", weight {} in the score", view.mix)
+    } else {
+        String::new()
+    };
+    let spelling = if view.spelling > 0.0 {
+        format!("; spelling has weight {} in the score", view.spelling)
+    } else {
+        String::new()
+    };
+    row(
+        "Concepts by",
+        format!(
+            "{:?} (template {:?}, at most {} tokens{mix}){spelling}",
+            view.concepts, view.entity_template, view.entity_tokens
+        ),
+    );
+    let forms = if view.abbreviations {
+        ", abbreviations expanded"
+    } else {
+        ""
+    };
+    let names = view.name_context.map_or(String::new(), |words| {
+        format!(
+            ", names of one concept with {} of context",
+            counted(words, "word")
+        )
+    });
+    row(
+        "Mentions",
+        format!(
+            "{:?}, at most {} tokens{names}{forms}",
+            view.mention_template, view.mention_tokens
+        ),
+    );
+    row(
+        "NIL",
+        match nil.threshold {
+            Some(threshold) => format!(
+                "below {} {threshold}{}",
+                match nil.probability {
+                    Some(_) => "the probability",
+                    None => "the score",
+                },
+                nil.calibrated_on
+                    .as_ref()
+                    .map_or(String::new(), |on| format!(", chosen on {on}"))
+            ),
+            None => "never (no threshold)".into(),
+        },
+    );
+    row("Manifest", format!("blake3 {digest} (checked)"));
+    row(
+        "Licences",
+        if kb.licences.is_empty() {
+            "not stated".into()
+        } else {
+            kb.licences.join("\n")
+        },
+    );
+    // Columns are as wide as their longest cell.
+    println!("{}\n", table.trim_fmt());
+    let mut table = text_tables::table(["File", "Bytes", "blake3 (checked)"]);
+    for (name, info) in files {
+        table.add_row([name.clone(), info.bytes.to_string(), info.blake3.clone()]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn print_concept(concept: &Concept) {
+    println!("{}  {}", concept.id, concept.name);
+    for (name, values) in [
+        ("synonyms", &concept.synonyms),
+        ("types", &concept.types),
+        ("also", &concept.xrefs),
+        ("sources", &concept.sources),
+    ] {
+        if !values.is_empty() {
+            println!("  {name}: {}", values.join("; "));
+        }
+    }
+    if let Some(definition) = &concept.definition {
+        println!("  {definition}");
+    }
+}

@@ -1,0 +1,260 @@
+//! ZESHEL as released (Logeswaran et al., 2019): `documents/{world}.json` and
+//! `mentions/{split}.json`, JSON Lines.
+//!
+//! A page is a concept of its world and may be the context of mentions. Mention offsets are word
+//! indices in the text split at white space; the end is inclusive.
+
+use super::annotated::{ConceptSet, CorpusBuilder, UNKNOWN_CONCEPT};
+use crate::corpus::{CorpusMention, Document, MISPLACED, UNKNOWN_DOCUMENT};
+use pel_io::corpus_files::unpacked;
+use pel_io::counter::Counter;
+use pel_io::files::{for_each_line_within, io_error};
+use pel_io::limits::Bound;
+use pel_io::outputs::OutputFolder;
+use pel_kb::Concept;
+use pel_kb::error::{Error, Result};
+use pel_terminologies::import::concepts::single_spaced;
+use pel_terminologies::import::records::record;
+use pel_terminologies::import::report::Report;
+use pel_text::Offsets;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Note on a mention whose world differs from that of its document.
+pub const OTHER_WORLD: &str =
+    "mention whose document is of another world than it says (the document's counts)";
+
+/// A line of `documents/{world}.json`.
+#[derive(Deserialize)]
+struct Page {
+    document_id: String,
+    title: String,
+    text: String,
+}
+
+/// A line of `mentions/{split}.json`.
+#[derive(Deserialize)]
+struct Row {
+    context_document_id: String,
+    start_index: usize,
+    end_index: usize,
+    text: String,
+    label_document_id: String,
+    /// The world.
+    #[serde(default)]
+    corpus: Option<String>,
+}
+
+/// A mention whose document has not been read yet.
+struct Waiting {
+    split: String,
+    place: String,
+    row: Row,
+}
+
+/// Reads the folder and writes `kb.jsonl`, `documents.jsonl` and the mentions of each split. The
+/// split `val` becomes `dev`; both held-out splits of the training worlds become `heldout`. A world
+/// is the source of its concepts and the domain of its documents.
+///
+/// # Errors
+/// If the folder lacks these files, a file cannot be read, a line is invalid, or the output cannot
+/// be written.
+pub fn read(
+    folder: &Path,
+    output: &mut OutputFolder,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<()> {
+    let mut waiting: BTreeMap<String, Vec<Waiting>> = BTreeMap::new();
+    let mut corpus = CorpusBuilder::default();
+    let worlds = files(folder, "documents")?;
+    for (name, path) in files(folder, "mentions")? {
+        let split = match &*name {
+            "val" => "dev",
+            // These have training worlds; each mention tells whether training has its concept.
+            "heldout_train_seen" | "heldout_train_unseen" => "heldout",
+            name => name,
+        };
+        corpus.split(split);
+        for_each_line_within(&path, Bound::Stream, |number, line| {
+            counter.step();
+            if !line.trim().is_empty() {
+                let row: Row = record(line)?;
+                if let Some(world) = row
+                    .corpus
+                    .as_ref()
+                    .filter(|world| !worlds.contains_key(*world))
+                {
+                    let expected = folder.join("documents").join(format!("{world}.json"));
+                    let expected = expected.display();
+                    return Err(Error::input(format!(
+                        "the mention's world {world}: expected {expected}, found no such file"
+                    )));
+                }
+                let place = format!("{}:{number}", path.display());
+                let one = Waiting {
+                    split: split.to_owned(),
+                    place,
+                    row,
+                };
+                waiting
+                    .entry(one.row.context_document_id.clone())
+                    .or_default()
+                    .push(one);
+            }
+            Ok(())
+        })?;
+    }
+    let (mut concepts, mut placed) = (ConceptSet::default(), Vec::new());
+    for (world, path) in worlds {
+        let mut pages = 0;
+        for_each_line_within(&path, Bound::Stream, |number, line| {
+            counter.step();
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let place = || format!("{}:{number}", path.display());
+            let Page {
+                document_id,
+                title,
+                text,
+            } = record(line)?;
+            pages += 1;
+            if let Some(mentions) = waiting.remove(&document_id) {
+                let elsewhere =
+                    |one: &&Waiting| one.row.corpus.as_ref().is_some_and(|other| *other != world);
+                for Waiting { place, row, .. } in mentions.iter().filter(elsewhere) {
+                    report.note(OTHER_WORLD, || {
+                        format!(
+                            "{place} {:?}, document {document_id} of {world}",
+                            row.corpus
+                        )
+                    });
+                }
+                let (words, offsets) = (
+                    text.split_whitespace().collect::<Vec<_>>(),
+                    Offsets::new(&text),
+                );
+                let found = |mention| found(&text, &words, &offsets, &document_id, mention, report);
+                placed.extend(mentions.into_iter().filter_map(found));
+                let (doc_id, text, domain) =
+                    (document_id.clone(), text.clone(), Some(world.clone()));
+                corpus.document(
+                    Document {
+                        doc_id,
+                        text,
+                        split: None,
+                        domain,
+                    },
+                    report,
+                    place,
+                );
+            }
+            let concept = Concept {
+                id: document_id,
+                name: title,
+                definition: Some(text),
+                sources: vec![world.clone()],
+                ..Concept::default()
+            };
+            concepts.push(concept, report, place);
+            Ok(())
+        })?;
+        if pages == 0 {
+            return Err(Error::input(format!(
+                "{}: expected pages of the world {world}, found none",
+                path.display()
+            )));
+        }
+    }
+    for Waiting { place, row, .. } in waiting.into_values().flatten() {
+        report.skip(UNKNOWN_DOCUMENT, || {
+            format!("{place} document {}", row.context_document_id)
+        });
+    }
+    for (split, place, mention) in placed {
+        match mention.id.as_deref() {
+            Some(id) if concepts.has(id) => corpus.mention(&split, mention),
+            id => report.skip(UNKNOWN_CONCEPT, || {
+                format!("{place} {}", id.unwrap_or_default())
+            }),
+        }
+    }
+    concepts.write(output, report)?;
+    corpus.write(output, report)
+}
+
+/// The files of one of the two folders by stem.
+fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
+    let folder = folder.join(kind);
+    let entries = std::fs::read_dir(&folder)
+        .map_err(|cause| io_error("reading the folder", &folder, cause))?;
+    let mut files = BTreeMap::new();
+    for entry in entries {
+        let path = entry
+            .map_err(|cause| io_error("reading the folder", &folder, cause))?
+            .path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if let Some((stem, "json")) = unpacked(&name).split_once('.') {
+            files.insert(stem.to_owned(), path);
+        }
+    }
+    match files.is_empty() {
+        true => Err(Error::input(format!(
+            "{}: expected files such as train.json, found none",
+            folder.display()
+        ))),
+        false => Ok(files),
+    }
+}
+
+/// Locates a mention in its document's text; `None` if the words there differ from its text.
+fn found(
+    text: &str,
+    words: &[&str],
+    offsets: &Offsets<'_>,
+    doc_id: &str,
+    mention: Waiting,
+    report: &mut Report,
+) -> Option<(String, String, CorpusMention)> {
+    let Waiting { split, place, row } = mention;
+    let byte = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    let span = (|| {
+        let (first, last) = (words.get(row.start_index)?, words.get(row.end_index)?);
+        text.get(byte(first)..byte(last) + last.len())
+            .map(|found| (byte(first), found))
+    })();
+    match span {
+        Some((start, found)) if single_spaced(found) == single_spaced(&row.text) => {
+            let mention = CorpusMention {
+                doc_id: doc_id.to_owned(),
+                start: offsets.code_point(start),
+                end: offsets.code_point(start + found.len()),
+                text: found.to_owned(),
+                id: Some(row.label_document_id),
+                ..CorpusMention::default()
+            };
+            Some((split, place, mention))
+        }
+        other => {
+            let found = other.map_or("nothing".to_owned(), |(_, found)| format!("{found:?}"));
+            let Row {
+                start_index,
+                end_index,
+                text,
+                ..
+            } = &row;
+            report.skip(MISPLACED, || {
+                format!(
+                    "{place} words {start_index} to {end_index}: expected {text:?}, found {found}"
+                )
+            });
+            None
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Links notes from files, maps lists of names, and stores of vectors.
+
+#[macro_use]
+extern crate pel_io;
+
+pub mod link;
+pub mod map;
+pub mod stores;

@@ -1,0 +1,186 @@
+//! The schemas of what `pel_output` writes: links, mentions and candidates.
+
+use utoipa::ToSchema;
+
+/// The links of one text, or of several.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub enum Linked {
+    /// The links of one text.
+    One(NoteObject),
+    /// The links of several texts, in their order.
+    Many(Vec<NoteObject>),
+}
+
+/// A text with its links, as `pel link --format json` writes it.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct NoteObject {
+    /// The name of the text.
+    doc: String,
+    /// The text.
+    text: String,
+    /// The version of PEL.
+    written_by: String,
+    /// The name of the encoder.
+    encoder: String,
+    /// The name of the knowledge base.
+    kb: String,
+    /// The BLAKE3 of the knowledge base.
+    kb_blake3: String,
+    /// The mentions, in the order of the text.
+    mentions: Vec<MentionObject>,
+}
+
+/// A mention with its context and its link.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct MentionObject {
+    /// Where it begins, in bytes of UTF-8.
+    start: u64,
+    /// Where it ends, in bytes of UTF-8.
+    end: u64,
+    /// Where it begins, in code points.
+    start_code_point: u64,
+    /// Where it ends, in code points.
+    end_code_point: u64,
+    /// Where it begins, in UTF-16 units.
+    start_utf16: u64,
+    /// Where it ends, in UTF-16 units.
+    end_utf16: u64,
+    /// The pieces of a discontinuous mention.
+    #[schema(nullable = false)]
+    fragments: Option<Vec<Place>>,
+    /// The text of the mention.
+    text: String,
+    /// The long form of an abbreviation that the text defines.
+    #[schema(nullable = false)]
+    read_as: Option<String>,
+    /// Why it is a mention: `name`, `unknown_term`, `detector` or `given`.
+    origin: String,
+    /// `problem`, `drug`, `procedure`, `measurement`, `anatomy` or `device`.
+    #[schema(nullable = false)]
+    group: Option<String>,
+    /// Whether the text says that it is absent.
+    negated: bool,
+    /// `certain`, `uncertain` or `hypothetical`.
+    certainty: String,
+    /// `current`, `historical` or `future`.
+    temporality: String,
+    /// `patient`, `family` or `other`.
+    experiencer: String,
+    /// The heading that it stands under.
+    #[schema(nullable = false)]
+    section: Option<String>,
+    /// `left`, `right` or `bilateral`.
+    #[schema(nullable = false)]
+    laterality: Option<String>,
+    /// `mild`, `moderate` or `severe`.
+    #[schema(nullable = false)]
+    severity: Option<String>,
+    /// `allergen` of a substance that the patient does not tolerate, `reaction` of what it did.
+    #[schema(nullable = false)]
+    allergy: Option<String>,
+    /// `linked` or `nil`.
+    decision: String,
+    /// Why it has no concept.
+    #[schema(nullable = false)]
+    nil_reason: Option<String>,
+    /// The probability that the best candidate is right.
+    #[schema(nullable = false)]
+    probability: Option<f64>,
+    /// The concept; null without one.
+    #[schema(required)]
+    concept: Option<CandidateObject>,
+    /// The number of concepts that bear the mention as a name, from 2.
+    #[schema(nullable = false)]
+    same_name: Option<u64>,
+    /// The candidates, best first.
+    candidates: Vec<CandidateObject>,
+    /// Sets of answers that hold the right one with a stated probability.
+    #[schema(nullable = false)]
+    answer_sets: Option<Vec<AnswerSetObject>>,
+    /// What the encoder's window truncated.
+    cut: CutObject,
+}
+
+/// A piece of a discontinuous mention.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct Place {
+    /// Where it begins, in bytes of UTF-8.
+    start: u64,
+    /// Where it ends, in bytes of UTF-8.
+    end: u64,
+    /// Where it begins, in code points.
+    start_code_point: u64,
+    /// Where it ends, in code points.
+    end_code_point: u64,
+    /// Where it begins, in UTF-16 units.
+    start_utf16: u64,
+    /// Where it ends, in UTF-16 units.
+    end_utf16: u64,
+}
+
+/// A concept as a candidate of a mention.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct CandidateObject {
+    /// The identifier.
+    id: String,
+    /// The preferred name.
+    name: String,
+    /// The semantic types, the primary one first.
+    types: Vec<String>,
+    /// The vocabularies that the concept comes from.
+    sources: Vec<String>,
+    /// The concept in other vocabularies, such as `ICD10CM:R50.9`.
+    #[schema(nullable = false)]
+    xrefs: Option<Vec<String>>,
+    /// Its similarity to the mention.
+    score: f64,
+    /// The score of the cross-encoder.
+    #[schema(nullable = false)]
+    ranker_score: Option<f64>,
+    /// Whether a user added the concept.
+    #[schema(nullable = false)]
+    added: Option<bool>,
+}
+
+/// A set of answers.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct AnswerSetObject {
+    /// The share of mentions whose set holds the right answer.
+    coverage: f64,
+    /// The identifiers of the concepts, best first.
+    concepts: Vec<String>,
+    /// Whether NIL is among the answers.
+    nil: bool,
+}
+
+/// What the encoder's window truncated.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct CutObject {
+    /// Whether the context was cut.
+    context: bool,
+    /// Whether the mention was cut.
+    mention: bool,
+}
+
+/// The concepts that a search found.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct Found {
+    /// The concepts, best first.
+    results: Vec<CandidateObject>,
+}

@@ -1,0 +1,9 @@
+//! The page and the REST interface over HTTP.
+
+#[macro_use]
+extern crate pel_io;
+
+pub mod serve;
+
+#[cfg(feature = "api")]
+pub mod api;
