@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures which definitions of short forms pel finds in annotated corpora.
 
-    cargo build -p pel-shared --example short_forms
+    cargo build -p pel-text --example short_forms
     bench/abbreviations.py --program target/debug/examples/short_forms Ab3P_bioc_gold.xml.xz bioadi_bioc_gold.xml.xz
     bench/abbreviations.py --program target/debug/examples/short_forms --list notes.jsonl.xz
 
@@ -101,7 +101,7 @@ def listed(program, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True, help="the built example `short_forms` of pel-shared")
+    parser.add_argument("--program", required=True, help="the built example `short_forms` of pel-text")
     parser.add_argument("--errors", action="store_true", help="print missed and wrong definitions")
     parser.add_argument("--list", action="store_true", help="print the definitions in unannotated texts")
     parser.add_argument("files", nargs="+", type=pathlib.Path, help="BioC corpora, or JSON lines with --list")

@@ -8,7 +8,7 @@
 
 A function counts for the crate that its name begins with; one that is made from a generic function counts for the crate of the
 generic function: `rayon` has the loops of those who call it. Needs nm and c++filt (binutils). For a program with symbols:
-CARGO_PROFILE_DIST_STRIP=none cargo build --profile dist -p pel-trainer --bin pel; for a module with names:
+CARGO_PROFILE_DIST_STRIP=none cargo build --profile dist -p pel-cli --bin pel; for a module with names:
 CARGO_PROFILE_WEB_STRIP=none and `-p pel-web --target wasm32-unknown-unknown --profile web`.
 """
 import argparse

@@ -34,7 +34,7 @@ from merging import Names, apply_clinical, attach, merge_same_names
 from names import EITHER_OR, is_classified, is_small_acronym, key, shorter
 
 HERE = pathlib.Path(__file__).resolve().parent
-LEXICON = HERE.parent / "shared/src/text/detect/lexicon"
+LEXICON = HERE.parent / "shared/text/src/detect/lexicon"
 
 # Sources whose licences allow redistribution with changes; see LICENSES.md. HPO is not among them.
 OPEN = {"MONDO", "ORDO", "NCIT", "NIFSTD", "UBERON", "DOID", "DOID2016", "SYMP", "CHEBI", "GO", "CL",

@@ -499,7 +499,7 @@ def names_of_the_table():
 
 def read_lines(name):
     """The fields of the lines of a table in the library's sources."""
-    text = (ROOT / "shared/src/text" / name).read_text(encoding="utf-8")
+    text = (ROOT / "shared/text/src" / name).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines() if not line.startswith(("#", "@"))]
 
 

@@ -30,21 +30,21 @@ mod tests {
 LIST = """# A comment.
 
 = eighteen is no adult
-shared/src/age.rs
+shared/ages/src/age.rs
 - age >= 18
 + age > 18
-pel-shared age::tests::eighteen_is_adult
+pel-ages age::tests::eighteen_is_adult
 
 = nobody is an adult
-shared/src/age.rs
+shared/ages/src/age.rs
 - age >= 18
 + age > 9000
-pel-shared age::tests::eighteen_is_adult
+pel-ages age::tests::eighteen_is_adult
 """
 # Fails a test of `age > 18`, and does not build `broken`.
 CARGO = """#!/bin/sh
-case "$*" in *--no-run*) ! grep -q broken shared/src/age.rs; exit ;; esac
-if grep -q 'age > 18' shared/src/age.rs; then
+case "$*" in *--no-run*) ! grep -q broken shared/ages/src/age.rs; exit ;; esac
+if grep -q 'age > 18' shared/ages/src/age.rs; then
     echo 'test result: FAILED. 0 passed; 1 failed; 0 ignored'
     exit 101
 fi
@@ -56,13 +56,13 @@ class Lists(unittest.TestCase):
     def test_a_mutation_has_five_lines(self):
         first, second = mutants.parse(LIST)
         self.assertEqual(
-            first, ("eighteen is no adult", 3, "shared/src/age.rs", "age >= 18", "age > 18", "pel-shared", "age::tests::eighteen_is_adult")
+            first, ("eighteen is no adult", 3, "shared/ages/src/age.rs", "age >= 18", "age > 18", "pel-ages", "age::tests::eighteen_is_adult")
         )
         self.assertEqual((second.name, second.line), ("nobody is an adult", 9))
         for wrong, message in [
             (LIST.replace("+ age > 18\n", ""), "tests/mutants.txt:3: expected 5 lines"),
             (LIST.replace("+ age > 18\n", "+ age >= 18\n"), "tests/mutants.txt:6: expected a change"),
-            (LIST.replace("pel-shared age::tests::eighteen_is_adult\n\n", "pel-shared\n\n"), "tests/mutants.txt:7: expected a package"),
+            (LIST.replace("pel-ages age::tests::eighteen_is_adult\n\n", "pel-ages\n\n"), "tests/mutants.txt:7: expected a package"),
             (LIST.replace("nobody is an adult", "eighteen is no adult"), "tests/mutants.txt:3: expected each name once"),
         ]:
             with self.assertRaisesRegex(ValueError, message):
@@ -86,7 +86,8 @@ class Runs(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root, programs = pathlib.Path(folder.name, "tree"), pathlib.Path(folder.name, "programs")
-        self.write("shared/src/age.rs", SOURCE)
+        self.write("shared/ages/src/age.rs", SOURCE)
+        self.write("shared/ages/Cargo.toml", '[package]\nname = "pel-ages"\n')
         self.write("tests/mutants.txt", LIST)
         subprocess.run(["git", "init", "--quiet", str(self.root)], check=True)
         programs.mkdir()
@@ -117,26 +118,26 @@ class Runs(unittest.TestCase):
     def test_missed_mutations_fail(self):
         status, out, _ = self.run_main()
         self.assertEqual(status, 1)
-        self.assertIn("caught     shared/src/age.rs: eighteen is no adult", out)
-        self.assertIn("MISSED     shared/src/age.rs: nobody is an adult", out)
+        self.assertIn("caught     shared/ages/src/age.rs: eighteen is no adult", out)
+        self.assertIn("MISSED     shared/ages/src/age.rs: nobody is an adult", out)
         self.assertIn("1 of 2 mutations are caught", out)
         # Neither the tree nor its copy is left changed.
-        self.assertEqual((self.root / "shared/src/age.rs").read_text(), SOURCE)
-        self.assertEqual((pathlib.Path(os.environ["PEL_CACHE"]) / "mutants/shared/src/age.rs").read_text(), SOURCE)
+        self.assertEqual((self.root / "shared/ages/src/age.rs").read_text(), SOURCE)
+        self.assertEqual((pathlib.Path(os.environ["PEL_CACHE"]) / "mutants/shared/ages/src/age.rs").read_text(), SOURCE)
         self.assertEqual(self.run_main("eighteen")[0], 0)
 
     def test_mutations_that_do_not_build_fail(self):
         self.write("tests/mutants.txt", LIST.replace("age > 9000", "broken"))
         status, out, _ = self.run_main("nobody")
         self.assertEqual(status, 1)
-        self.assertIn("NO BUILD   shared/src/age.rs: nobody is an adult", out)
+        self.assertIn("NO BUILD   shared/ages/src/age.rs: nobody is an adult", out)
 
     def test_the_list_is_checked_against_the_tree(self):
         self.assertEqual(self.run_main("--check")[:2], (0, "tests/mutants.txt: 2 mutations fit the tree\n"))
-        self.write("shared/src/age.rs", SOURCE.replace("eighteen_is_adult", "other"))
+        self.write("shared/ages/src/age.rs", SOURCE.replace("eighteen_is_adult", "other"))
         status, _, errors = self.run_main("--check")
         self.assertEqual(status, 1)
-        self.assertIn("tests/mutants.txt:7: expected the test eighteen_is_adult in shared/src/age.rs, found none", errors)
+        self.assertIn("tests/mutants.txt:7: expected the test eighteen_is_adult in shared/ages/src/age.rs, found none", errors)
 
 
 if __name__ == "__main__":

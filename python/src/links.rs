@@ -1,7 +1,6 @@
 //! Links, candidates and concepts as Python objects.
 
 use crate::errors;
-use pel_kb as kb;
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
 use pel_notes::link::text_linker::TextLinker;
@@ -411,7 +410,7 @@ impl Candidate {
 /// A concept of the knowledge base.
 #[pyclass(frozen, eq, module = "pel_linker")]
 #[derive(PartialEq)]
-pub struct Concept(pub kb::Concept);
+pub struct Concept(pub pel_kb::Concept);
 
 #[pymethods]
 impl Concept {

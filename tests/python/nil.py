@@ -1,5 +1,5 @@
-"""Writes shared/tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_shared::metrics` equals, and ratios of
-the weights of logistic regressions, which that of `pel_shared::nil` equals.
+"""Writes shared/tests/goldens/nil.json: precision-recall curves of NIL by scikit-learn, which `pel_index::metrics` equals, and ratios of
+the weights of logistic regressions, which that of `pel_model::nil` equals.
 
 NIL is the positive class; its score is the negated top score. scikit-learn lists a curve by descending threshold, with an extra
 point (1, 0); here it is reversed, so that recall rises, and without that point.

@@ -1,4 +1,4 @@
-"""Writes shared/tests/goldens/tfidf.json: character 3-gram TF-IDF by scikit-learn, which `pel_shared::lexical::CharTfidf` equals.
+"""Writes shared/tests/goldens/tfidf.json: character 3-gram TF-IDF by scikit-learn, which `pel_index::lexical::CharTfidf` equals.
 
 Python 3.11, scikit-learn 1.9.1, numpy 2.4.6, scipy 1.17.1. Run: python tests/python/tfidf.py
 """

@@ -1,4 +1,4 @@
-//! PEL in a web page: a wasm-bindgen shell. All arithmetic is in `pel-shared`.
+//! PEL in a web page: a wasm-bindgen shell. All arithmetic is in the crates of `shared`.
 
 mod additions;
 mod browser;

@@ -1,7 +1,7 @@
 //! Compares the index's graph with a search by `instant-distance` itself, over one set of vectors.
 //!
 //! ```text
-//! cargo run --release -p pel-shared --example hnsw -- [INDEX [ROWS]]
+//! cargo run --release -p pel-index --example hnsw -- [INDEX [ROWS]]
 //! ```
 //!
 //! INDEX is the `index.bin` of a bundle, of which ROWS are taken (all by default); without one,

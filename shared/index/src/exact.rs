@@ -4,7 +4,6 @@
 use super::top::{Found, Top, best_per_concept};
 use super::vectors::{Queries, Vectors};
 use pel_kb::score::Candidate;
-use pel_kernels as kernels;
 use pel_kernels::{Hit, Scratch};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,8 +51,8 @@ fn batch(
     let taken = vectors.taken(k);
     // Each worker takes the next chunk until none is left, so that a slow core delays no other.
     let next = AtomicUsize::new(0);
-    let workers = vec![(); kernels::threads().min(chunks.len())];
-    let found = kernels::for_each_chunk(&workers, 1, |_, _| {
+    let workers = vec![(); pel_kernels::threads().min(chunks.len())];
+    let found = pel_kernels::for_each_chunk(&workers, 1, |_, _| {
         let mut pass = Pass {
             vectors,
             dim,

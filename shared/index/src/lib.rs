@@ -35,7 +35,6 @@ use pel_kb::container::{Check, Container, Format};
 use pel_kb::error::{Error, Result};
 use pel_kb::numbers::{Numbers, check_finite};
 use pel_kb::score::{Candidate, Similarity};
-use pel_kernels as kernels;
 use pel_kernels::RowCodes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -607,7 +606,7 @@ impl Index {
         let queries: Vec<&[f32]> = queries.chunks_exact(self.info.dim).collect();
         assert_eq!(queries.len(), proposed.len(), "one list for each query");
         let both: Vec<(&[f32], &Vec<ConceptId>)> = queries.into_iter().zip(proposed).collect();
-        let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
+        let ranked = pel_kernels::for_each_chunk(&both, 1, |_, both| {
             let one = |(query, proposed): &(&[f32], &Vec<ConceptId>)| {
                 best_per_concept(self.score(query, proposed.iter().copied()), k)
             };
@@ -774,3 +773,7 @@ fn read_vectors(container: &Container<IndexInfo>, info: &IndexInfo) -> Result<Ve
         },
     })
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

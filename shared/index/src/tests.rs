@@ -2,7 +2,6 @@
 //! finite.
 
 use super::*;
-use pel_kernels as kernels;
 use proptest::prelude::*;
 
 fn info(
@@ -516,7 +515,7 @@ proptest! {
         let mut all = Vec::new();
         for (row, vector) in vectors.chunks_exact(4).enumerate() {
             let mut score = [0.0];
-            kernels::dot_f32(&query, vector, &mut score);
+            pel_kernels::dot_f32(&query, vector, &mut score);
             all.push(Candidate {
                 concept: ConceptId(concepts[row]),
                 score: score[0],

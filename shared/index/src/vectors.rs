@@ -3,7 +3,6 @@
 use super::codes::{pack, quantise, quantise_to_half};
 use super::{Precision, RowSource};
 use pel_kb::numbers::Numbers;
-use pel_kernels as kernels;
 use pel_kernels::{Hit, Isa, QueriesF32, QueriesI8, QueryI8, RowCodes, Scratch, Supported};
 use std::ops::Range;
 
@@ -236,7 +235,7 @@ impl Vectors {
     pub fn near(&self, query: &Query, rows: &[u32], out: &mut [f32]) {
         match (self, query) {
             (Self::F32 { values }, Query::F32(query)) => {
-                kernels::dot_f32_at(query, values.get(), rows, out)
+                pel_kernels::dot_f32_at(query, values.get(), rows, out)
             }
             (
                 Self::Int8 { codes, scales, .. },
@@ -263,10 +262,10 @@ impl Vectors {
     #[inline]
     pub fn prefetch(&self, row: u32, dim: usize) {
         match self {
-            Self::F32 { values } => kernels::prefetch(at(values.get(), row as usize, dim)),
+            Self::F32 { values } => pel_kernels::prefetch(at(values.get(), row as usize, dim)),
             Self::Int8 { codes, scales, .. } => {
-                kernels::prefetch(at(codes.get(), row as usize, dim));
-                kernels::prefetch(at(scales.get(), row as usize, 1));
+                pel_kernels::prefetch(at(codes.get(), row as usize, dim));
+                pel_kernels::prefetch(at(scales.get(), row as usize, 1));
             }
         }
     }
@@ -359,7 +358,7 @@ fn at<T>(rows: &[T], row: usize, dim: usize) -> &[T] {
 
 fn one_f32(query: &[f32], row: &[f32]) -> f32 {
     let mut out = [0.0];
-    kernels::dot_f32(query, row, &mut out);
+    pel_kernels::dot_f32(query, row, &mut out);
     out[0]
 }
 
@@ -414,7 +413,9 @@ impl<'a> PairwiseSimilarity<'a> {
                 scales,
             } => {
                 let (a, b) = (at(codes, one, self.dim), at(codes, other, self.dim));
-                kernels::dot_i8_row(self.isa, a, sums[one], b) as f32 * scales[other] * scales[one]
+                pel_kernels::dot_i8_row(self.isa, a, sums[one], b) as f32
+                    * scales[other]
+                    * scales[one]
             }
         }
     }

@@ -13,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// # Example
 /// ```
-/// use crate::error::Error;
+/// use pel_kb::error::Error;
 ///
 /// let error = Error::input("expected 3 fields, found 2").context("reading kb.csv");
 /// assert_eq!(error.to_string(), "reading kb.csv: expected 3 fields, found 2");

@@ -30,3 +30,7 @@ pub use dropout::apply_dropout;
 pub use isa::{Isa, Supported};
 pub use lanes::LANES;
 pub use parallel::{for_each, for_each_chunk, on_one_thread, threads};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

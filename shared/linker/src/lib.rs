@@ -11,11 +11,11 @@
 //! | --- | --- | --- |
 //! | detect | text to mentions | [`Linker::detect`], [`text::detect`] |
 //! | cut | [`Mention`] | [`Mention::cut`], [`text::abbreviations`] |
-//! | tokenize | [`tokens::Encoded`] | [`ViewOptions::mention`](tokens::ViewOptions::mention) |
+//! | tokenize | [`Encoded`](model::tokens::Encoded) | [`ViewOptions::mention`] |
 //! | encode | vectors | [`Encoder`](model::encode::Encoder) |
 //! | search | [`Candidate`]s | [`Index::search`](index::Index::search), [`TokenStore`](index::TokenStore) |
 //! | decide | [`Decision`] | [`NilPolicy::decide`] |
-//! | output | JSON, CSV, BRAT, PubTator, HTML, FHIR, OMOP, BioC, spaCy, UIMA | [`output::Note::write`] |
+//! | output | JSON, CSV, BRAT, PubTator, HTML, FHIR, OMOP, BioC, spaCy, UIMA | `Note::write` of `pel-output` |
 //!
 //! A [`Bundle`] has all that linking needs: encoder, tokenizer, index, concepts, names and NIL
 //! policy. A [`Linker`] is a bundle with its encoder on a [`Device`]. [`Device::flex`] is the CPU.
@@ -26,7 +26,7 @@
 //! bundle instead.
 //!
 //! ```
-//! # use crate::bundle::names;
+//! # use pel_linker::bundle::names;
 //! # use pel_linker::{Bundle, BundleBuilder, Bytes, Concept, KnowledgeBase, Parts};
 //! # let mut kb = KnowledgeBase::new();
 //! # for (id, name) in [("D1", "fever"), ("D2", "cough")] {
@@ -59,7 +59,7 @@
 //! The encoder is a folder of Hugging Face files with a BERT model.
 //!
 //! ```
-//! use crate::bundle::names;
+//! use pel_linker::bundle::names;
 //! use pel_linker::{BundleBuilder, Concept, Device, KnowledgeBase, Parts};
 //!
 //! let table = r#"{"id": "D1", "name": "fever", "synonyms": ["pyrexia"], "types": ["Sign"]}
@@ -81,10 +81,10 @@
 //!
 //! # Evaluate links
 //!
-//! [`metrics`] has recall, NIL precision and recall, and bootstrap intervals.
+//! [`index::metrics`] has recall, NIL precision and recall, and bootstrap intervals.
 //!
 //! ```
-//! # use crate::bundle::names;
+//! # use pel_linker::bundle::names;
 //! # use pel_linker::{BundleBuilder, Concept, Device, KnowledgeBase, LinkOptions, Linker, Parts};
 //! # let mut kb = KnowledgeBase::new();
 //! # for (id, name) in [("D1", "fever"), ("D2", "cough"), ("D3", "chest pain")] {
@@ -96,9 +96,9 @@
 //! #     files.0.insert(name.into(), std::fs::read(format!("{folder}/{name}"))?.into());
 //! # }
 //! # let linker = Linker::new(BundleBuilder::new(kb, files).build(&Device::flex())?, &Device::flex())?;
-//! use pel_text::Span;
-//! use pel_index::metrics::{Share, pooled_with_interval};
-//! use pel_text::detect::{Detected, Origin};
+//! use pel_linker::Span;
+//! use pel_linker::index::metrics::{Share, pooled_with_interval};
+//! use pel_linker::{Detected, Origin};
 //!
 //! let gold = [("Severe cough.", 7..12, "D2"), ("Chest pain at night.", 0..10, "D3"), ("No fever.", 3..8, "D1")];
 //! let mut hits = Vec::new();
@@ -126,10 +126,10 @@
 //! # let (config, weights, tokenizer) = (read("config.json")?, read("model.safetensors")?, read("tokenizer.json")?);
 //! use burn::optim::{AdamWConfig, GradientsParams};
 //! use burn::tensor::Tensor;
-//! use pel_model::losses::objectives::{Proxy, Targets, proxy};
-//! use pel_model::burn::biencoder::{BiEncoder, Tower};
-//! use pel_model::tower::{Pooling, Reduction, Side, TowerBytes};
-//! use pel_model::tokens::{Encoded, Tokens};
+//! use pel_linker::model::losses::objectives::{Proxy, Targets, proxy};
+//! use pel_linker::model::burn::biencoder::{BiEncoder, Tower};
+//! use pel_linker::model::tower::{Pooling, Reduction, Side, TowerBytes};
+//! use pel_linker::model::tokens::{Encoded, Tokens};
 //! use pel_linker::{Device, Result, Similarity};
 //!
 //! let device = Device::flex().autodiff();
@@ -162,6 +162,11 @@ pub mod linker;
 /// The tensor library, for its modules, optimisers and tensors.
 pub use burn;
 
+/// The crates below, so that a program needs to name this one alone.
+pub use {
+    pel_index as index, pel_kb as kb, pel_kernels as kernels, pel_model as model, pel_text as text,
+};
+
 pub use burn::tensor::{Device, Tensor};
 pub use bytes::Bytes;
 
@@ -174,3 +179,7 @@ pub use pel_model::nil::{Decision, NilPolicy, NilReason};
 pub use pel_model::tokens::ViewOptions;
 pub use pel_text::detect::{DetectOptions, Detected, Origin};
 pub use pel_text::{Mention, Span};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -17,3 +17,7 @@ pub mod nil;
 pub mod tokens;
 pub mod tower;
 pub mod weights;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

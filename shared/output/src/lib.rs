@@ -23,7 +23,6 @@ use pel_kb::score::Candidate;
 use pel_linker::linker::{Link, Linker};
 use pel_model::nil::{Decision, NilReason};
 use pel_model::tokens::Cut;
-use pel_text as text;
 use pel_text::Span;
 use pel_text::context::Context;
 use pel_text::detect::Origin;
@@ -153,7 +152,7 @@ pub struct NamedSet {
 impl Record {
     /// The fragments of the mention, one or more.
     pub fn pieces(&self) -> &[Span] {
-        text::pieces(&self.span, &self.fragments)
+        pel_text::pieces(&self.span, &self.fragments)
     }
 
     /// Removes the cross-references of its concepts without one of these prefixes, such as
@@ -316,7 +315,7 @@ impl Record {
 impl Note<'_> {
     /// The text of a mention. Fragments are joined by a space.
     pub fn mention(&self, record: &Record) -> Cow<'_, str> {
-        text::text_of(self.text, record.pieces()).unwrap_or_default()
+        pel_text::text_of(self.text, record.pieces()).unwrap_or_default()
     }
 
     /// The concept of a record; `None` if the linker has no such concept.
@@ -360,6 +359,10 @@ fn decision_words(record: &Record) -> Option<String> {
 fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(test)]
 mod testing {

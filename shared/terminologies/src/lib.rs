@@ -236,3 +236,7 @@ impl<'a, 'c> Sink<'a, 'c> {
         self.host
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -13,3 +13,7 @@ pub mod redirects;
 pub mod sentence_transformers;
 pub mod tensors;
 pub mod token_file;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

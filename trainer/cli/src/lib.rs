@@ -5,3 +5,7 @@ extern crate pel_io;
 
 pub mod bench;
 pub mod cli;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

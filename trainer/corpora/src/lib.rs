@@ -17,3 +17,7 @@ pub mod retrieve;
 pub mod spans;
 pub mod split;
 pub mod xml_encoding;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

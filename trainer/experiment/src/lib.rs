@@ -5,3 +5,7 @@ extern crate pel_io;
 
 pub mod evaluate;
 pub mod experiment;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,3 +29,7 @@ pub mod testing;
 pub mod text_tables;
 
 pub use files::text_encoding;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

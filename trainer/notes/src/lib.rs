@@ -6,3 +6,7 @@ extern crate pel_io;
 pub mod link;
 pub mod map;
 pub mod stores;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,3 +7,7 @@ pub mod serve;
 
 #[cfg(feature = "api")]
 pub mod api;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

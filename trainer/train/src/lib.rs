@@ -6,3 +6,7 @@ extern crate pel_io;
 pub mod compact;
 pub mod plots;
 pub mod train;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -30,7 +30,6 @@ use pel_kb::ConceptId;
 use pel_kb::error::{Error, Result};
 use pel_kb::numbers::{Numbers, check_finite};
 use pel_kb::score::Candidate;
-use pel_kernels as kernels;
 use pel_kernels::Scratch;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -316,7 +315,7 @@ impl Cells {
     /// query `[dim]`
     pub fn query(&self, vectors: &Vectors, query: &[f32]) -> CellQuery {
         let mut means = vec![0.0; self.len()];
-        kernels::dot_f32(query, self.means.get(), &mut means);
+        pel_kernels::dot_f32(query, self.means.get(), &mut means);
         CellQuery {
             query: vectors.query(query),
             means,
@@ -345,7 +344,7 @@ impl Cells {
             return vec![Vec::new(); queries.len() / self.dim];
         }
         let queries: Vec<&[f32]> = queries.chunks_exact(self.dim).collect();
-        let prepared = kernels::for_each_chunk(&queries, 1, |_, queries| {
+        let prepared = pel_kernels::for_each_chunk(&queries, 1, |_, queries| {
             let prepared = queries
                 .iter()
                 .map(|query| (self.query(rows.vectors, query), self.nearest(query)));
@@ -399,7 +398,7 @@ impl Cells {
     /// The cells by the similarity of their directions with a query, ties in the order of cells.
     fn nearest(&self, query: &[f32]) -> Vec<u32> {
         let mut products = vec![0.0f32; self.len()];
-        kernels::dot_f32(query, &self.directions, &mut products);
+        pel_kernels::dot_f32(query, &self.directions, &mut products);
         let mut cells: Vec<u32> = (0..self.len() as u32).collect();
         cells.sort_unstable_by(|a, b| {
             let [left, right] = [a, b].map(|cell| products[*cell as usize]);
@@ -427,8 +426,8 @@ impl Cells {
         readers.sort_unstable();
         let groups: Vec<&[(u32, u32)]> = readers.chunk_by(|a, b| a.0 == b.0).collect();
         let next = AtomicUsize::new(0);
-        let workers = vec![(); kernels::threads().min(groups.len()).max(1)];
-        let parts = kernels::for_each_chunk(&workers, 1, |_, _| {
+        let workers = vec![(); pel_kernels::threads().min(groups.len()).max(1)];
+        let parts = pel_kernels::for_each_chunk(&workers, 1, |_, _| {
             let mut best: Vec<Option<BestRows>> = Vec::new();
             best.resize_with(open.len(), || None);
             let (mut thresholds, mut hits) = (Vec::new(), Vec::new());

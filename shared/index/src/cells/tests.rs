@@ -6,7 +6,6 @@ use pel_kb::ConceptId;
 use pel_kb::container;
 use pel_kb::container::{Check, Container};
 use pel_kb::score::{Candidate, Similarity};
-use pel_kernels as kernels;
 use proptest::prelude::*;
 
 const DIM: usize = 12;
@@ -234,7 +233,7 @@ proptest! {
         let together = index.search(&queries, k);
         let alone: Vec<_> = queries.chunks(DIM).flat_map(|query| index.search(query, k)).collect();
         prop_assert_eq!(&together, &alone);
-        prop_assert_eq!(together, kernels::on_one_thread(|| index.search(&queries, k)));
+        prop_assert_eq!(together, pel_kernels::on_one_thread(|| index.search(&queries, k)));
     }
 }
 

@@ -16,7 +16,6 @@ use crate::vectors::{PairwiseSimilarity, Vectors};
 use bytes::Bytes;
 use instant_distance::{Builder, Heuristic, Point};
 use pel_kb::error::{Error, Result};
-use pel_kernels as kernels;
 use serde::Serialize;
 
 /// The nodes whose neighbours a thread selects at a time.
@@ -181,7 +180,7 @@ pub(super) fn neighbours(
     chunk: usize,
 ) -> Vec<Vec<u32>> {
     let pool = SearchPool::default();
-    let chunks = kernels::for_each_chunk(nodes, chunk, |_, nodes| {
+    let chunks = pel_kernels::for_each_chunk(nodes, chunk, |_, nodes| {
         pool.with(|search| {
             let select = |node: &u32| {
                 let mut near: Vec<u32> = search
@@ -216,7 +215,7 @@ fn inserted(space: &Space, options: HnswOptions) -> Result<BuiltGraph> {
         }))
         .ml(1.0 / 32.0)
         .seed(options.seed);
-    BuiltGraph::of(&kernels::on_one_thread(|| builder.build_hnsw(nodes).0))
+    BuiltGraph::of(&pel_kernels::on_one_thread(|| builder.build_hnsw(nodes).0))
 }
 
 /// The links of each node in the crate's graph.
@@ -240,7 +239,7 @@ fn completed(space: &Space, mut lists: Vec<Vec<u32>>) -> Vec<[u32; WIDTH]> {
             }
         }
     }
-    let chunks = kernels::for_each_chunk(&lists, CHUNK, |chunk, lists| {
+    let chunks = pel_kernels::for_each_chunk(&lists, CHUNK, |chunk, lists| {
         let nodes = lists
             .iter()
             .enumerate()

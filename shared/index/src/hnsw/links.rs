@@ -12,7 +12,6 @@
 use bytes::Bytes;
 use pel_kb::error::{Error, Result};
 use pel_kb::numbers::Numbers;
-use pel_kernels as kernels;
 use std::ops::Range;
 
 /// The most links of a node in the lowest layer: two cache lines. With half as many, a search among
@@ -148,7 +147,7 @@ impl Links {
 
     /// Prefetches the links of a node into the cache.
     pub fn prefetch(&self, node: u32) {
-        kernels::prefetch(&self.lowest.get()[node as usize * WIDTH..][..WIDTH]);
+        pel_kernels::prefetch(&self.lowest.get()[node as usize * WIDTH..][..WIDTH]);
     }
 }
 

@@ -29,7 +29,6 @@ use links::Links;
 use pel_kb::ConceptId;
 use pel_kb::error::Result;
 use pel_kb::score::Candidate;
-use pel_kernels as kernels;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -106,8 +105,8 @@ impl Graph {
         ef: usize,
     ) -> Vec<Vec<Candidate>> {
         let queries: Vec<&[f32]> = queries.chunks_exact(on.dim).collect();
-        let share = queries.len().div_ceil(4 * kernels::threads()).max(1);
-        let found = kernels::for_each_chunk(&queries, share, |_, queries| {
+        let share = queries.len().div_ceil(4 * pel_kernels::threads()).max(1);
+        let found = pel_kernels::for_each_chunk(&queries, share, |_, queries| {
             self.pool.with(|search| {
                 let found = queries
                     .iter()

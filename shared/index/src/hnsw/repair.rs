@@ -8,7 +8,6 @@ use super::greedy_search::{GreedySearch, Near, SearchGraph, SearchPool};
 use super::links::{Links, WIDTH};
 use super::nodes::Nodes;
 use crate::vectors::{PairwiseSimilarity, Vectors};
-use pel_kernels as kernels;
 
 /// The nodes that a thread searches for at a time.
 const CHUNK: usize = 256;
@@ -114,7 +113,7 @@ fn lost(
     similarity: &(dyn Fn(u32) -> f32 + Sync),
 ) -> Vec<u32> {
     let pool = SearchPool::default();
-    let lost = kernels::for_each_chunk(some, CHUNK, |_, nodes| {
+    let lost = pel_kernels::for_each_chunk(some, CHUNK, |_, nodes| {
         pool.with(|search| {
             let mut found =
                 |node: u32| is_lost(search.near_node(graph, node, ef), node, similarity(node));

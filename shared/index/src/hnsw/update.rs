@@ -16,7 +16,6 @@ use crate::vectors::{PairwiseSimilarity, Vectors};
 use crate::{RowSource, Sections};
 use bytes::Bytes;
 use pel_kb::error::Result;
-use pel_kernels as kernels;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest share of a graph's nodes that may be new or removed. Beyond it the graph has to be
@@ -218,7 +217,7 @@ fn insert(
     }
     let from: Vec<(u32, Vec<u32>)> = from.into_iter().collect();
     let read: &Links = links;
-    let lists = kernels::for_each_chunk(&from, CHUNK, |_, from| {
+    let lists = pel_kernels::for_each_chunk(&from, CHUNK, |_, from| {
         let of = |(node, new): &(u32, Vec<u32>)| {
             let before = read.of(*node);
             let mut all: Vec<u32> = before.iter().chain(new).copied().collect();

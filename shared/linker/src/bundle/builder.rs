@@ -14,7 +14,6 @@ use pel_kb::redirects::Redirect;
 use pel_kb::score::Scorer;
 use pel_kb::table::ConceptTable;
 use pel_kb::{Concept, ConceptId, KnowledgeBase};
-use pel_kernels as kernels;
 use pel_model::config::BertConfig;
 use pel_model::cpu;
 use pel_model::detector::DetectorInfo;
@@ -35,7 +34,7 @@ use pel_text::detect::Dictionary;
 ///
 /// # Example
 /// ```
-/// use crate::bundle::names;
+/// use pel_linker::bundle::names;
 /// use pel_linker::{BundleBuilder, Concept, Device, KnowledgeBase, LinkOptions, Linker, Parts};
 ///
 /// let mut kb = KnowledgeBase::new();
@@ -351,13 +350,14 @@ impl ConceptRows {
         let mut rows = Self::default();
         let concepts: Vec<(ConceptId, &Concept)> = kb.iter().collect();
         for concepts in concepts.chunks(TOKENIZED) {
-            let encoded = kernels::for_each_chunk(concepts, TOKENIZED_BY_THREAD, |_, concepts| {
-                let encoded = concepts.iter().map(|(_, concept)| {
-                    view.rows(tokens, concept)
-                        .context(|| format!("the concept {}", concept.id))
+            let encoded =
+                pel_kernels::for_each_chunk(concepts, TOKENIZED_BY_THREAD, |_, concepts| {
+                    let encoded = concepts.iter().map(|(_, concept)| {
+                        view.rows(tokens, concept)
+                            .context(|| format!("the concept {}", concept.id))
+                    });
+                    encoded.collect::<Vec<_>>()
                 });
-                encoded.collect::<Vec<_>>()
-            });
             for ((id, _), encoded) in concepts.iter().zip(encoded.into_iter().flatten()) {
                 rows.add(*id, encoded?, view, &mut interner);
                 tick()?;

@@ -31,7 +31,6 @@ use pel_kb::redirects::{Redirect, Redirects, no_successor};
 use pel_kb::score::Scorer;
 use pel_kb::table::ConceptTable;
 use pel_kb::{ConceptId, KnowledgeBase};
-use pel_kernels as kernels;
 use pel_model::config::BertConfig;
 use pel_model::detector::Detector;
 use pel_model::encode::Encoder;
@@ -299,7 +298,7 @@ impl Bundle {
     pub fn read_with(parts: Parts, compared: Compared) -> Result<Self> {
         let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?)?;
         let files: Vec<(&String, &FileInfo)> = manifest.files.iter().collect();
-        let results = kernels::for_each_chunk(&files, 1, |_, files| {
+        let results = pel_kernels::for_each_chunk(&files, 1, |_, files| {
             files
                 .iter()
                 .try_for_each(|(name, info)| compare(name, parts.get(name)?, info, compared))

@@ -4,7 +4,6 @@ use pel_index::{TokenCodes, best_per_concept};
 use pel_kb::ConceptId;
 use pel_kb::error::Result;
 use pel_kb::score::{Candidate, Scorer};
-use pel_kernels as kernels;
 use pel_model::encode::{BatchSize, Encoder, Encodings};
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
@@ -85,7 +84,7 @@ impl Queries {
             "one list of candidates for each query"
         );
         let both: Vec<(&TokenCodes, Vec<Candidate>)> = self.tokens.iter().zip(first_pass).collect();
-        let ranked = kernels::for_each_chunk(&both, 1, |_, both| {
+        let ranked = pel_kernels::for_each_chunk(&both, 1, |_, both| {
             let one = |(tokens, first): &(&TokenCodes, Vec<Candidate>)| {
                 let concepts = first.iter().map(|candidate| candidate.concept).collect();
                 best_per_concept(rank(tokens, concepts), k)

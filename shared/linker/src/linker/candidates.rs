@@ -8,7 +8,6 @@ use pel_index::lexical::Spelling;
 use pel_kb::ConceptId;
 use pel_kb::score::{Candidate, Scorer, Similarity};
 use pel_kb::table::ConceptTable;
-use pel_kernels as kernels;
 use pel_text::contrasts::Contrasts;
 use std::collections::HashSet;
 
@@ -183,7 +182,7 @@ impl Linker {
             .iter()
             .map(|mention| (self.highest(prepared, mention), mention, own(mention)))
             .collect();
-        let ordered = kernels::for_each_chunk(&mentions, CHUNK, |_, mentions| {
+        let ordered = pel_kernels::for_each_chunk(&mentions, CHUNK, |_, mentions| {
             let ordered = mentions.iter().map(|(highest, mention, candidates)| {
                 let mut candidates = candidates.clone();
                 if spelling.weight > 0.0 {

@@ -54,7 +54,6 @@ use pel_model::encode::{Encoder, SequenceInterner};
 use pel_model::nil::{Decision, Evidence, NilPolicy, NilReason};
 use pel_model::tokens::View;
 use pel_model::tokens::{Cut, MentionTemplate};
-use pel_text as text;
 use pel_text::Span;
 use pel_text::abbreviations::Reader;
 use pel_text::context::{Context, ContextRules};
@@ -171,7 +170,7 @@ pub struct Link {
 impl Link {
     /// The fragments of the mention, one or more.
     pub fn pieces(&self) -> &[Span] {
-        text::pieces(&self.span, &self.fragments)
+        pel_text::pieces(&self.span, &self.fragments)
     }
 
     /// All candidates that were searched, best first: at least 64, as far as there are so many
@@ -481,7 +480,7 @@ impl Linker {
                 misspelt.as_ref().is_some_and(Vec::is_empty) && dictionary.knows_enough_words();
             let rewritten = match &mention.text {
                 Cow::Borrowed(_) => false,
-                Cow::Owned(read) => *read != text::text_of(text, detected.pieces())?,
+                Cow::Owned(read) => *read != pel_text::text_of(text, detected.pieces())?,
             };
             prepared.push(PreparedMention {
                 detected,

@@ -7,7 +7,6 @@ use pel_index::{FIRST_PASS, TokenCodes, TokenStore};
 use pel_kb::ConceptId;
 use pel_kb::error::{Error, Result};
 use pel_kb::score::{Candidate, Scorer};
-use pel_kernels as kernels;
 use pel_model::nil::NilPolicy;
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
@@ -215,7 +214,7 @@ impl Linker {
                     sequences,
                     "the tokens of each of {sequences} sequences"
                 );
-                let found = kernels::for_each_chunk(tokens, 1, |_, tokens| {
+                let found = pel_kernels::for_each_chunk(tokens, 1, |_, tokens| {
                     tokens
                         .iter()
                         .map(|tokens| store.search(tokens, k))

@@ -3,7 +3,6 @@
 use super::fused;
 use crate::layer::Dropout;
 use burn::tensor::{Distribution, Tensor, TensorData};
-use pel_kernels as kernels;
 use pel_kernels::Isa;
 
 /// Sets values to zero at random and scales the others, so that the mean is preserved. Without
@@ -18,7 +17,7 @@ pub fn apply_dropout<const D: usize>(values: Tensor<D>, dropout: Option<Dropout>
     let (shape, device) = (values.dims(), values.device());
     let factors = if fused::runs_on(&device) {
         let mut factors = vec![1.0; shape.iter().product()];
-        kernels::apply_dropout(Isa::best(), rate, seed as u32, &mut factors);
+        pel_kernels::apply_dropout(Isa::best(), rate, seed as u32, &mut factors);
         Tensor::from_data(TensorData::new(factors, shape), &device)
     } else {
         device.seed(seed);

@@ -18,7 +18,6 @@ pub use quantise::{is_quantised, quantise, quantise_layers};
 pub use tower::Tower;
 
 use layer::{Layer, NormWeights, Scratch};
-use pel_kernels as kernels;
 use pel_kernels::rows::layer_norm;
 use pel_kernels::{Isa, for_each};
 use std::ops::Range;
@@ -75,7 +74,7 @@ impl Encoder {
         sequences: &[Sequence<'_>],
         take: impl Fn(&Sequence<'_>, &[f32]) -> R + Sync,
     ) -> Vec<R> {
-        let threads = kernels::threads();
+        let threads = pel_kernels::threads();
         let team = (threads / sequences.len().max(1)).max(1);
         let groups = groups(
             &sequences

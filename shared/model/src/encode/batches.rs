@@ -6,7 +6,6 @@ use crate::tokens::{Encoded, by_length};
 use crate::tower::Side;
 use pel_kb::error::Result;
 use pel_kb::score::Scorer;
-use pel_kernels as kernels;
 
 /// The largest number of rows and tokens of a batch, padding included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +119,7 @@ impl<'a> Iterator for Steps<'a> {
         }
         let at_once = match self.encoder.engine {
             // With several batches each, the threads finish at nearly the same time.
-            Engine::Cpu { .. } => 2 * kernels::threads(),
+            Engine::Cpu { .. } => 2 * pel_kernels::threads(),
             Engine::Burn { .. } => 1,
         };
         let (batches, waiting) = self.waiting.split_at(at_once.min(self.waiting.len()));

@@ -209,8 +209,8 @@ impl ContextRules {
     /// # Example
     /// ```
     /// use pel_kb::group::Group;
-    /// use crate::Span;
-    /// use crate::context::{ContextRules, Target};
+    /// use pel_text::Span;
+    /// use pel_text::context::{ContextRules, Target};
     ///
     /// let rules = ContextRules::parse("cue negated forward: geen, zonder", "dutch.rules")?;
     /// let target = Target {

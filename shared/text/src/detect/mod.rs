@@ -52,22 +52,20 @@ mod terms;
 mod umlauts;
 mod words;
 
-pub use dictionary::Dictionary;
-pub use normalise::normalise_name;
-pub use similar::SimilarName;
-pub use spelling::in_american;
-pub use terms::{is_common_word, is_jargon};
-pub(crate) use umlauts::spelt_out;
-pub(crate) use words::is_ordinary;
-
-use crate as text;
 use crate::Span;
 use coordination::{around_designators, before_shared_head};
+pub use dictionary::Dictionary;
+pub use normalise::normalise_name;
 use normalise::{Gap, Kind, Source};
 use pel_kb::group::Group;
 use persons::{Person, person_at};
 use scan::{Found, Scan};
 use serde::{Deserialize, Serialize};
+pub use similar::SimilarName;
+pub use spelling::in_american;
+pub use terms::{is_common_word, is_jargon};
+pub(crate) use umlauts::spelt_out;
+pub(crate) use words::is_ordinary;
 
 /// A mention that was detected in a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -99,7 +97,7 @@ impl Detected {
     /// A mention of some fragments in any order. Fragments that overlap or touch are merged. `None`
     /// without a fragment.
     pub fn of_pieces(pieces: Vec<Span>, origin: Origin) -> Option<Self> {
-        let fragments = text::in_order(pieces);
+        let fragments = crate::in_order(pieces);
         let span = Span::new(fragments.first()?.start, fragments.last()?.end);
         Some(Self {
             span,
@@ -115,7 +113,7 @@ impl Detected {
 
     /// The fragments, or the whole span of a contiguous mention.
     pub fn pieces(&self) -> &[Span] {
-        text::pieces(&self.span, &self.fragments)
+        crate::pieces(&self.span, &self.fragments)
     }
 
     /// Whether both mentions share a byte. A mention in the gap of a discontinuous one does not
@@ -809,7 +807,7 @@ mod tests {
                 },
             );
             for mention in &detected {
-                let name = text::text_of(&text, mention.pieces()).expect("on character boundaries");
+                let name = crate::text_of(&text, mention.pieces()).expect("on character boundaries");
                 prop_assert!(!dictionary.lookup_mention(&name).is_empty(), "{:?}", name);
             }
             prop_assert!(detected.is_sorted_by(|a, b| a < b));

@@ -450,7 +450,7 @@ pub(super) fn needs_blank(before: Kind, after: Kind) -> bool {
 /// and punctuation at the end are removed.
 ///
 /// ```
-/// use crate::detect::normalise_name;
+/// use pel_text::detect::normalise_name;
 ///
 /// assert_eq!(normalise_name("Sjögren’s–syndrome"), "sjogren syndrome");
 /// assert_eq!(normalise_name("TNF-α  Blocker"), "tnf alpha blocker");

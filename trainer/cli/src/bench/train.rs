@@ -7,7 +7,6 @@ use pel_artifacts::device::OpenDevice;
 use pel_artifacts::memory;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::score::Similarity;
-use pel_kernels as kernels;
 use pel_kernels::{Isa, bf16, gemm};
 use pel_linker::bundle::{Bundle, names};
 use pel_model::burn::bert::{BertInput, Pass, multiplies_in};
@@ -102,11 +101,11 @@ fn peak(precision: Precision, seconds: f64) -> Result<Option<f64>> {
         Precision::Bf16 => bf16::multiply_add(bf16::best(), rounds),
         Precision::F16 => None,
     };
-    let threads = vec![(); kernels::threads()];
+    let threads = vec![(); pel_kernels::threads()];
     let mut most = 0.0f64;
     timed(seconds, || {
         let began = Instant::now();
-        let done = kernels::for_each_chunk(&threads, 1, |_, _| std::hint::black_box(work()));
+        let done = pel_kernels::for_each_chunk(&threads, 1, |_, _| std::hint::black_box(work()));
         let operations: f64 = done
             .iter()
             .flatten()

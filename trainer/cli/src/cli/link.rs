@@ -27,7 +27,6 @@ use pel_notes::link::vector_cache::VectorCache;
 use pel_notes::link::{context_rules, date, open_linker, wordings};
 use pel_notes::stores;
 use pel_notes::stores::VectorStore;
-use pel_output as output;
 use pel_output::RowIds;
 use pel_text::detect::DetectOptions;
 use std::path::{Path, PathBuf};
@@ -256,7 +255,11 @@ fn warn_of_unknown(linker: &Linker, prefixes: &[String]) -> Result<()> {
             break;
         }
         let xrefs = concepts.get(ConceptId(at))?.xrefs;
-        unknown.retain(|prefix| !xrefs.iter().any(|xref| output::has_prefix(xref, prefix)));
+        unknown.retain(|prefix| {
+            !xrefs
+                .iter()
+                .any(|xref| pel_output::has_prefix(xref, prefix))
+        });
     }
     for prefix in unknown {
         eprintln!("warning: --xrefs {prefix}: no cross-reference of the bundle has this prefix");

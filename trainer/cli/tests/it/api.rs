@@ -6,8 +6,8 @@ mod coding;
 mod limits;
 mod stream;
 
-use client::{JSON, Server};
 use crate::common::{KB, bundle, index, output_of, pel};
+use client::{JSON, Server};
 use serde_json::{Value, json};
 
 const TEXT: &str = "No fever, but chest pain. \u{1f637} pyrexia";

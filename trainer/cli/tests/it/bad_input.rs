@@ -4,7 +4,10 @@ use crate::common::{KB, bundle, copy, index, index_with, output_of, pel, sealed,
 use std::path::Path;
 
 /// Damages one file of a copied bundle and links with it.
-fn link_with(file: &str, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> crate::common::CommandOutput {
+fn link_with(
+    file: &str,
+    damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>,
+) -> crate::common::CommandOutput {
     let folder = tempfile::tempdir().expect("a folder");
     copy(bundle(), folder.path());
     let path = folder.path().join(file);

@@ -1,13 +1,13 @@
 //! The default bundle: detection and links in raw text, and accuracy on annotated notes.
 //!
 //! `tests/goldens/note.tsv` holds the expected links of `examples/note.txt`. To update it after an
-//! intended change, run `PEL_WRITE_EXPECTED=1 cargo test -p pel-trainer --test default_bundle --
+//! intended change, run `PEL_WRITE_EXPECTED=1 cargo test -p pel-cli --test it default_bundle --
 //! --nocapture` and review the difference. The command also prints the metrics that are compared
 //! with the floors below.
 
+use crate::common::{CommandOutput, output_of, pel, shared_folder};
 use burn::tensor::Device;
 use bytes::Bytes;
-use crate::common::{CommandOutput, output_of, pel, shared_folder};
 use pel_linker::bundle::{Bundle, Encoders, Parts};
 use pel_linker::linker::{LinkOptions, Linker};
 use pel_model::encode::BatchSize;
@@ -199,7 +199,7 @@ fn example_note_is_linked_as_expected() {
     assert!(
         difference.is_empty() && expected == found,
         "the links of the example note have changed; if intended, run PEL_WRITE_EXPECTED=1 cargo \
-         test -p pel-trainer --test default_bundle\n{}",
+         test -p pel-cli --test it default_bundle\n{}",
         difference.join("\n")
     );
 }

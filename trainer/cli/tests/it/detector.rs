@@ -358,7 +358,13 @@ fn model_cards_have_text_and_no_byte_order_mark() {
         ("\u{feff}# Card\n", Some("# Card\n")),
     ] {
         std::fs::write(&card, text).expect("written");
-        let packed = output_of(pel(&["pack", crate::common::bundle(), &out, "--card", &card]));
+        let packed = output_of(pel(&[
+            "pack",
+            crate::common::bundle(),
+            &out,
+            "--card",
+            &card,
+        ]));
         match accepted {
             Some(expected) => {
                 assert_eq!(packed.code, Some(0), "{}", packed.err);
@@ -380,7 +386,13 @@ fn the_concepts_that_an_encoder_was_trained_on_can_be_recorded() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (list, out) = (at("seen.txt"), at("out"));
     std::fs::write(&list, "C2\r\nC10\n\nC2\n").expect("written");
-    let packed = output_of(pel(&["pack", crate::common::bundle(), &out, "--trained", &list]));
+    let packed = output_of(pel(&[
+        "pack",
+        crate::common::bundle(),
+        &out,
+        "--trained",
+        &list,
+    ]));
     assert_eq!(packed.code, Some(0), "{}", packed.err);
     let written = Path::new(&out).join("trained.txt");
     assert_eq!(

@@ -1,9 +1,9 @@
 //! `pel export`: exported folders give the vectors of sentence-transformers
 //! (`tests/python/exported.py`).
 
+use crate::common::{Workspace, tiny};
 use burn::tensor::Device;
 use bytes::Bytes;
-use crate::common::{Workspace, tiny};
 use pel_artifacts::tensors::{NamedTensor, to_bytes};
 use pel_kb::score::Similarity;
 use pel_model::encode::Encoder;
@@ -85,8 +85,9 @@ fn vectors(folder: &Path, way: &Way, texts: &[String]) -> Vec<Vec<f32>> {
 
 #[test]
 fn exported_towers_equal_sentence_transformers() {
-    let golden: Golden = serde_json::from_str(include_str!("../../../../tests/goldens/exported.json"))
-        .expect("the golden is whole");
+    let golden: Golden =
+        serde_json::from_str(include_str!("../../../../tests/goldens/exported.json"))
+            .expect("the golden is whole");
     for (number, way) in golden.ways.iter().enumerate() {
         let workspace = Workspace::new();
         let towers = way.layers.iter().enumerate();

@@ -1,9 +1,9 @@
 //! Encoders as they are published, and BLINK's files (`tests/python/checkpoints.py`), against
 //! vectors of PyTorch.
 
+use crate::common::Workspace;
 use burn::tensor::Device;
 use bytes::Bytes;
-use crate::common::Workspace;
 use pel_kb::score::Similarity;
 use pel_model::burn::biencoder::Tower;
 use pel_model::encode::Encoder;

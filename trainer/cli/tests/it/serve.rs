@@ -4,8 +4,8 @@ mod client;
 mod crowd;
 mod http;
 
-use client::{Server, page, script};
 use crate::common::{bundle, copy, output_of, pel};
+use client::{Server, page, script};
 use std::net::TcpListener;
 
 #[test]

@@ -113,7 +113,10 @@ fn updated_bundle_has_the_bytes_of_a_rebuilt_one() {
             .into_iter()
             .map(|(path, bytes)| (path.file_name().expect("a file").to_owned(), bytes))
             .collect();
-        assert_eq!(crate::common::contents(&place.path("new")).len(), files.len());
+        assert_eq!(
+            crate::common::contents(&place.path("new")).len(),
+            files.len()
+        );
         files.retain(|(name, _)| name != "manifest.json");
         for (name, bytes) in files {
             let updated = std::fs::read(place.path("new").join(&name)).expect("there too");

@@ -3,7 +3,6 @@
 use clap::ValueEnum;
 use pel_kb::error::Result;
 use pel_linker::linker::Linker;
-use pel_output as output;
 use pel_output::{Form, Moment, Note, Record, RowIds};
 
 /// The output formats of links.
@@ -105,7 +104,7 @@ pub struct NoteFormatter<'a> {
 
 enum Formatter<'a> {
     Table(crate::link::table::TableFormatter),
-    Form(Box<output::NoteWriter<'a>>),
+    Form(Box<pel_output::NoteWriter<'a>>),
 }
 
 impl<'a> NoteFormatter<'a> {
@@ -113,9 +112,9 @@ impl<'a> NoteFormatter<'a> {
     pub fn new(format: Format, name: &'a str, text: &'a str, linker: &'a Linker) -> Self {
         let form = match format.form() {
             None => Formatter::Table(crate::link::table::TableFormatter::default()),
-            Some(form) => {
-                Formatter::Form(Box::new(output::NoteWriter::new(form, name, text, linker)))
-            }
+            Some(form) => Formatter::Form(Box::new(pel_output::NoteWriter::new(
+                form, name, text, linker,
+            ))),
         };
         Self {
             name,

@@ -1,7 +1,7 @@
 //! BLINK's tables: one chain of trainings that they share.
 
-use crate::common::{KB, Workspace as Bench, tiny};
 use super::{RANKER, bench, line, rows};
+use crate::common::{KB, Workspace as Bench, tiny};
 
 #[test]
 fn the_tables_of_blink_share_their_stages() {
