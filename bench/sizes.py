@@ -19,7 +19,7 @@ import re
 import subprocess
 import sys
 
-# "<pel_shared::Linker as core::fmt::Debug>::fmt", "core::ptr::drop_in_place<...>", "<&mut [rayon::Iter]>::next"
+# "<pel_linker::linker::Linker as core::fmt::Debug>::fmt", "core::ptr::drop_in_place<...>", "<&mut [rayon::Iter]>::next"
 CRATE = re.compile(r"^[<&*(\[ ]*(?:mut |const |dyn |impl )*([A-Za-z_]\w*)(?:::|>|\[)")
 LEAST = 0.01
 MEGA = 1e6

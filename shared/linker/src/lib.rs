@@ -44,13 +44,13 @@
 //! let bundle = Bundle::read(Parts::from_one_file(&bytes)?)?;
 //! let linker = Linker::new(bundle, &Device::flex())?;
 //! let text = "Fever since Monday, no cough.";
-//! for link in linker.link(text, &LinkOptions::default().k(3))? {
+//! for link in linker.link_with(text, &LinkOptions::default().k(3))? {
 //!     match link.decision {
 //!         Decision::Linked { best } => println!("{}: {}", link.span.of(text)?, linker.concept(best.concept)?.id),
 //!         Decision::Nil { reason, .. } => println!("{}: NIL, {}", link.span.of(text)?, reason.words()),
 //!     }
 //! }
-//! # assert_eq!(linker.link(text, &LinkOptions::default())?.len(), 2);
+//! # assert_eq!(linker.link(text)?.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -158,6 +158,8 @@
 
 pub mod bundle;
 pub mod linker;
+#[cfg(feature = "fs")]
+mod open;
 
 /// The tensor library, for its modules, optimisers and tensors.
 pub use burn;

@@ -2,7 +2,7 @@
 
 use pel_index::Precision;
 use pel_kb::{Concept, KnowledgeBase};
-use pel_linker::linker::{Link, LinkOptions, Linker};
+use pel_linker::linker::{Link, Linker};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
 use pel_text::detect::Origin;
@@ -27,7 +27,7 @@ fn opened(names: &[(&str, &[&str])]) -> Linker {
 
 /// The texts of the links, with what the encoder read and the best concept.
 fn read(linker: &Linker, text: &str) -> Vec<(String, Option<String>, String)> {
-    let links = linker.link(text, &LinkOptions::default()).expect("linked");
+    let links = linker.link(text).expect("linked");
     let shown = |link: &Link| {
         assert_eq!(link.origin, Origin::Name);
         let words = link.span.of(text).expect("inside").to_owned();

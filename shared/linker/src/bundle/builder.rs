@@ -35,7 +35,7 @@ use pel_text::detect::Dictionary;
 /// # Example
 /// ```
 /// use pel_linker::bundle::names;
-/// use pel_linker::{BundleBuilder, Concept, Device, KnowledgeBase, LinkOptions, Linker, Parts};
+/// use pel_linker::{BundleBuilder, Concept, Device, KnowledgeBase, Linker, Parts};
 ///
 /// let mut kb = KnowledgeBase::new();
 /// for (id, name) in [("D1", "fever"), ("D2", "diabetes mellitus"), ("D3", "cough")] {
@@ -47,7 +47,7 @@ use pel_text::detect::Dictionary;
 ///     files.0.insert(name.into(), std::fs::read(format!("{folder}/{name}"))?.into());
 /// }
 /// let bundle = BundleBuilder::new(kb, files).build(&Device::flex())?;
-/// let links = Linker::new(bundle, &Device::flex())?.link("Fever since Monday.", &LinkOptions::default())?;
+/// let links = Linker::new(bundle, &Device::flex())?.link("Fever since Monday.")?;
 /// assert_eq!(links.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -230,11 +230,19 @@ impl Linker {
         Ok(linker)
     }
 
-    /// Links the mentions that are detected in a text, in the order of the text.
+    /// Links the mentions that are detected in a text, in the order of the text, with the default options.
     ///
     /// # Errors
     /// If the device fails.
-    pub fn link(&self, text: &str, options: &LinkOptions) -> Result<Vec<Link>> {
+    pub fn link(&self, text: &str) -> Result<Vec<Link>> {
+        self.link_with(text, &LinkOptions::default())
+    }
+
+    /// As [`Linker::link`], with options.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn link_with(&self, text: &str, options: &LinkOptions) -> Result<Vec<Link>> {
         self.link_mentions(text, self.detect(text, options)?, options)
     }
 

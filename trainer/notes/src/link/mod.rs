@@ -35,7 +35,7 @@ use std::path::Path;
 /// How to get a build with Parquet.
 #[cfg(not(feature = "parquet"))]
 const PARQUET_HINT: &str = "programs of a release do, as do those of `cargo build \
-                            --release -p pel-trainer --features parquet`";
+                            --release -p pel-cli --features parquet`";
 
 /// Links the mentions of one text.
 ///

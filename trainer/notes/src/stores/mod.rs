@@ -21,7 +21,7 @@ use std::time::Duration;
 /// How to get a build with stores.
 #[cfg(not(feature = "stores"))]
 const BUILD_HINT: &str = "programs of a release do, as do those of `cargo build \
-                          --release -p pel-trainer --features stores`";
+                          --release -p pel-cli --features stores`";
 
 /// How to reach a database.
 #[derive(Clone, Debug, Args)]
