@@ -15,15 +15,10 @@
 //! `try_kernel!(...Avx512)` from a copy of rten-gemm and add `--config
 //! 'patch.crates-io.rten-gemm.path="COPY"'`.
 
-#![allow(dead_code, unused_imports)]
-
-#[path = "../../../shared/src/kernels/mod.rs"]
-mod kernels;
-
-use kernels::gemm::{self, Start};
-use kernels::int8::{self, Codes};
-use kernels::matrix::{Matrix, MatrixMut};
-use kernels::{Isa, for_each};
+use pel_kernels::gemm::{self, Start};
+use pel_kernels::int8::{self, Codes};
+use pel_kernels::matrix::{Matrix, MatrixMut};
+use pel_kernels::{Isa, for_each};
 use rten_gemm::{BiasVector, GemmExecutor, GemmInputA, GemmInputB, GemmOptions};
 use rten_tensor::NdTensorView;
 use std::hint::black_box;
