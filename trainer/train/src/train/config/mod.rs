@@ -9,6 +9,7 @@ mod detect;
 mod effect;
 mod methods;
 mod read;
+mod rules;
 
 pub use detect::{AnnotatedTexts, Detect};
 pub use effect::idle;
