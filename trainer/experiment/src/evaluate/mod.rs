@@ -27,7 +27,7 @@ pub use nil_figures::NilFigures;
 pub use options::Options;
 pub use outcomes::At;
 use pel_corpora::mention_domains::{By, Domains, of_documents};
-use pel_corpora::retrieve::lexical::System;
+use pel_corpora::retrieve::lexical::{System, chosen, lexical, needs_bundle};
 use pel_corpora::retrieve::{BundleRetrievers, Retriever, judged};
 use pel_corpora::split::{Reading, SeenBy, Split, TrainingSplit};
 use pel_io::provenance::Run;
@@ -64,6 +64,26 @@ pub struct Second {
     pub ks: Vec<usize>,
 }
 
+/// What an evaluation measures, and what its systems are built from.
+struct Material {
+    concepts: KbFile,
+    training: Option<TrainingSplit>,
+    /// The split that is measured.
+    measured: Split,
+    /// The split on which thresholds are chosen; `None` if it is the measured one.
+    calibration: Option<Split>,
+    domains: Vec<Domains>,
+}
+
+/// The part of a bundle in an evaluation; that of no bundle by default.
+#[derive(Default)]
+struct Bundled {
+    concepts: Option<KbFile>,
+    dense: Option<Box<dyn Retriever>>,
+    link: Option<Box<dyn Retriever>>,
+    trained: Option<TrainedConcepts>,
+}
+
 /// Measures systems. `open` opens the bundle, if one is given.
 ///
 /// # Errors
@@ -73,48 +93,21 @@ pub fn evaluate(
     open: impl FnOnce(&Path) -> Result<BundleRetrievers>,
     second: Option<&Second>,
 ) -> Result<Evaluation> {
-    let has = |split: &str| has_split(&args.corpus, split);
     let train_split = args.train_split.as_deref().unwrap_or(TRAIN);
-    let systems = pel_corpora::retrieve::lexical::chosen(
-        args.systems.as_deref(),
-        has(train_split),
-        args.bundle.is_some(),
-    )?;
-    let (bundled, mut dense, mut link, abbreviations, trained) =
-        match args.bundle.as_deref().map(open).transpose()? {
-            Some(BundleRetrievers {
-                abbreviations: true,
-                ..
-            }) if args.keep_abbreviations => {
-                return Err(Error::input(
-                    "--keep-abbreviations: expected a bundle that reads short forms as they stand \
-                     (`pel index --keep-abbreviations`), found one that writes them out",
-                ));
-            }
-            Some(BundleRetrievers {
-                concepts,
-                dense,
-                link,
-                abbreviations,
-                trained,
-            }) => (
-                Some(concepts),
-                Some(dense),
-                Some(link),
-                abbreviations,
-                trained,
-            ),
-            None => (None, None, None, !args.keep_abbreviations, None),
-        };
-    let concepts = concepts(args.kb.as_deref(), bundled)?;
-    let training = match has(train_split) || systems.contains(&System::Majority) {
+    let has_training = has_split(&args.corpus, train_split);
+    let systems = chosen(args.systems.as_deref(), has_training, args.bundle.is_some())?;
+    let (mut bundled, abbreviations) = open_bundle(args, open)?;
+    let concepts = concepts(args.kb.as_deref(), bundled.concepts.take())?;
+    let training = match has_training || systems.contains(&System::Majority) {
         true => Some(
             TrainingSplit::read(&args.corpus, train_split)
                 .context(|| "the training split".into())?,
         ),
         false => None,
     };
-    let trained = trained
+    let trained = bundled
+        .trained
+        .take()
         .filter(|_| args.train_split.is_none())
         .map(|trained| current_ids(&trained, &concepts.kb))
         .transpose()?;
@@ -127,120 +120,32 @@ pub fn evaluate(
         seen: of_model.or(of_split),
         by_part: true,
     };
-    let read = |split: &str| {
-        Split::read_as(&args.corpus, split, &concepts.kb, reading)?
-            .in_own_domain(args.within_domain, &concepts.kb)
-    };
-    let measured = read(&args.split)?.not_empty()?;
-    let calibration = match &args.calibrate_split {
-        Some(split) if *split == args.split => None,
-        Some(split) => match read(split)? {
-            read if read.counts.nil == 0 => {
-                return Err(Error::input(format!(
-                    "the split {split} has no NIL mention to choose a threshold by"
-                )));
-            }
-            read => Some(read),
-        },
-        None if has(DEV) && args.split != DEV => {
-            Some(read(DEV)?).filter(|read| read.counts.nil > 0)
-        }
-        None => None,
-    };
+    let (measured, calibration) = splits(args, &concepts.kb, reading)?;
     let domains = domains(args, &measured, &concepts)?;
+    let material = Material {
+        concepts,
+        training,
+        measured,
+        calibration,
+        domains,
+    };
     let mut rows = Vec::new();
     for system in systems {
         interrupt::check()?;
         let began = Instant::now();
-        let retriever = match system {
-            System::Dense => dense
-                .take()
-                .ok_or_else(|| pel_corpora::retrieve::lexical::needs_bundle(system))?,
-            System::Link => link
-                .take()
-                .ok_or_else(|| pel_corpora::retrieve::lexical::needs_bundle(system))?,
-            lexical => Box::new(pel_corpora::retrieve::lexical::lexical(
-                lexical,
-                &concepts.kb,
-                training.as_ref(),
-                abbreviations,
-            )?),
-        };
+        let retriever = build(system, &mut bundled, &material, abbreviations)?;
         let build_seconds = began.elapsed().as_secs_f64();
-        let within = args
-            .within_domain
-            .map(|own| Within::new(retriever.as_ref(), &concepts.kb, own));
-        let retriever: &dyn Retriever = within.as_ref().map_or(retriever.as_ref(), |within| within);
-        let figures = measure(
-            retriever,
-            &measured,
-            calibration.as_ref(),
-            &domains,
-            args.top as usize,
-        )?;
-        rows.push(Figures {
-            build_seconds,
-            ..figures
-        });
-        if let Some(Second { ranker, ks }) = second {
-            let (reranker, most) = (
-                Reranker::new(ranker, &concepts.kb),
-                ks.iter().copied().max().unwrap_or(0),
-            );
-            let began = Instant::now();
-            let scored = Scored::new(retriever, &reranker, &measured, most, args.top as usize)?;
-            let search_seconds = began.elapsed().as_secs_f64();
-            for k in ks {
-                let reranked = Reranked::new(retriever, &scored, *k);
-                let figures = measure(
-                    &reranked,
-                    &measured,
-                    calibration.as_ref(),
-                    &domains,
-                    args.top as usize,
-                )?;
-                rows.push(Figures {
-                    search_seconds,
-                    ..figures
-                });
-            }
-        }
+        material.measure(args, retriever.as_ref(), build_seconds, second, &mut rows)?;
     }
-    for (figures, nil) in rows
-        .iter()
-        .flat_map(|figures| figures.nil.iter().map(move |nil| (figures, nil)))
-    {
-        if nil.rejects_all {
-            let NilFigures {
-                threshold,
-                chosen_on,
-                ..
-            } = nil;
-            if chosen_on == Thresholds::BUNDLE {
-                eprintln!(
-                    "warning: {}: the bundle's threshold ({threshold:.4}) rejects every mention \
-                     that a threshold can: was it chosen for other scores? `pel calibrate` chooses \
-                     one",
-                    figures.system
-                );
-                continue;
-            }
-            eprintln!(
-                "warning: {}: the threshold with the best F1 of NIL on the split {chosen_on} \
-                 ({threshold:.4}) rejects every mention there that a threshold can; its figures \
-                 say nothing about the system. A split with more mentions of either kind chooses \
-                 better: --calibrate-split",
-                figures.system
-            );
-        }
-    }
-    if measured.counts.in_kb == 0 {
-        let split = &measured.counts.split;
-        eprintln!(
-            "no mention of the split {split} has its concept in this knowledge base: are its \
-             identifiers of another vocabulary?"
-        );
-    }
+    warn_of_thresholds(&rows);
+    let Material {
+        concepts,
+        training,
+        measured,
+        calibration,
+        ..
+    } = material;
+    warn_without_gold(&measured);
     Ok(Evaluation {
         run: Run::here(),
         corpus: args.corpus.display().to_string(),
@@ -258,6 +163,160 @@ pub fn evaluate(
         by: args.by.clone().unwrap_or_default(),
         systems: rows,
     })
+}
+
+/// Opens the bundle, if one is given, and tells whether systems expand the short forms that a text
+/// defines.
+fn open_bundle(
+    args: &Options,
+    open: impl FnOnce(&Path) -> Result<BundleRetrievers>,
+) -> Result<(Bundled, bool)> {
+    let Some(opened) = args.bundle.as_deref().map(open).transpose()? else {
+        return Ok((Bundled::default(), !args.keep_abbreviations));
+    };
+    if opened.abbreviations && args.keep_abbreviations {
+        return Err(Error::input(
+            "--keep-abbreviations: expected a bundle that reads short forms as they stand \
+             (`pel index --keep-abbreviations`), found one that writes them out",
+        ));
+    }
+    let bundled = Bundled {
+        concepts: Some(opened.concepts),
+        dense: Some(opened.dense),
+        link: Some(opened.link),
+        trained: opened.trained,
+    };
+    Ok((bundled, opened.abbreviations))
+}
+
+/// Reads the split that is measured, and the one on which thresholds are chosen if it is another.
+fn splits(
+    args: &Options,
+    kb: &KnowledgeBase,
+    reading: Reading<'_>,
+) -> Result<(Split, Option<Split>)> {
+    let read = |split: &str| {
+        Split::read_as(&args.corpus, split, kb, reading)?.in_own_domain(args.within_domain, kb)
+    };
+    let measured = read(&args.split)?.not_empty()?;
+    let calibration = match &args.calibrate_split {
+        Some(split) if *split == args.split => None,
+        Some(split) => match read(split)? {
+            read if read.counts.nil == 0 => {
+                return Err(Error::input(format!(
+                    "the split {split} has no NIL mention to choose a threshold by"
+                )));
+            }
+            read => Some(read),
+        },
+        None if has_split(&args.corpus, DEV) && args.split != DEV => {
+            Some(read(DEV)?).filter(|read| read.counts.nil > 0)
+        }
+        None => None,
+    };
+    Ok((measured, calibration))
+}
+
+/// Builds a system. Those of the bundle are taken from it.
+fn build(
+    system: System,
+    bundled: &mut Bundled,
+    material: &Material,
+    abbreviations: bool,
+) -> Result<Box<dyn Retriever>> {
+    match system {
+        System::Dense => bundled.dense.take().ok_or_else(|| needs_bundle(system)),
+        System::Link => bundled.link.take().ok_or_else(|| needs_bundle(system)),
+        other => Ok(Box::new(lexical(
+            other,
+            &material.concepts.kb,
+            material.training.as_ref(),
+            abbreviations,
+        )?)),
+    }
+}
+
+impl Material {
+    /// Measures a system, then its candidates as the ranker reorders them.
+    fn measure(
+        &self,
+        args: &Options,
+        retriever: &dyn Retriever,
+        build_seconds: f64,
+        second: Option<&Second>,
+        rows: &mut Vec<Figures>,
+    ) -> Result<()> {
+        let kb = &self.concepts.kb;
+        let within = args
+            .within_domain
+            .map(|own| Within::new(retriever, kb, own));
+        let retriever: &dyn Retriever = within.as_ref().map_or(retriever, |within| within);
+        let top = args.top as usize;
+        let measure = |retriever: &dyn Retriever| {
+            let calibration = self.calibration.as_ref();
+            measure(retriever, &self.measured, calibration, &self.domains, top)
+        };
+        rows.push(Figures {
+            build_seconds,
+            ..measure(retriever)?
+        });
+        let Some(Second { ranker, ks }) = second else {
+            return Ok(());
+        };
+        let reranker = Reranker::new(ranker, kb);
+        let most = ks.iter().copied().max().unwrap_or(0);
+        let began = Instant::now();
+        let scored = Scored::new(retriever, &reranker, &self.measured, most, top)?;
+        let search_seconds = began.elapsed().as_secs_f64();
+        for k in ks {
+            rows.push(Figures {
+                search_seconds,
+                ..measure(&Reranked::new(retriever, &scored, *k))?
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Warns of thresholds that reject every mention.
+fn warn_of_thresholds(rows: &[Figures]) {
+    for (figures, nil) in rows
+        .iter()
+        .flat_map(|figures| figures.nil.iter().map(move |nil| (figures, nil)))
+        .filter(|(_, nil)| nil.rejects_all)
+    {
+        let NilFigures {
+            threshold,
+            chosen_on,
+            ..
+        } = nil;
+        if chosen_on == Thresholds::BUNDLE {
+            eprintln!(
+                "warning: {}: the bundle's threshold ({threshold:.4}) rejects every mention that a \
+                 threshold can: was it chosen for other scores? `pel calibrate` chooses one",
+                figures.system
+            );
+            continue;
+        }
+        eprintln!(
+            "warning: {}: the threshold with the best F1 of NIL on the split {chosen_on} \
+             ({threshold:.4}) rejects every mention there that a threshold can; its figures say \
+             nothing about the system. A split with more mentions of either kind chooses better: \
+             --calibrate-split",
+            figures.system
+        );
+    }
+}
+
+/// Warns if the knowledge base has the concept of no mention.
+fn warn_without_gold(measured: &Split) {
+    if measured.counts.in_kb == 0 {
+        let split = &measured.counts.split;
+        eprintln!(
+            "no mention of the split {split} has its concept in this knowledge base: are its \
+             identifiers of another vocabulary?"
+        );
+    }
 }
 
 /// Measures one system: searches for the mentions of a split, chooses NIL thresholds, and computes
