@@ -189,50 +189,8 @@ struct OtherKb {
 /// If the settings differ, cannot be read or written, or models of another corpus are of the wrong
 /// stage.
 pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
-    let (options, out) = (bench.options, &bench.options.out);
-    let given = options.settings.iter().map(|setting| ("--set", setting));
-    // Cross-encoders may start from another model.
-    let ranker = options
-        .ranker_settings
-        .iter()
-        .map(|setting| ("--ranker-set", setting));
-    for (flag, setting) in
-        given.chain(ranker.filter(|(_, setting)| key(setting) != "model.encoder"))
-    {
-        if let Some((key, option)) = NAMED.iter().find(|(named, _)| *named == key(setting)) {
-            return Err(Error::input(format!("{flag} {key}: give it as {option}")));
-        }
-    }
-    if bench.table.has_stages() || bench.table == TableId::BlinkFoldsRanker {
-        let of = |flag: &str| {
-            if flag == "--set" {
-                &options.settings
-            } else {
-                &options.ranker_settings
-            }
-        };
-        let is_own = |flag, own: &[&str]| {
-            of(flag)
-                .iter()
-                .map(|word| key(word))
-                .find(|key| own.contains(key))
-                .map(|key| (flag, key))
-        };
-        if let Some((flag, key)) = OF_STAGES
-            .into_iter()
-            .find_map(|(flag, own)| is_own(flag, own))
-        {
-            return Err(Error::input(format!(
-                "{flag} {key}: the stages of {} set this themselves",
-                bench.table.slug()
-            )));
-        }
-    }
-    let name = match bench.family {
-        Family::Pel => "settings.json",
-        Family::TBiencoder => "settings-t-biencoder.json",
-        Family::Blink => "settings-blink.json",
-    };
+    check_options(bench.options)?;
+    check_stages(bench)?;
     let config = bench.config(&[], 0)?;
     check_windows(&config).context(|| "--set view".into())?;
     let ranker = if bench.table.ranks() {
@@ -243,92 +201,162 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
     if let Some(ranker) = &ranker {
         check_windows(ranker).context(|| "--ranker-set view".into())?;
     }
-    let (split, every, within_domain) = (
-        options.split.clone(),
-        options.every,
-        options.within_domain.is_some(),
-    );
-    let own_domain = options.within_domain.and_then(OwnDomain::of_concept);
-    let (data, encoder_hash) = (Some(data.to_owned()), Some(hash_of(&options.encoder)?));
-    let of_ranker = (data.clone(), encoder_hash.clone());
+    let encoder_hash = hash_of(&bench.options.encoder)?;
+    same_rows(bench, config, data, &encoder_hash)?;
+    if let Some(ranker) = ranker {
+        same_ranking(bench, ranker, data, encoder_hash)?;
+    }
+    same_pretrained(bench)?;
+    same_other_kb(bench)
+}
+
+/// Checks that no setting has an option of its own.
+fn check_options(options: &Options) -> Result<()> {
+    let given = options.settings.iter().map(|setting| ("--set", setting));
+    // Cross-encoders may start from another model.
+    let ranker = options
+        .ranker_settings
+        .iter()
+        .map(|setting| ("--ranker-set", setting))
+        .filter(|(_, setting)| key(setting) != "model.encoder");
+    for (flag, setting) in given.chain(ranker) {
+        if let Some((key, option)) = NAMED.iter().find(|(named, _)| *named == key(setting)) {
+            return Err(Error::input(format!("{flag} {key}: give it as {option}")));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no setting is one that the stages of a table set themselves.
+fn check_stages(bench: &Bench<'_>) -> Result<()> {
+    if !bench.table.has_stages() && bench.table != TableId::BlinkFoldsRanker {
+        return Ok(());
+    }
+    let of = |flag: &str| {
+        if flag == "--set" {
+            &bench.options.settings
+        } else {
+            &bench.options.ranker_settings
+        }
+    };
+    let is_own = |flag, own: &[&str]| {
+        of(flag)
+            .iter()
+            .map(|word| key(word))
+            .find(|key| own.contains(key))
+            .map(|key| (flag, key))
+    };
+    match OF_STAGES
+        .into_iter()
+        .find_map(|(flag, own)| is_own(flag, own))
+    {
+        Some((flag, key)) => Err(Error::input(format!(
+            "{flag} {key}: the stages of {} set this themselves",
+            bench.table.slug()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Compares the settings that all rows share.
+fn same_rows(bench: &Bench<'_>, config: Config, data: &str, encoder_hash: &str) -> Result<()> {
+    let options = bench.options;
+    let name = match bench.family {
+        Family::Pel => "settings.json",
+        Family::TBiencoder => "settings-t-biencoder.json",
+        Family::Blink => "settings-blink.json",
+    };
     let settings = Settings {
         config,
-        split,
-        every,
-        within_domain,
-        own_domain,
-        data,
-        encoder_hash,
+        split: options.split.clone(),
+        every: options.every,
+        within_domain: options.within_domain.is_some(),
+        own_domain: options.within_domain.and_then(OwnDomain::of_concept),
+        data: Some(data.to_owned()),
+        encoder_hash: Some(encoder_hash.to_owned()),
     };
-    same(&out.join(name), settings, |kept, new| {
+    same(&options.out.join(name), settings, |kept, new| {
         forget_epsilon(bench.family, &mut kept.config, &new.config);
         let known = [kept.data.is_some(), kept.encoder_hash.is_some()];
         forget_paths(&mut kept.config, &new.config, known);
         fill(&mut kept.data, &new.data);
         fill(&mut kept.encoder_hash, &new.encoder_hash);
-    })?;
-    if let Some(ranker) = ranker {
-        let (train_every, own_share) = (options.train_every, options.own_share);
-        let name = if bench.family == Family::Blink {
-            "settings-blink-ranker.json"
-        } else {
-            "settings-ranker.json"
-        };
-        let (data, encoder_hash) = match ranker.model.encoder == options.encoder {
-            true => of_ranker,
-            false => (of_ranker.0, Some(hash_of(&ranker.model.encoder)?)),
-        };
-        let ranking = Ranking {
-            ranker,
-            train_every,
-            own_share,
-            data,
-            encoder_hash,
-        };
-        same(&out.join(name), ranking, |kept, new| {
-            let known = [kept.data.is_some(), kept.encoder_hash.is_some()];
-            forget_epsilon(bench.family, &mut kept.ranker, &new.ranker);
-            forget_paths(&mut kept.ranker, &new.ranker, known);
-            fill(&mut kept.data, &new.data);
-            fill(&mut kept.encoder_hash, &new.encoder_hash);
-        })?;
+    })
+}
+
+/// Compares the settings that all cross-encoders share. `encoder_hash` is that of the bi-encoder's
+/// encoder.
+fn same_ranking(bench: &Bench<'_>, ranker: Config, data: &str, encoder_hash: String) -> Result<()> {
+    let options = bench.options;
+    let name = if bench.family == Family::Blink {
+        "settings-blink-ranker.json"
+    } else {
+        "settings-ranker.json"
+    };
+    let encoder_hash = match ranker.model.encoder == options.encoder {
+        true => encoder_hash,
+        false => hash_of(&ranker.model.encoder)?,
+    };
+    let ranking = Ranking {
+        ranker,
+        train_every: options.train_every,
+        own_share: options.own_share,
+        data: Some(data.to_owned()),
+        encoder_hash: Some(encoder_hash),
+    };
+    same(&options.out.join(name), ranking, |kept, new| {
+        let known = [kept.data.is_some(), kept.encoder_hash.is_some()];
+        forget_epsilon(bench.family, &mut kept.ranker, &new.ranker);
+        forget_paths(&mut kept.ranker, &new.ranker, known);
+        fill(&mut kept.data, &new.data);
+        fill(&mut kept.encoder_hash, &new.encoder_hash);
+    })
+}
+
+/// Compares the models of another corpus, if the table uses them.
+fn same_pretrained(bench: &Bench<'_>) -> Result<()> {
+    if !matches!(bench.table, TableId::Blink4 | TableId::Blink6)
+        || bench.options.pretrained.is_none()
+    {
+        return Ok(());
     }
-    if matches!(bench.table, TableId::Blink4 | TableId::Blink6) && options.pretrained.is_some() {
-        let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);
-        let [bi_encoder_hash, ranker_hash] = [Some(hash_of(&bi_encoder)?), Some(hash_of(&ranker)?)];
-        same(
-            &out.join("settings-pretrained.json"),
-            Pretrained {
-                bi_encoder,
-                ranker,
-                bi_encoder_hash,
-                ranker_hash,
-            },
-            |kept, new| {
-                if kept.bi_encoder_hash.is_some() {
-                    kept.bi_encoder.clone_from(&new.bi_encoder);
-                }
-                if kept.ranker_hash.is_some() {
-                    kept.ranker.clone_from(&new.ranker);
-                }
-                fill(&mut kept.bi_encoder_hash, &new.bi_encoder_hash);
-                fill(&mut kept.ranker_hash, &new.ranker_hash);
-            },
-        )?;
-    }
-    if let (TableId::Blink4, Some(kb)) = (bench.table, &options.other_kb) {
-        let other = OtherKb {
-            kb: kb.clone(),
-            hash: Some(hash_of(kb)?),
-        };
-        same(&out.join("settings-other-kb.json"), other, |kept, new| {
-            if kept.hash.is_some() {
-                kept.kb.clone_from(&new.kb);
-            }
-            fill(&mut kept.hash, &new.hash);
-        })?;
-    }
-    Ok(())
+    let [bi_encoder, ranker] = pretrained::checked(bench)?.map(Path::to_path_buf);
+    let [bi_encoder_hash, ranker_hash] = [Some(hash_of(&bi_encoder)?), Some(hash_of(&ranker)?)];
+    let settings = Pretrained {
+        bi_encoder,
+        ranker,
+        bi_encoder_hash,
+        ranker_hash,
+    };
+    let path = bench.options.out.join("settings-pretrained.json");
+    same(&path, settings, |kept, new| {
+        if kept.bi_encoder_hash.is_some() {
+            kept.bi_encoder.clone_from(&new.bi_encoder);
+        }
+        if kept.ranker_hash.is_some() {
+            kept.ranker.clone_from(&new.ranker);
+        }
+        fill(&mut kept.bi_encoder_hash, &new.bi_encoder_hash);
+        fill(&mut kept.ranker_hash, &new.ranker_hash);
+    })
+}
+
+/// Compares the other knowledge base, if the table uses it.
+fn same_other_kb(bench: &Bench<'_>) -> Result<()> {
+    let (TableId::Blink4, Some(kb)) = (bench.table, &bench.options.other_kb) else {
+        return Ok(());
+    };
+    let other = OtherKb {
+        kb: kb.clone(),
+        hash: Some(hash_of(kb)?),
+    };
+    let path = bench.options.out.join("settings-other-kb.json");
+    same(&path, other, |kept, new| {
+        if kept.hash.is_some() {
+            kept.kb.clone_from(&new.kb);
+        }
+        fill(&mut kept.hash, &new.hash);
+    })
 }
 
 /// Fills in what an earlier version did not write.
