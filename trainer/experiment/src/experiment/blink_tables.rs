@@ -42,150 +42,166 @@ pub fn table(blink: &Blink<'_>, table: TableId) -> Result<Table> {
     );
     let train = blink.bench.config(&[], 0)?.data.split;
     let mut text = match table {
-        TableId::Blink1 => {
-            let mut text = Table::new(table.title(), &["Method", "Train", "Validation", "Test"]);
-            let mut rows = Vec::new();
-            for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
-                let of = |split: &str| blink.recall(finder, split, 64);
-                let (cell, row) = blink.row(name, finder, test, 64)?;
-                text.line(&[name.to_owned(), of(&train)?, of(dev)?, cell]);
-                rows.push(row);
-            }
-            text.compare([differences(&rows, &format!("recall@64 on {test}"))]);
-            let every = blink.bench.options.train_every;
-            if every > 1 {
-                text.note(&format!("Train: one mention of {every} (`--train-every`)."));
-            }
-            text
-        }
-        TableId::Blink2 => {
-            let mut text = Table::new(
-                table.title(),
-                &["Method", "U.Acc.", "U.Acc., macro over domains"],
-            );
-            let bi = blink.over(|stages| stages.ranks(BI, test))?;
-            let (k, both) = blink.best(BI, Cross::BLINK, test)?;
-            let second = format!("Bi-encoder and cross-encoder, K = {k}");
-            let mut rows = Vec::new();
-            for (name, ranks) in [("Bi-encoder only", &bi), (second.as_str(), &both)] {
-                let (cell, row) = with_hits(name, ranks, 1);
-                text.line(&[name.to_owned(), cell, macro_accuracy(ranks)]);
-                rows.push(row);
-            }
-            text.compare([differences(&rows, "unnormalised accuracy")]);
-            text
-        }
-        TableId::Blink3 => {
-            let k = blink.most();
-            let head = [
-                "Method",
-                "Validation",
-                "Macro over domains",
-                "Test",
-                "Macro over domains",
-            ];
-            let mut text = Table::new(&format!("{}, K = {k}", table.title()), &head);
-            let first = |split: &str| blink.over(|stages| stages.ranks(BM25, split));
-            let second = |split: &str| {
-                blink.over(|stages| Ok(stages.reranked(BM25, Cross::BLINK, split, &[k])?.remove(0)))
-            };
-            let mut rows: Vec<RowHits> = Vec::new();
-            let mut row = |name: &str, [dev, test]: [Vec<Ranks>; 2]| {
-                let hits = test.iter().map(|one| one.normalised_hits(k)).collect();
-                rows.push((name.to_owned(), hits));
-                let cells = [&dev, &test].map(|ranks| {
-                    [
-                        cell_of(ranks, |one| one.normalised(k)),
-                        cell_of(ranks, |one| one.normalised_by_domain(k)),
-                    ]
-                });
-                text.line(&[vec![name.to_owned()], cells.concat()].concat());
-            };
-            row("BM25", [first(dev)?, first(test)?]);
-            row("Cross-encoder", [second(dev)?, second(test)?]);
-            let figure = format!("normalised accuracy on {test}");
-            text.compare([differences(&rows, &figure)]);
-            text.note(
-                "The cross-encoder has learned from the bi-encoder's candidates, not from BM25's.",
-            );
-            text
-        }
-        TableId::Blink5 => {
-            let mut text = Table::new(table.title(), &["Method", "Recall@100"]);
-            let rows = [
-                (
-                    "Alias table of the training split, by frequency, then names",
-                    Finder::Lexical(System::Majority),
-                ),
-                ("Names and synonyms", Finder::Lexical(System::Exact)),
-                ("BM25", BM25),
-                (DEFINED.0, DEFINED.1),
-                ("Bi-encoder", BI),
-            ];
-            let mut compared = Vec::new();
-            for (name, finder) in rows {
-                let (cell, row) = blink.row(name, finder, test, 100)?;
-                text.line(&[name.to_owned(), cell]);
-                compared.push(row);
-            }
-            text.compare([differences(&compared, "recall@100")]);
-            text
-        }
+        TableId::Blink1 => retrieval(blink, table, [&train, dev, test])?,
+        TableId::Blink2 => both_stages(blink, table, test)?,
+        TableId::Blink3 => ranking(blink, table, [dev, test])?,
         TableId::Blink4 => accuracy::by_kb(blink)?,
+        TableId::Blink5 => retrieval_at_100(blink, table, test)?,
         TableId::Blink6 => accuracy::by_training(blink)?,
         TableId::Blink7 => match blink.stages.first() {
             Some(stages) => return search::table(table, blink.bench, stages),
             None => Table::new(table.title(), &[]),
         },
         TableId::Blink8 => examples(blink, table, test)?,
-        TableId::Blink9 => {
-            let (k, teacher) = blink.best(BI, Cross::BLINK, test)?;
-            let head = [
-                "Bi-encoder",
-                &format!("Teacher, K = {k}"),
-                "Distilled bi-encoder",
-            ];
-            let mut text = Table::new(table.title(), &head);
-            let of = |name, encoder| blink.row(name, Finder::Trained(encoder), test, 1);
-            let cells = [
-                of("the bi-encoder", TrainedEncoder::Own)?,
-                with_hits("teacher", &teacher, 1),
-                of("distilled bi-encoder", TrainedEncoder::Student)?,
-            ];
-            let (cells, rows): (Vec<String>, Vec<RowHits>) = cells.into_iter().unzip();
-            text.line(&cells);
-            text.compare([differences(&rows, "accuracy")]);
-            text
-        }
-        TableId::BlinkFigure2 => {
-            let head: Vec<String> = FIGURE_2.iter().map(|k| format!("recall@{k}")).collect();
-            let head: Vec<&str> = ["Method"]
-                .into_iter()
-                .chain(head.iter().map(String::as_str))
-                .collect();
-            let mut text = Table::new(table.title(), &head);
-            let mut series = Vec::new();
-            for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
-                let ranks = blink.over(|stages| stages.ranks(finder, dev))?;
-                text.line(
-                    &[
-                        vec![name.to_owned()],
-                        FIGURE_2.map(|k| recall(&ranks, k)).into(),
-                    ]
-                    .concat(),
-                );
-                series.push(points(name, &FIGURE_2, |k| {
-                    mean_value(&ranks, |ranks| ranks.recall(k))
-                }));
-            }
-            draw(blink, table, "k: candidates", "recall", series)?;
-            text
-        }
+        TableId::Blink9 => distillation(blink, table, test)?,
+        TableId::BlinkFigure2 => recall_by_k(blink, table, dev)?,
         _ => by_k(blink, table, dev)?,
     };
     if table != TableId::Blink8 {
         text.note(&format!("{} {VALUES}", seeds(&blink.bench.options.seeds)));
     }
+    Ok(text)
+}
+
+/// Table 1: recall@64 of the retrievers on each split.
+fn retrieval(blink: &Blink<'_>, table: TableId, [train, dev, test]: [&str; 3]) -> Result<Table> {
+    let mut text = Table::new(table.title(), &["Method", "Train", "Validation", "Test"]);
+    let mut rows = Vec::new();
+    for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
+        let of = |split: &str| blink.recall(finder, split, 64);
+        let (cell, row) = blink.row(name, finder, test, 64)?;
+        text.line(&[name.to_owned(), of(train)?, of(dev)?, cell]);
+        rows.push(row);
+    }
+    text.compare([differences(&rows, &format!("recall@64 on {test}"))]);
+    let every = blink.bench.options.train_every;
+    if every > 1 {
+        text.note(&format!("Train: one mention of {every} (`--train-every`)."));
+    }
+    Ok(text)
+}
+
+/// Table 2: accuracy of the bi-encoder, alone and with the cross-encoder.
+fn both_stages(blink: &Blink<'_>, table: TableId, test: &str) -> Result<Table> {
+    let mut text = Table::new(
+        table.title(),
+        &["Method", "U.Acc.", "U.Acc., macro over domains"],
+    );
+    let bi = blink.over(|stages| stages.ranks(BI, test))?;
+    let (k, both) = blink.best(BI, Cross::BLINK, test)?;
+    let second = format!("Bi-encoder and cross-encoder, K = {k}");
+    let mut rows = Vec::new();
+    for (name, ranks) in [("Bi-encoder only", &bi), (second.as_str(), &both)] {
+        let (cell, row) = with_hits(name, ranks, 1);
+        text.line(&[name.to_owned(), cell, macro_accuracy(ranks)]);
+        rows.push(row);
+    }
+    text.compare([differences(&rows, "unnormalised accuracy")]);
+    Ok(text)
+}
+
+/// Table 3: normalised accuracy of BM25 and of the cross-encoder over its candidates.
+fn ranking(blink: &Blink<'_>, table: TableId, [dev, test]: [&str; 2]) -> Result<Table> {
+    let k = blink.most();
+    let head = [
+        "Method",
+        "Validation",
+        "Macro over domains",
+        "Test",
+        "Macro over domains",
+    ];
+    let mut text = Table::new(&format!("{}, K = {k}", table.title()), &head);
+    let first = |split: &str| blink.over(|stages| stages.ranks(BM25, split));
+    let second = |split: &str| {
+        blink.over(|stages| Ok(stages.reranked(BM25, Cross::BLINK, split, &[k])?.remove(0)))
+    };
+    let mut rows: Vec<RowHits> = Vec::new();
+    let mut row = |name: &str, [dev, test]: [Vec<Ranks>; 2]| {
+        let hits = test.iter().map(|one| one.normalised_hits(k)).collect();
+        rows.push((name.to_owned(), hits));
+        let cells = [&dev, &test].map(|ranks| {
+            [
+                cell_of(ranks, |one| one.normalised(k)),
+                cell_of(ranks, |one| one.normalised_by_domain(k)),
+            ]
+        });
+        text.line(&[vec![name.to_owned()], cells.concat()].concat());
+    };
+    row("BM25", [first(dev)?, first(test)?]);
+    row("Cross-encoder", [second(dev)?, second(test)?]);
+    let figure = format!("normalised accuracy on {test}");
+    text.compare([differences(&rows, &figure)]);
+    text.note("The cross-encoder has learned from the bi-encoder's candidates, not from BM25's.");
+    Ok(text)
+}
+
+/// Table 5: recall@100 of the retrievers.
+fn retrieval_at_100(blink: &Blink<'_>, table: TableId, test: &str) -> Result<Table> {
+    let mut text = Table::new(table.title(), &["Method", "Recall@100"]);
+    let rows = [
+        (
+            "Alias table of the training split, by frequency, then names",
+            Finder::Lexical(System::Majority),
+        ),
+        ("Names and synonyms", Finder::Lexical(System::Exact)),
+        ("BM25", BM25),
+        (DEFINED.0, DEFINED.1),
+        ("Bi-encoder", BI),
+    ];
+    let mut compared = Vec::new();
+    for (name, finder) in rows {
+        let (cell, row) = blink.row(name, finder, test, 100)?;
+        text.line(&[name.to_owned(), cell]);
+        compared.push(row);
+    }
+    text.compare([differences(&compared, "recall@100")]);
+    Ok(text)
+}
+
+/// Table 9: accuracy of the bi-encoder before and after distillation, and of its teacher.
+fn distillation(blink: &Blink<'_>, table: TableId, test: &str) -> Result<Table> {
+    let (k, teacher) = blink.best(BI, Cross::BLINK, test)?;
+    let head = [
+        "Bi-encoder",
+        &format!("Teacher, K = {k}"),
+        "Distilled bi-encoder",
+    ];
+    let mut text = Table::new(table.title(), &head);
+    let of = |name, encoder| blink.row(name, Finder::Trained(encoder), test, 1);
+    let cells = [
+        of("the bi-encoder", TrainedEncoder::Own)?,
+        with_hits("teacher", &teacher, 1),
+        of("distilled bi-encoder", TrainedEncoder::Student)?,
+    ];
+    let (cells, rows): (Vec<String>, Vec<RowHits>) = cells.into_iter().unzip();
+    text.line(&cells);
+    text.compare([differences(&rows, "accuracy")]);
+    Ok(text)
+}
+
+/// Figure 2: recall of the retrievers by the number of candidates.
+fn recall_by_k(blink: &Blink<'_>, table: TableId, dev: &str) -> Result<Table> {
+    let head: Vec<String> = FIGURE_2.iter().map(|k| format!("recall@{k}")).collect();
+    let head: Vec<&str> = ["Method"]
+        .into_iter()
+        .chain(head.iter().map(String::as_str))
+        .collect();
+    let mut text = Table::new(table.title(), &head);
+    let mut series = Vec::new();
+    for (name, finder) in [("BM25", BM25), DEFINED, ("Bi-encoder", BI)] {
+        let ranks = blink.over(|stages| stages.ranks(finder, dev))?;
+        text.line(
+            &[
+                vec![name.to_owned()],
+                FIGURE_2.map(|k| recall(&ranks, k)).into(),
+            ]
+            .concat(),
+        );
+        series.push(points(name, &FIGURE_2, |k| {
+            mean_value(&ranks, |ranks| ranks.recall(k))
+        }));
+    }
+    draw(blink, table, "k: candidates", "recall", series)?;
     Ok(text)
 }
 
