@@ -119,39 +119,63 @@ fn find_of(
             } else {
                 &mut stops[found.first]
             };
-            // A mention that such a phrase ends with is within reach of cues behind it.
-            let is_end = matches!(action, Action::End { .. } | Action::EndOfItem { .. });
-            let last = found.end - 1;
-            let opens = is_end && last > found.first && !tokens[last].opening.is_empty();
-            stop.end = stop.end.max(if opens { last } else { found.end });
-            match action {
-                Action::Cue { question, .. } if *question && !questions[found.first] => {}
-                Action::Cue {
-                    direction,
-                    effects,
-                    condition,
-                    within,
-                    ..
-                } => {
-                    // A cue that needs a mention beside it, as a comma, ends no scope, nor does
-                    // one of other kinds: "possible" of "possible pneumonia" in a list of drugs.
-                    let goes_on = matches!(direction, Direction::Forward | Direction::Both);
-                    let after = &tokens[found.end..];
-                    if goes_on && condition.beside.is_none() && applies(condition, *within, after) {
-                        stop.cue |= bits(effects);
-                    }
-                    cues.push((rule, found.first, found.end));
-                }
-                Action::End { effects, clause } if *clause => stop.clause |= bits(effects),
-                Action::End { effects, .. } => stop.ends |= bits(effects),
-                Action::EndOfItem { effects, unless } => {
-                    stop.item |= bits(effects);
-                    stop.joints = Some(*unless);
-                }
-                Action::EndOfList { .. } | Action::Pseudo { .. } => {}
+            if stop.mark(action, &found, tokens, questions[found.first]) {
+                cues.push((rule, found.first, found.end));
             }
         }
     }
+    mark_list_ends(property, tokens, rules, &mut stops);
+    let scopes = Scopes {
+        tokens,
+        stops: &stops,
+        joining: rules.vocabulary.class(JOINING),
+    };
+    all.extend(
+        cues.into_iter()
+            .filter_map(|cue| scopes.of_cue(cue, property, rules)),
+    );
+}
+
+impl Stop {
+    /// Marks what a match ends, and tells whether it is a cue.
+    fn mark(&mut self, action: &Action, found: &Match, tokens: &[Token], asked: bool) -> bool {
+        // A mention that such a phrase ends with is within reach of cues behind it.
+        let is_end = matches!(action, Action::End { .. } | Action::EndOfItem { .. });
+        let last = found.end - 1;
+        let opens = is_end && last > found.first && !tokens[last].opening.is_empty();
+        self.end = self.end.max(if opens { last } else { found.end });
+        match action {
+            Action::Cue { question, .. } if *question && !asked => {}
+            Action::Cue {
+                direction,
+                effects,
+                condition,
+                within,
+                ..
+            } => {
+                // A cue that needs a mention beside it, as a comma, ends no scope, nor does one of
+                // other kinds: "possible" of "possible pneumonia" in a list of drugs.
+                let goes_on = matches!(direction, Direction::Forward | Direction::Both);
+                let after = &tokens[found.end..];
+                if goes_on && condition.beside.is_none() && applies(condition, *within, after) {
+                    self.cue |= bits(effects);
+                }
+                return true;
+            }
+            Action::End { effects, clause } if *clause => self.clause |= bits(effects),
+            Action::End { effects, .. } => self.ends |= bits(effects),
+            Action::EndOfItem { effects, unless } => {
+                self.item |= bits(effects);
+                self.joints = Some(*unless);
+            }
+            Action::EndOfList { .. } | Action::Pseudo { .. } => {}
+        }
+        false
+    }
+}
+
+/// Marks the phrases that end the scopes of a list.
+fn mark_list_ends(property: Property, tokens: &[Token], rules: &RuleSet, stops: &mut [Stop]) {
     let list_ends = &rules.list_ends[property.index()];
     let found = (!list_ends.is_empty()).then(|| list_ends.matches(tokens, true));
     for found in found.into_iter().flatten() {
@@ -173,61 +197,6 @@ fn find_of(
             }
         }
     }
-    let scopes = Scopes {
-        tokens,
-        stops: &stops,
-        joining: rules.vocabulary.class(JOINING),
-    };
-    all.extend(cues.into_iter().filter_map(|(rule, first, end)| {
-        let Action::Cue {
-            effects,
-            direction,
-            or_inside,
-            within,
-            until,
-            ..
-        } = rules.actions.get(rules.rules[rule].action)?
-        else {
-            return None;
-        };
-        let effect = *effects
-            .iter()
-            .find(|effect| effect.property() == property)?;
-        let reach = Reach {
-            effect: 1 << (effect as u32),
-            cues: stronger(effect),
-            within: *within,
-            until: *until,
-            describes: property.describes_mention(),
-            is_person: property == Property::Experiencer,
-            is_current: effect == Effect::Current,
-            is_form: tokens[first].mark == forms::STATE,
-            negates: effect == Effect::Negated,
-            end,
-            is_list: tokens[end - 1].mark == ':'
-                || tokens.get(end).is_some_and(|token| token.mark == ':'),
-        };
-        let forward = matches!(direction, Direction::Forward | Direction::Both);
-        let backward = matches!(direction, Direction::Backward | Direction::Both);
-        let none = |at: usize| (at, at);
-        Some(ScopedCue {
-            rule,
-            effect,
-            or_inside: *or_inside,
-            first,
-            end,
-            after: if forward {
-                scopes.after(end, &reach)
-            } else {
-                none(end)
-            },
-            before: if backward {
-                scopes.before(first, &reach)
-            } else {
-                none(first)
-            },
-        })
-    }));
 }
 
 /// The cues of the shorter matches at a place that say the same on the same side as the longest,
@@ -334,6 +303,65 @@ struct Scopes<'t> {
 }
 
 impl Scopes<'_> {
+    /// A cue of a rule, from its first token to the one after its last, with its scopes; `None` if
+    /// it has no effect on the property.
+    fn of_cue(
+        &self,
+        (rule, first, end): (usize, usize, usize),
+        property: Property,
+        rules: &RuleSet,
+    ) -> Option<ScopedCue> {
+        let Action::Cue {
+            effects,
+            direction,
+            or_inside,
+            within,
+            until,
+            ..
+        } = rules.actions.get(rules.rules[rule].action)?
+        else {
+            return None;
+        };
+        let effect = *effects
+            .iter()
+            .find(|effect| effect.property() == property)?;
+        let tokens = self.tokens;
+        let reach = Reach {
+            effect: 1 << (effect as u32),
+            cues: stronger(effect),
+            within: *within,
+            until: *until,
+            describes: property.describes_mention(),
+            is_person: property == Property::Experiencer,
+            is_current: effect == Effect::Current,
+            is_form: tokens[first].mark == forms::STATE,
+            negates: effect == Effect::Negated,
+            end,
+            is_list: tokens[end - 1].mark == ':'
+                || tokens.get(end).is_some_and(|token| token.mark == ':'),
+        };
+        let forward = matches!(direction, Direction::Forward | Direction::Both);
+        let backward = matches!(direction, Direction::Backward | Direction::Both);
+        let none = |at: usize| (at, at);
+        Some(ScopedCue {
+            rule,
+            effect,
+            or_inside: *or_inside,
+            first,
+            end,
+            after: if forward {
+                self.after(end, &reach)
+            } else {
+                none(end)
+            },
+            before: if backward {
+                self.before(first, &reach)
+            } else {
+                none(first)
+            },
+        })
+    }
+
     fn is_until(&self, at: usize, reach: &Reach) -> bool {
         let token = &self.tokens[at];
         reach
