@@ -188,9 +188,7 @@ impl Dictionary {
                 .filter(|found| found.end > person.end)
                 .unwrap_or(person);
             let surname = person.first <= at && at < person.end;
-            let capital = text
-                .get(token.start..)
-                .is_some_and(|rest| rest.starts_with(char::is_uppercase));
+            let capital = is_capital(text, token.start);
             if token.gap != Gap::Glued {
                 let names = scan.names_at(at);
                 let is_mention = |found: &&Found| {
@@ -229,25 +227,19 @@ impl Dictionary {
                     next = if options.overlapping { next } else { end };
                 }
                 coordinated |= !coordinations.is_empty();
-                for pieces in coordinations {
-                    if !options.overlapping {
-                        remove_covered(&mut detected, &pieces);
-                    }
-                    detected.extend(Detected::of_pieces(pieces, Origin::Name));
-                }
+                add_coordinations(&mut detected, coordinations, options.overlapping);
             }
             let is_free = at >= covered && !surname;
             if unknown_terms && is_free {
                 let joined = term_end == Some(at) && token.gap == Gap::Hyphen;
+                let term = detected.last_mut().filter(|_| joined);
                 // One half of a double name ("Harrow-Lindqvist") may be an English word.
-                let term = detected
-                    .last()
-                    .filter(|_| joined)
-                    .and_then(|term| text.get(term.span.start..));
-                let is_half =
-                    capital && term.is_some_and(|rest| rest.starts_with(char::is_uppercase));
+                let is_half = capital
+                    && term
+                        .as_ref()
+                        .is_some_and(|term| is_capital(text, term.span.start));
                 if is_half || self.is_unknown_term(&mut scan, at) {
-                    match detected.last_mut().filter(|_| joined) {
+                    match term {
                         Some(term) => term.span.end = token.end,
                         None => {
                             let half =
@@ -319,6 +311,26 @@ impl Dictionary {
             scan.forget_before(at);
         }
         found
+    }
+}
+
+/// Whether a capital letter is at a byte.
+fn is_capital(text: &str, at: usize) -> bool {
+    text.get(at..)
+        .is_some_and(|rest| rest.starts_with(char::is_uppercase))
+}
+
+/// Adds coordinated names, in place of the names that they cover unless names may overlap.
+fn add_coordinations(
+    detected: &mut Vec<Detected>,
+    coordinations: Vec<Vec<Span>>,
+    overlapping: bool,
+) {
+    for pieces in coordinations {
+        if !overlapping {
+            remove_covered(detected, &pieces);
+        }
+        detected.extend(Detected::of_pieces(pieces, Origin::Name));
     }
 }
 
