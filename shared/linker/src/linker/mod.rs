@@ -629,57 +629,8 @@ impl Linker {
                 &mut candidates[those],
             ));
         }
-        let link = |((mention, mut searched), behind): ((&PreparedMention, Vec<_>), f32)| {
-            let Detected {
-                span,
-                origin,
-                fragments,
-                group: _,
-            } = mention.detected.clone();
-            let origin = match origin {
-                // Only here: how the mention was found bears on its probability.
-                Origin::Detector if mention.is_name() => Origin::Name,
-                origin => origin,
-            };
-            let cut = mention
-                .sequence
-                .map_or(Cut::default(), |at| prepared.sequences[at].cut);
-            let mut moved = self.put_named_first(prepared, mention, &mut searched, behind);
-            moved |= self.put_best_known_first(prepared, mention, &mut searched);
-            let mut candidates =
-                first_with_named(searched.clone(), &mention.named, options.candidates());
-            let named = candidates
-                .first()
-                .is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
-            let behind = if moved { 0.0 } else { behind };
-            let highest = self.highest(prepared, mention).max(1.0);
-            let evidence = self.evidence(mention, &searched, highest, named, behind);
-            candidates.truncate(k);
-            let decision = match mention.sequence {
-                Some(_) => self.decide(&candidates, named, options.threshold),
-                None => Decision::Nil {
-                    reason: NilReason::EmptyMention,
-                    best: None,
-                },
-            };
-            let read_as = mention.rewritten.then(|| mention.text.clone());
-            let ranker_scores = Vec::new();
-            Link {
-                span,
-                fragments,
-                origin,
-                group: mention.group,
-                context: mention.context.clone(),
-                decision,
-                candidates,
-                probability: None,
-                evidence: evidence.filter(|_| mention.sequence.is_some()),
-                searched,
-                ranker_scores,
-                named,
-                read_as,
-                cut,
-            }
+        let link = |((mention, searched), behind): ((&PreparedMention, Vec<_>), f32)| {
+            self.link_of(prepared, mention, options, searched, behind)
         };
         let mentions = prepared.mentions.iter().zip(candidates).zip(behind);
         let mut links: Vec<Link> = mentions.map(link).collect();
@@ -696,6 +647,67 @@ impl Linker {
             first += mentions;
         }
         links
+    }
+
+    /// Decides on a mention. `behind` is how far the best candidate was behind the most similar one.
+    fn link_of(
+        &self,
+        prepared: &Prepared,
+        mention: &PreparedMention,
+        options: &LinkOptions,
+        mut searched: Vec<Candidate>,
+        behind: f32,
+    ) -> Link {
+        let Detected {
+            span,
+            origin,
+            fragments,
+            group: _,
+        } = mention.detected.clone();
+        let origin = match origin {
+            // Only here: how the mention was found bears on its probability.
+            Origin::Detector if mention.is_name() => Origin::Name,
+            origin => origin,
+        };
+        let cut = mention
+            .sequence
+            .map_or(Cut::default(), |at| prepared.sequences[at].cut);
+        let mut moved = self.put_named_first(prepared, mention, &mut searched, behind);
+        moved |= self.put_best_known_first(prepared, mention, &mut searched);
+        let mut candidates =
+            first_with_named(searched.clone(), &mention.named, options.candidates());
+        let named = candidates
+            .first()
+            .is_some_and(|best| self.is_named(&mention.text, &mention.named, best.concept));
+        let behind = if moved { 0.0 } else { behind };
+        let highest = self.highest(prepared, mention).max(1.0);
+        let evidence = self.evidence(mention, &searched, highest, named, behind);
+        candidates.truncate(options.k.max(1));
+        let decision = match mention.sequence {
+            Some(_) => self.decide(&candidates, named, options.threshold),
+            None => Decision::Nil {
+                reason: NilReason::EmptyMention,
+                best: None,
+            },
+        };
+        let read_as = mention.rewritten.then(|| mention.text.clone());
+        let ranker_scores = Vec::new();
+        Link {
+            span,
+            fragments,
+            origin,
+            group: mention.group,
+            context: mention.context.clone(),
+            decision,
+            candidates,
+            probability: None,
+            evidence: evidence.filter(|_| mention.sequence.is_some()),
+            searched,
+            ranker_scores,
+            named,
+            read_as,
+            cut,
+        }
     }
 
     /// Decides a link again with another threshold; `None` uses the bundle's policy. The best score
