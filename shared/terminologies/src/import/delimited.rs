@@ -177,155 +177,225 @@ pub fn read(
         longest: _,
     } = input;
     let headed = layout.header || !layout.columns.any_numbered();
-    let file = Rc::<str>::from(name);
     let mut rows = Rows::new(name, reader, layout.longest_row)?;
-    let mut declared = None;
-    if let Some(delimiter) = rows.peek()?.and_then(declared_delimiter) {
-        declared = Some(delimiter);
-        rows.skip_line();
-    }
-    let first = rows.peek()?.unwrap_or_default();
-    let delimiter = match layout.delimiter.or(declared) {
-        Some(delimiter) => delimiter,
-        None => {
-            let delimiter = layout.delimiter_of_line(name, first, headed);
-            if delimiter != layout.usual_delimiter.unwrap_or_else(|| delimiter_of(name)) {
-                report.note(OTHER_DELIMITER, || {
-                    format!("{name}: {}", in_words(delimiter))
-                });
-            }
-            delimiter
-        }
-    };
+    let delimiter = find_delimiter(&mut rows, name, layout, headed, report)?;
     rows.set(delimiter, layout.quoting(delimiter));
     let mut row = Row::default();
-    let mut places = None;
-    let mut width = 0;
-    if headed {
-        let no_header = || {
-            Error::input(format!(
-                "{name}: expected a header line with column names, found none"
-            ))
-        };
-        if !rows.next(&mut row)? {
-            return Err(no_header());
-        }
-        let at = row.line;
-        if let Some(fault) = &row.fault {
-            return Err(Error::input(format!("{name}: {fault}")));
-        }
-        let header = row
-            .texts()
-            .map_err(|bad| Error::input(format!("{name}: line {at}: {}", in_field(bad))))?;
-        let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
-        if header.iter().all(|name| name.trim().is_empty()) {
-            return Err(no_header());
-        }
-        let found =
-            Places::find(&header, &layout.columns).map_err(|why| why.context(name.to_owned()))?;
-        for (_, unused) in header.iter().enumerate().filter(|(at, _)| !found.uses(*at)) {
-            report.note(UNUSED, || format!("{name}: {:?}", unused.trim()));
-        }
-        for (role, other) in &found.other_names {
-            report.note(OTHER_NAME, || {
-                format!("{name}: {other:?} for {}", role.word())
-            });
-        }
-        width = header.len();
-        places = Some(found);
-    }
+    let columns = match headed {
+        true => Some(read_header(&mut rows, &mut row, name, layout, report)?),
+        false => None,
+    };
+    let mut reading = Reading {
+        name,
+        file: Rc::from(name),
+        layout,
+        delimiter,
+        headed,
+        columns,
+        table,
+        report,
+    };
     loop {
         tick()?;
         if !rows.next(&mut row)? {
             return Ok(());
         }
+        reading.add(&mut row)?;
+    }
+}
+
+/// The delimiter: that of the layout, or that which the first line declares, which is skipped, or
+/// that of the first line.
+fn find_delimiter(
+    rows: &mut Rows<'_>,
+    name: &str,
+    layout: &Layout,
+    headed: bool,
+    report: &mut Report,
+) -> Result<u8> {
+    let declared = rows.peek()?.and_then(declared_delimiter);
+    if declared.is_some() {
+        rows.skip_line();
+    }
+    let first = rows.peek()?.unwrap_or_default();
+    if let Some(delimiter) = layout.delimiter.or(declared) {
+        return Ok(delimiter);
+    }
+    let delimiter = layout.delimiter_of_line(name, first, headed);
+    if delimiter != layout.usual_delimiter.unwrap_or_else(|| delimiter_of(name)) {
+        report.note(OTHER_DELIMITER, || {
+            format!("{name}: {}", in_words(delimiter))
+        });
+    }
+    Ok(delimiter)
+}
+
+/// The columns of a table, and their number.
+type WidthAndPlaces = (usize, Places);
+
+/// Finds the columns in the header, and notes those that have no role or another name.
+fn read_header(
+    rows: &mut Rows<'_>,
+    row: &mut Row,
+    name: &str,
+    layout: &Layout,
+    report: &mut Report,
+) -> Result<WidthAndPlaces> {
+    let no_header = || {
+        Error::input(format!(
+            "{name}: expected a header line with column names, found none"
+        ))
+    };
+    if !rows.next(row)? {
+        return Err(no_header());
+    }
+    let at = row.line;
+    if let Some(fault) = &row.fault {
+        return Err(Error::input(format!("{name}: {fault}")));
+    }
+    let header = row
+        .texts()
+        .map_err(|bad| Error::input(format!("{name}: line {at}: {}", in_field(bad))))?;
+    let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
+    if header.iter().all(|name| name.trim().is_empty()) {
+        return Err(no_header());
+    }
+    let found =
+        Places::find(&header, &layout.columns).map_err(|why| why.context(name.to_owned()))?;
+    for (_, unused) in header.iter().enumerate().filter(|(at, _)| !found.uses(*at)) {
+        report.note(UNUSED, || format!("{name}: {:?}", unused.trim()));
+    }
+    for (role, other) in &found.other_names {
+        report.note(OTHER_NAME, || {
+            format!("{name}: {other:?} for {}", role.word())
+        });
+    }
+    Ok((header.len(), found))
+}
+
+/// The reading of the rows of a table.
+struct Reading<'a> {
+    name: &'a str,
+    file: Rc<str>,
+    layout: &'a Layout,
+    delimiter: u8,
+    headed: bool,
+    /// Known from the header, or else from the first row.
+    columns: Option<WidthAndPlaces>,
+    table: &'a mut ConceptTable,
+    report: &'a mut Report,
+}
+
+impl Reading<'_> {
+    /// Adds a row to the concepts.
+    fn add(&mut self, row: &mut Row) -> Result<()> {
         let line = row.line;
-        let mut refuse = |reason: &str, why: String| {
-            if !layout.skip_bad {
-                return Err(Error::input(format!("{name}: {why}")));
-            }
-            report.skip(reason, || format!("{name}: {why}"));
-            Ok(())
-        };
         if let Some(fault) = row.fault.take() {
-            refuse(BAD_QUOTE, fault)?;
-            continue;
+            return self.refuse(BAD_QUOTE, fault);
         }
         let cells = match row.texts() {
             Ok(cells) => cells,
             Err(bad) => {
-                refuse(NOT_UTF8, format!("line {line}: {}", in_field(bad)))?;
-                continue;
+                return self.refuse(NOT_UTF8, format!("line {line}: {}", in_field(bad)));
             }
         };
         // Spreadsheets write blank rows at the end.
         if cells.len() > 1 && cells.iter().all(|cell| cell.trim().is_empty()) {
-            continue;
+            return Ok(());
         }
-        if places.is_none() {
-            let found = Places::numbered(cells.len(), &layout.columns);
-            let found = found.map_err(|why| why.context(format!("{name}: line {line}")))?;
-            if found.is_header(&cells) {
-                return Err(Error::input(format!(
-                    "{name}: line {line}: expected a row, since columns have numbers, found a \
-                     header: set --header"
-                )));
-            }
-            width = cells.len();
-            places = Some(found);
+        if self.columns.is_none() {
+            self.columns = Some(self.numbered_columns(&cells, line)?);
         }
-        let Some(places) = &places else { continue };
-        if cells.len() != width {
-            let found = cells.len();
-            let of = if headed {
-                "as in the header"
-            } else {
-                "as in the first row"
-            };
-            let hint = match layout.quoting(delimiter) {
-                Quoting::Cells if cells.iter().any(|cell| cell.contains('"')) => {
-                    " (for quoted cells over several lines see --quotes)"
-                }
-                _ => "",
-            };
-            refuse(
-                RAGGED,
-                format!("line {line}: expected {width} fields {of}, found {found}{hint}"),
-            )?;
-            continue;
+        let Some((width, places)) = &self.columns else {
+            return Ok(());
+        };
+        if cells.len() != *width {
+            let why = self.other_width(&cells, *width, line);
+            return self.refuse(RAGGED, why);
         }
-        let place = || format!("{name}:{line}");
         if row.lines > 1 {
-            report.note(SEVERAL_LINES, || {
-                format!("{}, {} lines", place(), row.lines)
+            self.report.note(SEVERAL_LINES, || {
+                format!("{}:{line}, {} lines", self.name, row.lines)
             });
         }
-        let (concept, mark) = places.concept(&cells, &layout.within);
+        let (concept, mark) = places.concept(&cells, &self.layout.within);
         let preferred =
-            mark.is_some_and(|mark| is_preferred(mark, &concept.name, &layout.preferred));
-        if let Some((reason, why)) = merged_by_spreadsheet(&concept, table) {
-            if !layout.skip_bad {
+            mark.is_some_and(|mark| is_preferred(mark, &concept.name, &self.layout.preferred));
+        self.add_concept(concept, preferred, line)
+    }
+
+    /// Refuses or skips a row.
+    fn refuse(&mut self, reason: &str, why: String) -> Result<()> {
+        let name = self.name;
+        if !self.layout.skip_bad {
+            return Err(Error::input(format!("{name}: {why}")));
+        }
+        self.report.skip(reason, || format!("{name}: {why}"));
+        Ok(())
+    }
+
+    /// The columns by their numbers, checked against the first row.
+    fn numbered_columns(&self, cells: &[&str], line: usize) -> Result<WidthAndPlaces> {
+        let name = self.name;
+        let found = Places::numbered(cells.len(), &self.layout.columns)
+            .map_err(|why| why.context(format!("{name}: line {line}")))?;
+        if found.is_header(cells) {
+            return Err(Error::input(format!(
+                "{name}: line {line}: expected a row, since columns have numbers, found a header: \
+                 set --header"
+            )));
+        }
+        Ok((cells.len(), found))
+    }
+
+    /// The message about a row with another number of fields than the header or the first row.
+    fn other_width(&self, cells: &[&str], width: usize, line: usize) -> String {
+        let found = cells.len();
+        let of = if self.headed {
+            "as in the header"
+        } else {
+            "as in the first row"
+        };
+        let hint = match self.layout.quoting(self.delimiter) {
+            Quoting::Cells if cells.iter().any(|cell| cell.contains('"')) => {
+                " (for quoted cells over several lines see --quotes)"
+            }
+            _ => "",
+        };
+        format!("line {line}: expected {width} fields {of}, found {found}{hint}")
+    }
+
+    /// Adds the concept of a row, unless a spreadsheet program changed its identifier or it lacks
+    /// a part.
+    fn add_concept(&mut self, concept: Concept, preferred: bool, line: usize) -> Result<()> {
+        let name = self.name;
+        let place = || format!("{name}:{line}");
+        if let Some((reason, why)) = merged_by_spreadsheet(&concept, self.table) {
+            if !self.layout.skip_bad {
                 return Err(Error::input(format!(
                     "{name}: line {line}: {why}; {AS_TEXT}"
                 )));
             }
-            report.skip(reason, || format!("{}: {why}", place()));
-            continue;
+            self.report.skip(reason, || format!("{}: {why}", place()));
+            return Ok(());
         }
-        match tidied(concept, report, place) {
+        match tidied(concept, self.report, place) {
             Ok(concept) => {
                 if change_of(&concept.id).is_some() {
-                    report.note(CHANGED_ID, || format!("{} at {}", concept.id, place()));
+                    self.report
+                        .note(CHANGED_ID, || format!("{} at {}", concept.id, place()));
                 }
-                table.add(concept, preferred, (&file, line), report);
+                self.table
+                    .add(concept, preferred, (&self.file, line), self.report);
             }
-            Err(reason) if layout.skip_bad => report.skip(reason, place),
+            Err(reason) if self.layout.skip_bad => self.report.skip(reason, place),
             Err(reason) => {
                 return Err(Error::input(format!(
                     "{name}: line {line}: the concept has {reason}"
                 )));
             }
         }
+        Ok(())
     }
 }
 
