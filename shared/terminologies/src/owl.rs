@@ -396,6 +396,17 @@ const OBO: &str = "http://purl.obolibrary.org/obo/";
 const EFO: &str = "http://www.ebi.ac.uk/efo/";
 const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
+/// What a statement says of its subject.
+enum Meaning {
+    /// What it is.
+    Type,
+    /// Its parent.
+    Parent,
+    /// That it is deprecated.
+    Deprecated,
+    Fact(Kind),
+}
+
 /// The scope of a synonym property.
 pub(super) fn synonym_scope(property: &str) -> Option<Scope> {
     let name = property.strip_prefix(OBO_IN_OWL).unwrap_or(property);
@@ -458,19 +469,56 @@ impl Statements<'_> {
             Term::Literal(literal) => (literal.value(), literal.language(), false),
             _ => return Ok(()),
         };
-        let fact = if predicate == RDF_TYPE {
-            let is = |base: &str, name: &str| value.strip_prefix(base) == Some(name);
-            if is(OWL, "Class") || is(RDFS, "Class") || is(SKOS, "Concept") {
-                self.classes.declare(node);
-            } else if is(OWL, "Ontology") {
-                self.classes.add_ontology(subject);
+        let kind = match self.meaning(predicate, value, is_iri) {
+            None => return Ok(()),
+            Some(Meaning::Type) => {
+                let is = |base: &str, name: &str| value.strip_prefix(base) == Some(name);
+                if is(OWL, "Class") || is(RDFS, "Class") || is(SKOS, "Concept") {
+                    self.classes.declare(node);
+                } else if is(OWL, "Ontology") {
+                    self.classes.add_ontology(subject);
+                }
+                return Ok(());
             }
+            Some(Meaning::Parent) => return self.below(node, value),
+            Some(Meaning::Deprecated) => {
+                self.classes.deprecate(node);
+                return Ok(());
+            }
+            Some(Meaning::Fact(kind)) => kind,
+        };
+        let Some(rank) = self.rank(language) else {
+            sink.report()
+                .note(OTHER_LANGUAGE, || format!("{value:?} of {subject}"));
             return Ok(());
+        };
+        if is_iri {
+            check_iri(value)?;
+        }
+        let fact = match kind {
+            Kind::Label => Fact::Label(rank, value),
+            Kind::Preferred => Fact::Preferred(rank, value),
+            Kind::Synonym(scope) => Fact::Synonym(scope, value),
+            Kind::Definition => Fact::Definition(rank, value),
+            Kind::Xref => Fact::Xref(value),
+            Kind::XrefIri => Fact::XrefIri(value),
+            Kind::Alternative => Fact::Alternative(value),
+            Kind::ReplacedBy => Fact::ReplacedBy(value),
+            Kind::Namespace => Fact::Namespace(value),
+        };
+        self.classes.add(node, fact);
+        Ok(())
+    }
+
+    /// What a statement says of its subject; `None` if it is not used.
+    fn meaning(&self, predicate: &str, value: &str, is_iri: bool) -> Option<Meaning> {
+        let kind = if predicate == RDF_TYPE {
+            return Some(Meaning::Type);
         } else if let Some(name) = predicate.strip_prefix(RDFS) {
             match name {
                 "label" => Kind::Label,
-                "subClassOf" if is_iri => return self.below(node, value),
-                _ => return Ok(()),
+                "subClassOf" if is_iri => return Some(Meaning::Parent),
+                _ => return None,
             }
         } else if let Some(name) = predicate.strip_prefix(SKOS) {
             match name {
@@ -479,17 +527,14 @@ impl Statements<'_> {
                 "definition" => Kind::Definition,
                 "exactMatch" if is_iri => Kind::XrefIri,
                 "exactMatch" => Kind::Xref,
-                "broader" if is_iri => return self.below(node, value),
-                _ => return Ok(()),
+                "broader" if is_iri => return Some(Meaning::Parent),
+                _ => return None,
             }
         } else if let Some(name) = predicate.strip_prefix(OWL) {
             match name {
-                "deprecated" if matches!(value, "true" | "1") => {
-                    self.classes.deprecate(node);
-                    return Ok(());
-                }
+                "deprecated" if matches!(value, "true" | "1") => return Some(Meaning::Deprecated),
                 "equivalentClass" if is_iri => Kind::XrefIri,
-                _ => return Ok(()),
+                _ => return None,
             }
         } else if let Some(scope) = synonym_scope(predicate) {
             Kind::Synonym(scope)
@@ -499,7 +544,7 @@ impl Statements<'_> {
                 "hasDbXref" => Kind::Xref,
                 "hasAlternativeId" => Kind::Alternative,
                 "hasOBONamespace" => Kind::Namespace,
-                _ => return Ok(()),
+                _ => return None,
             }
         } else if let Some(name) = predicate.strip_prefix(OBO)
             && matches!(name, "IAO_0000115" | "IAO_0000118" | "IAO_0100001")
@@ -518,29 +563,9 @@ impl Statements<'_> {
         {
             Kind::Definition
         } else {
-            return Ok(());
+            return None;
         };
-        let Some(rank) = self.rank(language) else {
-            sink.report()
-                .note(OTHER_LANGUAGE, || format!("{value:?} of {subject}"));
-            return Ok(());
-        };
-        if is_iri {
-            check_iri(value)?;
-        }
-        let fact = match fact {
-            Kind::Label => Fact::Label(rank, value),
-            Kind::Preferred => Fact::Preferred(rank, value),
-            Kind::Synonym(scope) => Fact::Synonym(scope, value),
-            Kind::Definition => Fact::Definition(rank, value),
-            Kind::Xref => Fact::Xref(value),
-            Kind::XrefIri => Fact::XrefIri(value),
-            Kind::Alternative => Fact::Alternative(value),
-            Kind::ReplacedBy => Fact::ReplacedBy(value),
-            Kind::Namespace => Fact::Namespace(value),
-        };
-        self.classes.add(node, fact);
-        Ok(())
+        Some(Meaning::Fact(kind))
     }
 
     fn below(&mut self, node: u32, parent: &str) -> Result<()> {
