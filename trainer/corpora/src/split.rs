@@ -1,6 +1,6 @@
 //! The annotated mentions of a split with their gold concepts, and whether training has these.
 
-use crate::corpus::{Corpus, Document, held_out};
+use crate::corpus::{Corpus, Document, PlacedMention, held_out};
 use crate::domain::{OwnDomain, domain_of, missing_domain_error};
 use clap::ValueEnum;
 use pel_io::corpus_files;
@@ -257,6 +257,182 @@ pub struct Reading<'a> {
 /// Reason for skipping a mention that `--every` excludes.
 const THINNED: &str = "left out by --every";
 
+/// A reader of the mentions of a split.
+struct SplitReader<'a> {
+    folder: &'a Path,
+    kb: &'a KnowledgeBase,
+    reading: Reading<'a>,
+    counts: SplitCounts,
+    hash: blake3::Hasher,
+    mentions: Vec<Gold>,
+    other_concepts: HashMap<(usize, Span, ConceptId), Vec<ConceptId>>,
+}
+
+impl SplitReader<'_> {
+    fn hash_documents(&mut self, documents: &[Document]) {
+        for document in documents {
+            self.hash
+                .update(document.doc_id.as_bytes())
+                .update(b"\0")
+                .update(document.text.as_bytes())
+                .update(b"\0");
+        }
+    }
+
+    fn hash_mention(&mut self, placed: &PlacedMention) {
+        let mention = &placed.mention;
+        for number in [placed.document, placed.span.start, placed.span.end] {
+            self.hash.update(&(number as u64).to_le_bytes());
+        }
+        self.hash
+            .update(mention.id.as_deref().unwrap_or_default().as_bytes());
+        for other in &mention.other_ids {
+            self.hash.update(b"|").update(other.as_bytes());
+        }
+        for part in &mention.parts {
+            self.hash.update(b";");
+            for id in part {
+                self.hash.update(b"&").update(id.as_bytes());
+            }
+        }
+        self.hash.update(b"\n");
+    }
+
+    /// Adds the mention at a place of the file, or each part of a composite one.
+    fn add(&mut self, at: usize, placed: &PlacedMention) -> Result<()> {
+        let every = self.reading.every;
+        if at % every.max(1) != 0 {
+            self.counts
+                .skipped
+                .skip(THINNED, || format!("every {every}. is measured"));
+            return Ok(());
+        }
+        self.hash_mention(placed);
+        let mention = &placed.mention;
+        let parts = match self.reading.by_part {
+            true => mention.ids_by_part(),
+            false => vec![mention.ids().collect()],
+        };
+        let is_composite = parts.len() > 1;
+        if is_composite {
+            self.counts.composite += 1;
+            self.counts.parts += parts.len();
+        }
+        for (part, ids) in parts.into_iter().enumerate() {
+            self.counts.several += usize::from(match is_composite {
+                true => ids.len() > 1,
+                false => !mention.other_ids.is_empty(),
+            });
+            self.add_part(placed, part, &ids)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a part of a mention with its concepts.
+    fn add_part(&mut self, placed: &PlacedMention, part: usize, ids: &[&str]) -> Result<()> {
+        let id = ids.first().copied();
+        let mut known_concepts = self.known_concepts(ids)?;
+        let original = id.and_then(held_out);
+        if let Some(original) = original.filter(|original| self.kb.find(original).is_some()) {
+            return Err(Error::input(format!(
+                "{}: expected a knowledge base without the held-out concept {original}, found it; \
+                 use the kb.jsonl beside the corpus",
+                self.folder.display()
+            )));
+        }
+        let seen = self.seen(placed.mention.seen_in_train, ids, &known_concepts);
+        // Any of several concepts is correct, so the first one in the knowledge base represents
+        // them.
+        let concept = known_concepts.first().copied();
+        let others = known_concepts.split_off(known_concepts.len().min(1));
+        let held_out = original.is_some() && concept.is_none();
+        let counts = &mut self.counts;
+        match (concept, seen) {
+            (None, _) => counts.nil += 1,
+            (Some(_), Some(true)) => counts.seen += 1,
+            (Some(_), Some(false)) => counts.zero_shot += 1,
+            (Some(_), None) => {}
+        }
+        counts.in_kb += usize::from(concept.is_some());
+        counts.nil_by_annotation += usize::from(id.is_none());
+        counts.held_out += usize::from(held_out);
+        if let Some(concept) = concept.filter(|_| !others.is_empty()) {
+            self.other_concepts
+                .insert((placed.document, placed.span, concept), others);
+        }
+        self.mentions.push(Gold {
+            document: placed.document,
+            span: placed.span,
+            concept,
+            seen,
+            held_out,
+            part,
+        });
+        Ok(())
+    }
+
+    /// The concepts of the knowledge base for identifiers, with the successors of retired ones.
+    fn known_concepts(&mut self, ids: &[&str]) -> Result<Vec<ConceptId>> {
+        let (mut known_concepts, mut followed) = (Vec::new(), false);
+        for id in ids {
+            let found = match self.kb.find(id) {
+                Some(found) => Some(found),
+                None => self.kb.successor(id)?.inspect(|_| followed = true),
+            };
+            // Several retired identifiers may have the same successor.
+            known_concepts.extend(found.filter(|found| !known_concepts.contains(found)));
+        }
+        self.counts.redirected += usize::from(followed);
+        Ok(known_concepts)
+    }
+
+    /// Whether a mention's concept occurs in training, as the training split or the model tells, or
+    /// else the corpus (`said`).
+    fn seen(
+        &mut self,
+        said: Option<bool>,
+        ids: &[&str],
+        known_concepts: &[ConceptId],
+    ) -> Option<bool> {
+        let known = self.reading.seen.zip(ids.first()).map(|((seen, _), _)| {
+            let current = known_concepts
+                .iter()
+                .filter_map(|concept| self.kb.get(*concept))
+                .map(|concept| concept.id.as_str());
+            ids.iter()
+                .copied()
+                .chain(current)
+                .any(|id| seen.contains(id))
+        });
+        let by = self.reading.seen.map_or(SeenBy::Corpus, |(_, by)| by);
+        self.counts.seen_said += usize::from(said.is_some());
+        self.counts.seen_differs += usize::from(
+            by == SeenBy::TrainingSplit
+                && said.zip(known).is_some_and(|(said, known)| said != known),
+        );
+        let seen = known.or(said);
+        if seen.is_some() {
+            self.counts.seen_by = by;
+        }
+        seen
+    }
+
+    fn finish(self, documents: Vec<Document>) -> Split {
+        Split {
+            documents,
+            counts: SplitCounts {
+                mentions: self.mentions.len(),
+                blake3: self.hash.finalize().to_hex().to_string(),
+                ..self.counts
+            },
+            mentions: self.mentions,
+            other_concepts: self.other_concepts,
+            detected: None,
+            own_domains: None,
+        }
+    }
+}
+
 impl Split {
     /// Start and end of each mention in code points.
     pub fn code_points(&self) -> Vec<[usize; 2]> {
@@ -300,139 +476,31 @@ impl Split {
         kb: &KnowledgeBase,
         reading: Reading<'_>,
     ) -> Result<Self> {
-        let every = reading.every;
         let Corpus {
             documents,
             mentions: placed,
             report,
         } = Corpus::read(folder, split)?;
-        let mut counts = SplitCounts {
+        let counts = SplitCounts {
             split: split.to_owned(),
             documents: documents.len(),
             skipped: report,
             ..Default::default()
         };
-        let mut mentions = Vec::with_capacity(placed.len());
-        let (mut hash, mut other_concepts) = (blake3::Hasher::new(), HashMap::new());
-        for document in &documents {
-            hash.update(document.doc_id.as_bytes())
-                .update(b"\0")
-                .update(document.text.as_bytes())
-                .update(b"\0");
-        }
-        for (at, placed) in placed.into_iter().enumerate() {
-            if at % every.max(1) != 0 {
-                counts
-                    .skipped
-                    .skip(THINNED, || format!("every {every}. is measured"));
-                continue;
-            }
-            let mention = &placed.mention;
-            for number in [placed.document, placed.span.start, placed.span.end] {
-                hash.update(&(number as u64).to_le_bytes());
-            }
-            hash.update(mention.id.as_deref().unwrap_or_default().as_bytes());
-            for other in &mention.other_ids {
-                hash.update(b"|").update(other.as_bytes());
-            }
-            for part in &mention.parts {
-                hash.update(b";");
-                for id in part {
-                    hash.update(b"&").update(id.as_bytes());
-                }
-            }
-            hash.update(b"\n");
-            let parts = match reading.by_part {
-                true => mention.ids_by_part(),
-                false => vec![mention.ids().collect()],
-            };
-            let is_composite = parts.len() > 1;
-            if is_composite {
-                counts.composite += 1;
-                counts.parts += parts.len();
-            }
-            for (part, ids) in parts.into_iter().enumerate() {
-                let id = ids.first().copied();
-                // Any of several concepts is correct, so the first one in the knowledge base
-                // represents them.
-                let (mut known_concepts, mut followed) = (Vec::new(), false);
-                for id in &ids {
-                    let found = match kb.find(id) {
-                        Some(found) => Some(found),
-                        None => kb.successor(id)?.inspect(|_| followed = true),
-                    };
-                    // Several retired identifiers may have the same successor.
-                    known_concepts.extend(found.filter(|found| !known_concepts.contains(found)));
-                }
-                counts.redirected += usize::from(followed);
-                let original = id.and_then(held_out);
-                if let Some(original) = original.filter(|original| kb.find(original).is_some()) {
-                    return Err(Error::input(format!(
-                        "{}: expected a knowledge base without the held-out concept {original}, \
-                         found it; use the kb.jsonl beside the corpus",
-                        folder.display()
-                    )));
-                }
-                let message = mention.seen_in_train;
-                let known = reading.seen.zip(id).map(|((seen, _), _)| {
-                    let current = known_concepts.iter().filter_map(|concept| kb.get(*concept));
-                    let current = current.map(|concept| concept.id.as_str());
-                    ids.iter()
-                        .copied()
-                        .chain(current)
-                        .any(|id| seen.contains(id))
-                });
-                let by = reading.seen.map_or(SeenBy::Corpus, |(_, by)| by);
-                counts.seen_said += usize::from(message.is_some());
-                counts.seen_differs += usize::from(
-                    by == SeenBy::TrainingSplit
-                        && message
-                            .zip(known)
-                            .is_some_and(|(message, known)| message != known),
-                );
-                let seen = known.or(message);
-                if seen.is_some() {
-                    counts.seen_by = by;
-                }
-                let concept = known_concepts.first().copied();
-                let others = known_concepts.split_off(known_concepts.len().min(1));
-                match (concept, seen) {
-                    (None, _) => counts.nil += 1,
-                    (Some(_), Some(true)) => counts.seen += 1,
-                    (Some(_), Some(false)) => counts.zero_shot += 1,
-                    (Some(_), None) => {}
-                }
-                counts.in_kb += usize::from(concept.is_some());
-                counts.nil_by_annotation += usize::from(id.is_none());
-                let held_out = original.is_some() && concept.is_none();
-                counts.several += usize::from(match is_composite {
-                    true => ids.len() > 1,
-                    false => !mention.other_ids.is_empty(),
-                });
-                counts.held_out += usize::from(held_out);
-                if let Some(concept) = concept.filter(|_| !others.is_empty()) {
-                    other_concepts.insert((placed.document, placed.span, concept), others);
-                }
-                mentions.push(Gold {
-                    document: placed.document,
-                    span: placed.span,
-                    concept,
-                    seen,
-                    held_out,
-                    part,
-                });
-            }
-        }
-        counts.mentions = mentions.len();
-        counts.blake3 = hash.finalize().to_hex().to_string();
-        Ok(Self {
-            documents,
-            mentions,
+        let mut reader = SplitReader {
+            folder,
+            kb,
+            reading,
             counts,
-            other_concepts,
-            detected: None,
-            own_domains: None,
-        })
+            hash: blake3::Hasher::new(),
+            mentions: Vec::with_capacity(placed.len()),
+            other_concepts: HashMap::new(),
+        };
+        reader.hash_documents(&documents);
+        for (at, placed) in placed.into_iter().enumerate() {
+            reader.add(at, &placed)?;
+        }
+        Ok(reader.finish(documents))
     }
 
     /// The mentions that are detected in the texts, in place of the annotated ones. The concepts of
