@@ -45,8 +45,66 @@ pub fn base() -> Config {
 
 /// The rows of a table, for an encoder with `depth` layers.
 pub fn rows(table: TableId, depth: usize) -> Vec<TRow> {
-    let scaled = |layer: usize| Transformation::scaled_layer(layer, depth);
-    let of = |scorer: Scorer, hard: bool| {
+    let of = Rows { depth };
+    match table {
+        TableId::T2 => of.across_and_inside(),
+        TableId::T3 => of.by_bound_and_layer(),
+        TableId::T4 => SCORERS
+            .into_iter()
+            .flat_map(|scorer| [of.plain(scorer, false, true), of.best(scorer, false)])
+            .collect(),
+        TableId::T5 => [
+            (Scorer::Dual, false),
+            (Scorer::Dual, true),
+            (Scorer::SumOfMax, false),
+        ]
+        .into_iter()
+        .flat_map(|(scorer, hard)| {
+            [
+                of.plain(scorer, hard, false),
+                of.plain(scorer, hard, true),
+                of.best(scorer, hard),
+            ]
+        })
+        .collect(),
+        TableId::T6 => of.by_layer(),
+        TableId::T7 => of.with_and_without_plain_loss(),
+        _ => of.by_bound(),
+    }
+}
+
+/// The scorers of the tables.
+const SCORERS: [Scorer; 2] = [Scorer::Dual, Scorer::SumOfMax];
+
+/// The rows for an encoder.
+struct Rows {
+    /// Its layers.
+    depth: usize,
+}
+
+impl Rows {
+    fn plain(&self, scorer: Scorer, hard: bool, inside: bool) -> TRow {
+        TRow {
+            scorer,
+            hard,
+            inside,
+            transformed: None,
+        }
+    }
+
+    fn with(&self, scorer: Scorer, hard: bool, transformed: Transformed) -> TRow {
+        TRow {
+            transformed: Some(transformed),
+            ..self.plain(scorer, hard, true)
+        }
+    }
+
+    /// The row with the transformation that the paper found best.
+    fn best(&self, scorer: Scorer, hard: bool) -> TRow {
+        self.with(scorer, hard, self.best_transformed(scorer, hard))
+    }
+
+    fn best_transformed(&self, scorer: Scorer, hard: bool) -> Transformed {
         let negatives = if hard {
             NegativeKind::Hard
         } else {
@@ -55,122 +113,96 @@ pub fn rows(table: TableId, depth: usize) -> Vec<TRow> {
         let epsilon = Transformation::best_epsilon(scorer, negatives);
         Transformed {
             plain: true,
-            layer: scaled(1),
+            layer: self.scaled(1),
             epsilon,
         }
-    };
-    let plain = |scorer, hard, inside| TRow {
-        scorer,
-        hard,
-        inside,
-        transformed: None,
-    };
-    let t = |scorer, hard| TRow {
-        transformed: Some(of(scorer, hard)),
-        ..plain(scorer, hard, true)
-    };
-    let (dual, som) = (Scorer::Dual, Scorer::SumOfMax);
-    let both = [dual, som];
-    match table {
-        TableId::T2 => {
-            let across = both
-                .into_iter()
-                .flat_map(|scorer| [false, true].map(|hard| plain(scorer, hard, false)));
-            let inside = both
-                .into_iter()
-                .flat_map(|scorer| [false, true].map(|hard| t(scorer, hard)));
-            across.chain(inside).collect()
-        }
-        TableId::T4 => both
+    }
+
+    fn scaled(&self, layer: usize) -> usize {
+        Transformation::scaled_layer(layer, self.depth)
+    }
+
+    /// Table 2: negatives of other domains, and the transformation.
+    fn across_and_inside(&self) -> Vec<TRow> {
+        let across = SCORERS
             .into_iter()
-            .flat_map(|scorer| [plain(scorer, false, true), t(scorer, false)])
-            .collect(),
-        TableId::T5 => [(dual, false), (dual, true), (som, false)]
+            .flat_map(|scorer| [false, true].map(|hard| self.plain(scorer, hard, false)));
+        let inside = SCORERS
             .into_iter()
-            .flat_map(|(scorer, hard)| {
-                [
-                    plain(scorer, hard, false),
-                    plain(scorer, hard, true),
-                    t(scorer, hard),
-                ]
-            })
-            .collect(),
-        TableId::T6 => {
-            let at = |scorer, layer| {
-                let transformed = Some(Transformed {
-                    layer: scaled(layer),
-                    ..of(scorer, false)
-                });
-                TRow {
-                    transformed,
-                    ..plain(scorer, false, true)
+            .flat_map(|scorer| [false, true].map(|hard| self.best(scorer, hard)));
+        across.chain(inside).collect()
+    }
+
+    /// Table 3: ε by K, for each scorer and kind of negatives.
+    fn by_bound_and_layer(&self) -> Vec<TRow> {
+        let mut layers = LAYERS.map(|layer| self.scaled(layer)).to_vec();
+        layers.dedup();
+        let mut rows = Vec::new();
+        for scorer in SCORERS {
+            for hard in [false, true] {
+                let best = self.best_transformed(scorer, hard);
+                for epsilon in bounds(best.epsilon) {
+                    rows.extend(layers.iter().map(|layer| {
+                        let transformed = Transformed {
+                            epsilon,
+                            layer: *layer,
+                            ..best
+                        };
+                        self.with(scorer, hard, transformed)
+                    }));
                 }
-            };
-            let mut rows: Vec<TRow> = both
-                .into_iter()
-                .flat_map(|scorer| LAYERS.map(|layer| at(scorer, layer)))
-                .collect();
-            rows.dedup();
-            rows
+            }
         }
-        TableId::T7 => both
+        rows
+    }
+
+    /// Table 6: K.
+    fn by_layer(&self) -> Vec<TRow> {
+        let at = |scorer, layer| {
+            let transformed = Transformed {
+                layer: self.scaled(layer),
+                ..self.best_transformed(scorer, false)
+            };
+            self.with(scorer, false, transformed)
+        };
+        let mut rows: Vec<TRow> = SCORERS
+            .into_iter()
+            .flat_map(|scorer| LAYERS.map(|layer| at(scorer, layer)))
+            .collect();
+        rows.dedup();
+        rows
+    }
+
+    /// Table 7: the bi-encoder, the transformation, and the transformation without the plain loss.
+    fn with_and_without_plain_loss(&self) -> Vec<TRow> {
+        SCORERS
             .into_iter()
             .flat_map(|scorer| {
                 let without = Transformed {
                     plain: false,
-                    ..of(scorer, false)
+                    ..self.best_transformed(scorer, false)
                 };
                 [
-                    plain(scorer, false, true),
-                    t(scorer, false),
-                    TRow {
-                        transformed: Some(without),
-                        ..t(scorer, false)
-                    },
+                    self.plain(scorer, false, true),
+                    self.best(scorer, false),
+                    self.with(scorer, false, without),
                 ]
             })
-            .collect(),
-        TableId::T3 => {
-            let mut layers = LAYERS.map(scaled).to_vec();
-            layers.dedup();
-            let grid = |scorer, hard| {
-                let at = |epsilon, layer| TRow {
-                    transformed: Some(Transformed {
-                        epsilon,
-                        layer,
-                        ..of(scorer, hard)
-                    }),
-                    ..plain(scorer, hard, true)
-                };
-                let bounds = bounds(of(scorer, hard).epsilon);
-                bounds
+            .collect()
+    }
+
+    /// Figure 3: ε.
+    fn by_bound(&self) -> Vec<TRow> {
+        SCORERS
+            .into_iter()
+            .flat_map(|scorer| {
+                let best = self.best_transformed(scorer, false);
+                bounds(best.epsilon)
                     .into_iter()
-                    .flat_map(|epsilon| layers.iter().map(move |layer| at(epsilon, *layer)))
-                    .collect()
-            };
-            let of_each = both
-                .into_iter()
-                .flat_map(|scorer| [false, true].map(|hard| -> Vec<TRow> { grid(scorer, hard) }));
-            of_each.flatten().collect()
-        }
-        _ => {
-            let at = |scorer, epsilon| {
-                let transformed = Some(Transformed {
-                    epsilon,
-                    ..of(scorer, false)
-                });
-                TRow {
-                    transformed,
-                    ..plain(scorer, false, true)
-                }
-            };
-            let grid = |scorer| {
-                bounds(of(scorer, false).epsilon)
-                    .into_iter()
-                    .map(move |epsilon| at(scorer, epsilon))
-            };
-            both.into_iter().flat_map(grid).collect()
-        }
+                    .map(move |epsilon| (scorer, Transformed { epsilon, ..best }))
+            })
+            .map(|(scorer, transformed)| self.with(scorer, false, transformed))
+            .collect()
     }
 }
 
