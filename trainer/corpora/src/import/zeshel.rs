@@ -66,9 +66,15 @@ pub fn read(
     report: &mut Report,
     counter: &mut Counter,
 ) -> Result<()> {
-    let mut waiting: BTreeMap<String, Vec<Waiting>> = BTreeMap::new();
-    let mut corpus = CorpusBuilder::default();
     let worlds = files(folder, "documents")?;
+    let mut reader = Reader {
+        corpus: CorpusBuilder::default(),
+        concepts: ConceptSet::default(),
+        waiting: BTreeMap::new(),
+        placed: Vec::new(),
+        report,
+        counter,
+    };
     for (name, path) in files(folder, "mentions")? {
         let split = match &*name {
             "val" => "dev",
@@ -76,89 +82,78 @@ pub fn read(
             "heldout_train_seen" | "heldout_train_unseen" => "heldout",
             name => name,
         };
-        corpus.split(split);
-        for_each_line_within(&path, Bound::Stream, |number, line| {
-            counter.step();
-            if !line.trim().is_empty() {
-                let row: Row = record(line)?;
-                if let Some(world) = row
-                    .corpus
-                    .as_ref()
-                    .filter(|world| !worlds.contains_key(*world))
-                {
-                    let expected = folder.join("documents").join(format!("{world}.json"));
-                    let expected = expected.display();
-                    return Err(Error::input(format!(
-                        "the mention's world {world}: expected {expected}, found no such file"
-                    )));
-                }
-                let place = format!("{}:{number}", path.display());
-                let one = Waiting {
-                    split: split.to_owned(),
-                    place,
-                    row,
-                };
-                waiting
-                    .entry(one.row.context_document_id.clone())
-                    .or_default()
-                    .push(one);
-            }
-            Ok(())
-        })?;
+        reader.mentions(split, &path, folder, &worlds)?;
     }
-    let (mut concepts, mut placed) = (ConceptSet::default(), Vec::new());
     for (world, path) in worlds {
-        let mut pages = 0;
-        for_each_line_within(&path, Bound::Stream, |number, line| {
-            counter.step();
+        reader.pages(&world, &path)?;
+    }
+    reader.finish(output)
+}
+
+/// A reader of the files.
+struct Reader<'a> {
+    corpus: CorpusBuilder,
+    concepts: ConceptSet,
+    /// The mentions by document.
+    waiting: BTreeMap<String, Vec<Waiting>>,
+    /// The mentions whose document has been read, with split and line.
+    placed: Vec<(String, String, CorpusMention)>,
+    report: &'a mut Report,
+    counter: &'a mut Counter,
+}
+
+impl Reader<'_> {
+    /// Reads the mentions of a split. `worlds` are the files of documents.
+    fn mentions(
+        &mut self,
+        split: &str,
+        path: &Path,
+        folder: &Path,
+        worlds: &BTreeMap<String, PathBuf>,
+    ) -> Result<()> {
+        self.corpus.split(split);
+        for_each_line_within(path, Bound::Stream, |number, line| {
+            self.counter.step();
             if line.trim().is_empty() {
                 return Ok(());
             }
-            let place = || format!("{}:{number}", path.display());
-            let Page {
-                document_id,
-                title,
-                text,
-            } = record(line)?;
-            pages += 1;
-            if let Some(mentions) = waiting.remove(&document_id) {
-                let elsewhere =
-                    |one: &&Waiting| one.row.corpus.as_ref().is_some_and(|other| *other != world);
-                for Waiting { place, row, .. } in mentions.iter().filter(elsewhere) {
-                    report.note(OTHER_WORLD, || {
-                        format!(
-                            "{place} {:?}, document {document_id} of {world}",
-                            row.corpus
-                        )
-                    });
-                }
-                let (words, offsets) = (
-                    text.split_whitespace().collect::<Vec<_>>(),
-                    Offsets::new(&text),
-                );
-                let found = |mention| found(&text, &words, &offsets, &document_id, mention, report);
-                placed.extend(mentions.into_iter().filter_map(found));
-                let (doc_id, text, domain) =
-                    (document_id.clone(), text.clone(), Some(world.clone()));
-                corpus.document(
-                    Document {
-                        doc_id,
-                        text,
-                        split: None,
-                        domain,
-                    },
-                    report,
-                    place,
-                );
+            let row: Row = record(line)?;
+            if let Some(world) = row
+                .corpus
+                .as_ref()
+                .filter(|world| !worlds.contains_key(*world))
+            {
+                let expected = folder.join("documents").join(format!("{world}.json"));
+                let expected = expected.display();
+                return Err(Error::input(format!(
+                    "the mention's world {world}: expected {expected}, found no such file"
+                )));
             }
-            let concept = Concept {
-                id: document_id,
-                name: title,
-                definition: Some(text),
-                sources: vec![world.clone()],
-                ..Concept::default()
+            let place = format!("{}:{number}", path.display());
+            let one = Waiting {
+                split: split.to_owned(),
+                place,
+                row,
             };
-            concepts.push(concept, report, place);
+            self.waiting
+                .entry(one.row.context_document_id.clone())
+                .or_default()
+                .push(one);
+            Ok(())
+        })
+    }
+
+    /// Reads the pages of a world.
+    fn pages(&mut self, world: &str, path: &Path) -> Result<()> {
+        let mut pages = 0;
+        for_each_line_within(path, Bound::Stream, |number, line| {
+            self.counter.step();
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let page: Page = record(line)?;
+            pages += 1;
+            self.page(page, world, || format!("{}:{number}", path.display()));
             Ok(())
         })?;
         if pages == 0 {
@@ -167,22 +162,78 @@ pub fn read(
                 path.display()
             )));
         }
+        Ok(())
     }
-    for Waiting { place, row, .. } in waiting.into_values().flatten() {
-        report.skip(UNKNOWN_DOCUMENT, || {
-            format!("{place} document {}", row.context_document_id)
-        });
-    }
-    for (split, place, mention) in placed {
-        match mention.id.as_deref() {
-            Some(id) if concepts.has(id) => corpus.mention(&split, mention),
-            id => report.skip(UNKNOWN_CONCEPT, || {
-                format!("{place} {}", id.unwrap_or_default())
-            }),
+
+    /// Adds a page as a concept, and as a document if it has mentions.
+    fn page(&mut self, page: Page, world: &str, place: impl Fn() -> String) {
+        let Page {
+            document_id,
+            title,
+            text,
+        } = page;
+        if let Some(mentions) = self.waiting.remove(&document_id) {
+            self.place_mentions(mentions, &document_id, &text, world);
+            let document = Document {
+                doc_id: document_id.clone(),
+                text: text.clone(),
+                split: None,
+                domain: Some(world.to_owned()),
+            };
+            self.corpus.document(document, self.report, &place);
         }
+        let concept = Concept {
+            id: document_id,
+            name: title,
+            definition: Some(text),
+            sources: vec![world.to_owned()],
+            ..Concept::default()
+        };
+        self.concepts.push(concept, self.report, place);
     }
-    concepts.write(output, report)?;
-    corpus.write(output, report)
+
+    /// Locates the mentions of a document, and notes those that name another world.
+    fn place_mentions(
+        &mut self,
+        mentions: Vec<Waiting>,
+        document_id: &str,
+        text: &str,
+        world: &str,
+    ) {
+        let elsewhere =
+            |one: &&Waiting| one.row.corpus.as_ref().is_some_and(|other| other != world);
+        for Waiting { place, row, .. } in mentions.iter().filter(elsewhere) {
+            self.report.note(OTHER_WORLD, || {
+                format!(
+                    "{place} {:?}, document {document_id} of {world}",
+                    row.corpus
+                )
+            });
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let offsets = Offsets::new(text);
+        let found = |mention| found(text, &words, &offsets, document_id, mention, self.report);
+        self.placed.extend(mentions.into_iter().filter_map(found));
+    }
+
+    /// Keeps the mentions whose document and concept were read, and writes the corpus.
+    fn finish(mut self, output: &mut OutputFolder) -> Result<()> {
+        for Waiting { place, row, .. } in self.waiting.into_values().flatten() {
+            self.report.skip(UNKNOWN_DOCUMENT, || {
+                format!("{place} document {}", row.context_document_id)
+            });
+        }
+        for (split, place, mention) in self.placed {
+            match mention.id.as_deref() {
+                Some(id) if self.concepts.has(id) => self.corpus.mention(&split, mention),
+                id => self.report.skip(UNKNOWN_CONCEPT, || {
+                    format!("{place} {}", id.unwrap_or_default())
+                }),
+            }
+        }
+        self.concepts.write(output, self.report)?;
+        self.corpus.write(output, self.report)
+    }
 }
 
 /// The files of one of the two folders by stem.
