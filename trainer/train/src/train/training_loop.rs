@@ -7,7 +7,7 @@ use super::log::{Event, FgsmFigures};
 use super::pending::StepOutcome;
 use super::run::{Examples, Run, encoded_kb};
 use super::step::perturbation::Perturbation;
-use super::step::{Step, is_measured};
+use super::step::{Learned, Step, is_measured};
 use crate::train::differentiable::Figure;
 use crate::train::loss_scale::Scale;
 use pel_io::interrupt;
@@ -101,81 +101,11 @@ impl Run<'_> {
         let mut fgsm_seconds = Some(0.0_f64);
         for part in 0..batch / micro {
             interrupt::check()?;
-            let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
-            let places: Vec<(usize, usize)> = positions
-                .map(|position| (position, self.order.at(position)))
-                .collect();
-            let stepper = Step {
-                config: self.config,
-                entity_inputs: &self.entity_inputs,
-                model: &self.model,
-                towers: &self.model.towers,
-                device: &self.device,
-                number: (step * (batch / micro) + part) as u64,
-                scale,
-            };
-            let (optimiser, towers) = (&mut self.optimiser, &self.model.towers);
-            let in_chunks = self.config.optimiser.in_chunks();
-            let (learned, alone, named) = match &self.examples {
-                Examples::Mentions(all) if self.config.data.task == Task::Rank => {
-                    let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
-                    let batch = rank_batch(&self.entity_inputs, &examples)?;
-                    let named = batch
-                        .mentions
-                        .iter()
-                        .map(|example| example.place.clone())
-                        .collect::<Vec<_>>();
-                    let learned = stepper
-                        .rank(&batch)?
-                        .hand_on(&mut |gradients| optimiser.add(towers, gradients))?;
-                    (learned, batch.without_negatives(), named)
-                }
-                Examples::Mentions(all) => {
-                    let examples: Vec<_> = places
-                        .iter()
-                        .map(|(position, at)| (*position, *at, &all[*at]))
-                        .collect();
-                    let batch = link_batch(self.config, &self.entity_inputs, &examples, &self.hard);
-                    let named = batch
-                        .mentions
-                        .iter()
-                        .map(|example| example.place.clone())
-                        .collect::<Vec<_>>();
-                    let learned = match in_chunks {
-                        true => self
-                            .replicas
-                            .learn(&stepper, optimiser, |step, rank, sink| {
-                                step.link_in_chunks(&batch, rank, sink)
-                            })?,
-                        false => stepper
-                            .link(&batch, self.perturbation.as_mut())?
-                            .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
-                    };
-                    (learned, batch.without_negatives(), named)
-                }
-                Examples::Pairs(all) => {
-                    let pairs: Vec<_> = places
-                        .iter()
-                        .map(|(position, at)| (*position, all[*at]))
-                        .collect();
-                    let batch = align_batch(self.config, &self.entity_inputs, &pairs);
-                    let names = pairs
-                        .iter()
-                        .filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
-                    let learned = match in_chunks {
-                        true => self
-                            .replicas
-                            .learn(&stepper, optimiser, |step, rank, sink| {
-                                step.align_in_chunks(&batch, rank, sink)
-                            })?,
-                        false => stepper
-                            .align(&batch)?
-                            .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
-                    };
-                    let names = names.map(|concept| concept.id.clone()).collect();
-                    (learned, 0, names)
-                }
-            };
+            let MicroBatch {
+                learned,
+                without_negatives: alone,
+                named,
+            } = self.micro_batch(step, part, scale)?;
             if learned.loss.overflowed() {
                 return Err(not_a_number("loss", step, &named));
             }
@@ -207,6 +137,89 @@ impl Run<'_> {
             fgsm_seconds,
             named: all_named,
         })
+    }
+
+    /// Computes the gradients of a micro-batch, and hands them to the optimiser.
+    fn micro_batch(&mut self, step: usize, part: usize, scale: f32) -> Result<MicroBatch> {
+        let (batch, micro) = (self.config.optimiser.batch, self.config.optimiser.micro());
+        let positions = step * batch + part * micro..step * batch + (part + 1) * micro;
+        let places: Vec<(usize, usize)> = positions
+            .map(|position| (position, self.order.at(position)))
+            .collect();
+        let stepper = Step {
+            config: self.config,
+            entity_inputs: &self.entity_inputs,
+            model: &self.model,
+            towers: &self.model.towers,
+            device: &self.device,
+            number: (step * (batch / micro) + part) as u64,
+            scale,
+        };
+        let (optimiser, towers) = (&mut self.optimiser, &self.model.towers);
+        let in_chunks = self.config.optimiser.in_chunks();
+        match &self.examples {
+            Examples::Mentions(all) if self.config.data.task == Task::Rank => {
+                let examples: Vec<&Example> = places.iter().map(|(_, at)| &all[*at]).collect();
+                let batch = rank_batch(&self.entity_inputs, &examples)?;
+                let named = places_of(&batch.mentions);
+                let learned = stepper
+                    .rank(&batch)?
+                    .hand_on(&mut |gradients| optimiser.add(towers, gradients))?;
+                Ok(MicroBatch {
+                    learned,
+                    without_negatives: batch.without_negatives(),
+                    named,
+                })
+            }
+            Examples::Mentions(all) => {
+                let examples: Vec<_> = places
+                    .iter()
+                    .map(|(position, at)| (*position, *at, &all[*at]))
+                    .collect();
+                let batch = link_batch(self.config, &self.entity_inputs, &examples, &self.hard);
+                let named = places_of(&batch.mentions);
+                let learned = match in_chunks {
+                    true => self
+                        .replicas
+                        .learn(&stepper, optimiser, |step, rank, sink| {
+                            step.link_in_chunks(&batch, rank, sink)
+                        })?,
+                    false => stepper
+                        .link(&batch, self.perturbation.as_mut())?
+                        .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
+                };
+                Ok(MicroBatch {
+                    learned,
+                    without_negatives: batch.without_negatives(),
+                    named,
+                })
+            }
+            Examples::Pairs(all) => {
+                let pairs: Vec<_> = places
+                    .iter()
+                    .map(|(position, at)| (*position, all[*at]))
+                    .collect();
+                let batch = align_batch(self.config, &self.entity_inputs, &pairs);
+                let names = pairs
+                    .iter()
+                    .filter_map(|(_, pair)| self.entity_inputs.kb.get(pair.concept));
+                let learned = match in_chunks {
+                    true => self
+                        .replicas
+                        .learn(&stepper, optimiser, |step, rank, sink| {
+                            step.align_in_chunks(&batch, rank, sink)
+                        })?,
+                    false => stepper
+                        .align(&batch)?
+                        .hand_on(&mut |gradients| optimiser.add(towers, gradients))?,
+                };
+                Ok(MicroBatch {
+                    learned,
+                    without_negatives: 0,
+                    named: names.map(|concept| concept.id.clone()).collect(),
+                })
+            }
+        }
     }
 
     /// Steps between two mining passes.
@@ -256,6 +269,23 @@ impl Run<'_> {
         })?;
         Ok(seconds)
     }
+}
+
+/// The result of a micro-batch.
+struct MicroBatch {
+    learned: Learned,
+    /// The mentions without negatives.
+    without_negatives: usize,
+    /// The names of its examples, for error messages.
+    named: Vec<String>,
+}
+
+/// The places of mentions, for error messages.
+fn places_of(mentions: &[&Example]) -> Vec<String> {
+    mentions
+        .iter()
+        .map(|example| example.place.clone())
+        .collect()
 }
 
 fn not_a_number(what: &str, step: usize, batch: &[String]) -> Error {
