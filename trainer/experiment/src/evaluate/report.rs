@@ -106,6 +106,30 @@ impl Evaluation {
     /// The tables for the terminal: the protocol, recall, NIL, and each system's protocol.
     pub fn tables(&self) -> String {
         let mut said = self.protocol();
+        self.say_recall(&mut said);
+        self.say_decisions(&mut said);
+        self.say_probabilities(&mut said);
+        self.say_nil(&mut said);
+        said.push('\n');
+        for system in &self.systems {
+            let Figures {
+                system,
+                protocol,
+                build_seconds,
+                search_seconds,
+                ..
+            } = system;
+            said.push_str(&format!(
+                "{system}: {protocol}. Built in {build_seconds:.1} s, searched in \
+                 {search_seconds:.1} s.\n"
+            ));
+        }
+        said.truncate(said.trim_end().len());
+        said
+    }
+
+    /// Recall, ranking, and recall by domain.
+    fn say_recall(&self, said: &mut String) {
         said.push_str("\nRecall in %, of the mentions whose concept the knowledge base has:\n");
         said.push_str(&self.recall_table());
         said.push_str(
@@ -131,6 +155,10 @@ impl Evaluation {
             said.push_str(&self.domain_table(*by));
             said.push('\n');
         }
+    }
+
+    /// Decisions, if a system decides.
+    fn say_decisions(&self, said: &mut String) {
         if let Some(table) = self.decision_table() {
             let SplitCounts { in_kb, nil, .. } = &self.split;
             said.push_str(&format!(
@@ -142,6 +170,10 @@ impl Evaluation {
                  the name of its best concept at any score.\n",
             );
         }
+    }
+
+    /// Probabilities and sets of answers, if a system has any.
+    fn say_probabilities(&self, said: &mut String) {
         if let Some(table) = self.probability_table() {
             said.push_str(&format!(
                 "\nProbability that the best candidate is right, in % (a candidate of a NIL \
@@ -159,65 +191,52 @@ impl Evaluation {
             said.push_str(&format!("\nSets of answers, in %:\n{table}\n"));
             said.push_str("Short: what is missing to the promise.\n");
         }
-        match self.nil_table() {
-            Some(table) => {
-                let SplitCounts { mentions, nil, .. } = &self.split;
-                let base = percent(Some(*nil as f64 / *mentions as f64));
-                said.push_str(&format!(
-                    "\nNIL in %, of all {mentions} mentions, {base} % of them NIL"
-                ));
-                if self.split.held_out > 0 {
-                    said.push_str(
-                        ". Held out: natural NIL is left out, in choosing the threshold too; \
-                         natural: the reverse",
-                    );
-                }
-                said.push_str(&format!(":\n{table}\n"));
-                for (figures, nil) in self
-                    .systems
-                    .iter()
-                    .flat_map(|one| one.nil.iter().map(move |nil| (one, nil)))
-                {
-                    let NilFigures {
-                        threshold,
-                        chosen_on,
-                        ..
-                    } = nil;
-                    let whose = match chosen_on.as_str() {
-                        _ if !nil.rejects_all => continue,
-                        Thresholds::BUNDLE => "mention that a threshold can".to_owned(),
-                        split => {
-                            format!("mention of {split} that a threshold can: too few to choose by")
-                        }
-                    };
-                    said.push_str(&format!(
-                        "{}: the threshold {threshold:.4} ({chosen_on}) rejects every {whose}.\n",
-                        figures.system
-                    ));
-                }
-                said.push_str(
-                    "All classes: recall with NIL as a class; a rejected mention counts as NIL and \
-                     has no candidates.\n",
-                );
-            }
-            None => said.push_str("\nNo mention of the split is NIL, so NIL is not measured.\n"),
+    }
+
+    /// NIL, if the split has any, and thresholds that reject every mention.
+    fn say_nil(&self, said: &mut String) {
+        let Some(table) = self.nil_table() else {
+            said.push_str("\nNo mention of the split is NIL, so NIL is not measured.\n");
+            return;
+        };
+        let SplitCounts { mentions, nil, .. } = &self.split;
+        let base = percent(Some(*nil as f64 / *mentions as f64));
+        said.push_str(&format!(
+            "\nNIL in %, of all {mentions} mentions, {base} % of them NIL"
+        ));
+        if self.split.held_out > 0 {
+            said.push_str(
+                ". Held out: natural NIL is left out, in choosing the threshold too; natural: the \
+                 reverse",
+            );
         }
-        said.push('\n');
-        for system in &self.systems {
-            let Figures {
-                system,
-                protocol,
-                build_seconds,
-                search_seconds,
+        said.push_str(&format!(":\n{table}\n"));
+        for (figures, nil) in self
+            .systems
+            .iter()
+            .flat_map(|one| one.nil.iter().map(move |nil| (one, nil)))
+        {
+            let NilFigures {
+                threshold,
+                chosen_on,
                 ..
-            } = system;
+            } = nil;
+            let whose = match chosen_on.as_str() {
+                _ if !nil.rejects_all => continue,
+                Thresholds::BUNDLE => "mention that a threshold can".to_owned(),
+                split => {
+                    format!("mention of {split} that a threshold can: too few to choose by")
+                }
+            };
             said.push_str(&format!(
-                "{system}: {protocol}. Built in {build_seconds:.1} s, searched in \
-                 {search_seconds:.1} s.\n"
+                "{}: the threshold {threshold:.4} ({chosen_on}) rejects every {whose}.\n",
+                figures.system
             ));
         }
-        said.truncate(said.trim_end().len());
-        said
+        said.push_str(
+            "All classes: recall with NIL as a class; a rejected mention counts as NIL and has no \
+             candidates.\n",
+        );
     }
 
     /// The protocol, line by line.
