@@ -12,57 +12,69 @@ use std::path::{Path, PathBuf};
 /// If the metrics cannot be read, or a file cannot be written.
 pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
     let events = log::read(&run.join(super::METRICS))?;
-    let steps = |value: fn(&Event) -> Option<f64>| -> Vec<(f64, f64)> {
-        events
-            .iter()
-            .filter_map(|event| Some((event.step() as f64, value(event)?)))
-            .collect()
-    };
-    let losses = steps(|event| {
+    let mut charts = vec![("loss", loss(&events)), ("gradient-norm", norm(&events))];
+    charts.extend(validation(&events).map(|chart| ("validation", chart)));
+    charts.extend(last_nil_curve(&events).map(|chart| ("nil-curve", chart)));
+    let folder = run.join("plots");
+    charts
+        .into_iter()
+        .map(|(name, chart)| {
+            let stem = folder.join(name);
+            chart.write(&stem)?;
+            Ok(stem)
+        })
+        .collect()
+}
+
+/// A value of events over steps.
+fn steps(events: &[Event], value: impl Fn(&Event) -> Option<f64>) -> Vec<(f64, f64)> {
+    events
+        .iter()
+        .filter_map(|event| Some((event.step() as f64, value(event)?)))
+        .collect()
+}
+
+fn loss(events: &[Event]) -> Chart {
+    let losses = steps(events, |event| {
         if let Event::Step { loss, .. } = event {
             Some(*loss)
         } else {
             None
         }
     });
-    let norms = steps(|event| {
+    over_steps("Training loss", "loss", with_mean("loss of a step", losses))
+}
+
+fn norm(events: &[Event]) -> Chart {
+    let norms = steps(events, |event| {
         if let Event::Step { gradient_norm, .. } = event {
             Some(*gradient_norm)
         } else {
             None
         }
     });
+    over_steps(
+        "Gradient norm before clipping",
+        "l2 norm",
+        with_mean("norm of a step", norms),
+    )
+}
+
+/// The figures of the validations; `None` without any.
+fn validation(events: &[Event]) -> Option<Chart> {
     let found = |value: fn(&super::Validated) -> Option<f64>| -> Vec<(f64, f64)> {
-        let value = |event: &Event| {
+        steps(events, |event| {
             if let Event::Validation { found, .. } = event {
                 value(found)
             } else {
                 None
             }
-        };
-        events
-            .iter()
-            .filter_map(|event| Some((event.step() as f64, value(event)?)))
-            .collect()
+        })
     };
     let series = |name: &str, points: Vec<(f64, f64)>| Series {
         name: name.into(),
         points,
     };
-    let mut charts = vec![
-        (
-            "loss",
-            over_steps("Training loss", "loss", with_mean("loss of a step", losses)),
-        ),
-        (
-            "gradient-norm",
-            over_steps(
-                "Gradient norm before clipping",
-                "l2 norm",
-                with_mean("norm of a step", norms),
-            ),
-        ),
-    ];
     let ranks = events.iter().any(
         |event| matches!(event, Event::Validation { found, .. } if found.recall_listed.is_some()),
     );
@@ -85,43 +97,27 @@ pub fn draw(run: &Path) -> Result<Vec<PathBuf>> {
         .into_iter()
         .filter(|series| !series.points.is_empty())
         .collect();
-    if !recall.is_empty() {
-        let chart = over_steps("On the validation split", "share", recall);
-        charts.push((
-            "validation",
-            Chart {
-                y_range: Some((0.0, 1.0)),
-                ..chart
-            },
-        ));
-    }
+    (!recall.is_empty()).then(|| Chart {
+        y_range: Some((0.0, 1.0)),
+        ..over_steps("On the validation split", "share", recall)
+    })
+}
+
+/// The curve of NIL of the last validation; `None` without any.
+fn last_nil_curve(events: &[Event]) -> Option<Chart> {
     let last = |event: &Event| match event {
         Event::Validation { found, .. } => Some(found.nil_curve.clone()),
         _ => None,
     };
-    if let Some(points) = events
+    let points = events
         .iter()
         .rev()
         .find_map(last)
-        .filter(|points| !points.is_empty())
-    {
-        charts.push((
-            "nil-curve",
-            nil_curve(vec![Series {
-                name: "after the last step".into(),
-                points,
-            }]),
-        ));
-    }
-    let folder = run.join("plots");
-    charts
-        .into_iter()
-        .map(|(name, chart)| {
-            let stem = folder.join(name);
-            chart.write(&stem)?;
-            Ok(stem)
-        })
-        .collect()
+        .filter(|points| !points.is_empty())?;
+    Some(nil_curve(vec![Series {
+        name: "after the last step".into(),
+        points,
+    }]))
 }
 
 /// Precision over recall of NIL (PEL, figure 2).
