@@ -206,66 +206,71 @@ impl Corpus {
         let documents_file = find(folder, "documents")?;
         let mentions_file = find(folder, &format!("mentions.{split}"))?;
         let mut corpus = Self::default();
-        // `None` marks a document of another split.
+        let places = corpus.read_documents(&documents_file, split)?;
+        corpus.read_mentions(&mentions_file, &places)?;
+        Ok(corpus)
+    }
+
+    /// Reads the documents of a split, and returns the places of all documents by id; `None` marks
+    /// a document of another split.
+    fn read_documents(
+        &mut self,
+        file: &Path,
+        split: &str,
+    ) -> Result<HashMap<String, Option<usize>>> {
         let mut places: HashMap<String, Option<usize>> = HashMap::new();
-        for_each_line(&documents_file, |number, line| {
+        for_each_line(file, |number, line| {
             if line.trim().is_empty() {
                 return Ok(());
             }
             let document: Document = record(line)?;
             if places.contains_key(&document.doc_id) {
-                let place = || {
-                    format!(
-                        "{} at {}:{number}",
-                        document.doc_id,
-                        documents_file.display()
-                    )
-                };
-                corpus.report.skip(DUPLICATE_DOCUMENT, place);
+                let place = || format!("{} at {}:{number}", document.doc_id, file.display());
+                self.report.skip(DUPLICATE_DOCUMENT, place);
                 return Ok(());
             }
             let here = document.split.as_deref().is_none_or(|own| own == split);
             places.insert(
                 document.doc_id.clone(),
-                here.then_some(corpus.documents.len()),
+                here.then_some(self.documents.len()),
             );
             if here {
-                corpus.documents.push(document);
-                corpus.report.keep("documents", 1);
+                self.documents.push(document);
+                self.report.keep("documents", 1);
             }
             Ok(())
         })?;
+        Ok(places)
+    }
+
+    /// Reads the mentions of the documents at `places`.
+    fn read_mentions(
+        &mut self,
+        file: &Path,
+        places: &HashMap<String, Option<usize>>,
+    ) -> Result<()> {
         let Self {
             documents,
             mentions,
             report,
-        } = &mut corpus;
+        } = self;
         let mut offsets: Vec<Option<Offsets<'_>>> = documents.iter().map(|_| None).collect();
         let mut placed: Vec<(usize, PlacedMention)> = Vec::new();
-        for_each_line(&mentions_file, |number, line| {
+        for_each_line(file, |number, line| {
             if line.trim().is_empty() {
                 return Ok(());
             }
             let mention: CorpusMention = record(line)?;
             mention.check_parts()?;
-            let place = || {
-                format!(
-                    "{}:{number} document {}",
-                    mentions_file.display(),
-                    mention.doc_id
-                )
-            };
+            let place = || format!("{}:{number} document {}", file.display(), mention.doc_id);
             let at = match places.get(&mention.doc_id) {
                 Some(Some(at)) => *at,
-                absent => {
-                    report.skip(
-                        if absent.is_some() {
-                            OTHER_SPLIT
-                        } else {
-                            UNKNOWN_DOCUMENT
-                        },
-                        place,
-                    );
+                Some(None) => {
+                    report.skip(OTHER_SPLIT, place);
+                    return Ok(());
+                }
+                None => {
+                    report.skip(UNKNOWN_DOCUMENT, place);
                     return Ok(());
                 }
             };
@@ -275,10 +280,11 @@ impl Corpus {
             let offsets = offsets.get_or_insert_with(|| Offsets::new(&document.text));
             match span_of(&document.text, offsets, mention.start, mention.end) {
                 Some((span, found)) if found == mention.text => {
+                    let document = at;
                     placed.push((
                         number,
                         PlacedMention {
-                            document: at,
+                            document,
                             span,
                             mention,
                         },
@@ -299,11 +305,8 @@ impl Corpus {
             Ok(())
         })?;
         let place = |(number, placed): &(usize, PlacedMention)| {
-            format!(
-                "{}:{number} document {}",
-                mentions_file.display(),
-                placed.mention.doc_id
-            )
+            let doc_id = &placed.mention.doc_id;
+            format!("{}:{number} document {doc_id}", file.display())
         };
         let kept = without_duplicates(
             placed,
@@ -313,7 +316,7 @@ impl Corpus {
         );
         report.keep("mentions", kept.len());
         mentions.extend(kept.into_iter().map(|(_, placed)| placed));
-        Ok(corpus)
+        Ok(())
     }
 }
 
