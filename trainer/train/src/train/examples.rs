@@ -4,7 +4,7 @@ use super::config::{Config, Task};
 use super::random::{Purpose, stream};
 use crate::train::entity_inputs::{EntityInputs, SequenceId};
 use pel_corpora::candidate_lists::{CandidateList, CandidateLists};
-use pel_corpora::corpus::Corpus;
+use pel_corpora::corpus::{Corpus, CorpusMention, Document, PlacedMention};
 use pel_kb::ConceptId;
 use pel_kb::error::{Context, Error, Result};
 use pel_model::tokens::{Encoded, Tokens, ViewOptions};
@@ -61,21 +61,25 @@ pub fn mentions(
         true => None,
         false => Some(CandidateLists::read(&config.data.candidates, &inputs.kb)?),
     };
-    let distils = config.data.task == Task::Link && config.distillation.own_share < 1.0;
     let Corpus {
         documents,
         mentions,
         mut report,
     } = Corpus::read(folder, split)?;
     // A mention may be annotated with several concepts.
-    let mut annotated: HashMap<(usize, usize, usize), Vec<&str>> = HashMap::new();
+    let mut annotated: HashMap<Place, Vec<&str>> = HashMap::new();
     for placed in mentions.iter().filter(|_| lists.is_some()) {
-        let place = (placed.document, placed.mention.start, placed.mention.end);
         annotated
-            .entry(place)
+            .entry(place_of(placed))
             .or_default()
             .extend(placed.mention.id.as_deref());
     }
+    let selection = Selection {
+        config,
+        inputs,
+        lists: lists.as_ref(),
+        annotated: &annotated,
+    };
     let (mut reader, mut examples) = (view.reader(), Vec::new());
     for placed in &mentions {
         let document = &documents[placed.document];
@@ -85,68 +89,18 @@ pub fn mentions(
                 document.doc_id, placed.mention.start, placed.mention.end, placed.mention.text
             )
         };
-        let Some(id) = &placed.mention.id else {
-            report.skip(reason::NIL, place);
-            continue;
+        let tokens_of = || {
+            let mention = reader.mention(&document.text, placed.span)?;
+            view.mention(tokens, &mention).context(place)
         };
-        if !placed.mention.other_ids.is_empty() {
-            report.skip(reason::SEVERAL, place);
-            continue;
+        match selection.example(document, placed, tokens_of, place)? {
+            Ok(example) => examples.push(example),
+            Err(Skipped { reason, id: None }) => report.skip(reason, place),
+            Err(Skipped {
+                reason,
+                id: Some(id),
+            }) => report.skip(reason, || format!("{id}: {}", place())),
         }
-        let Some(concept) = inputs.kb.find(id) else {
-            report.skip(reason::MISSING, || format!("{id}: {}", place()));
-            continue;
-        };
-        let Some(mention) = view
-            .mention(tokens, &reader.mention(&document.text, placed.span)?)
-            .context(place)?
-        else {
-            report.skip(reason::EMPTY, place);
-            continue;
-        };
-        if inputs.sequences_of(concept).len() == 0 {
-            report.skip(reason::WORDLESS, place);
-            continue;
-        }
-        if !inputs.is_wanted(concept, &config.data.only_domains) {
-            report.skip(reason::OTHER_DOMAIN, place);
-            continue;
-        }
-        let candidates = match &lists {
-            None => None,
-            Some(lists) => {
-                let (start, end) = (placed.mention.start, placed.mention.end);
-                let Some(list) = lists.of(
-                    &document.doc_id,
-                    start,
-                    end,
-                    &annotated[&(placed.document, start, end)],
-                )?
-                else {
-                    report.skip(reason::UNLISTED, place);
-                    continue;
-                };
-                if distils && list.teacher.is_empty() && !list.candidates.is_empty() {
-                    let path = config.data.candidates.display();
-                    return Err(Error::input(format!(
-                        "{path}: line {}: expected teacher scores of the candidates, found none; \
-                         `pel candidates --ranker` adds them",
-                        list.line
-                    )));
-                }
-                let Some(found) = with_gold(list, concept, config, inputs) else {
-                    report.skip(reason::WITHOUT_GOLD, place);
-                    continue;
-                };
-                Some(found)
-            }
-        };
-        examples.push(Example {
-            mention,
-            concept,
-            place: place(),
-            candidates,
-        });
     }
     if examples.is_empty() {
         let folder = folder.display();
@@ -160,6 +114,107 @@ pub fn mentions(
         )));
     }
     Ok((examples, report))
+}
+
+/// Document, start and end of a mention.
+type Place = (usize, usize, usize);
+
+fn place_of(placed: &PlacedMention) -> Place {
+    let CorpusMention { start, end, .. } = placed.mention;
+    (placed.document, start, end)
+}
+
+/// Why a mention is no example.
+struct Skipped<'a> {
+    reason: &'static str,
+    /// Its concept, if the knowledge base lacks it.
+    id: Option<&'a str>,
+}
+
+impl From<&'static str> for Skipped<'_> {
+    fn from(reason: &'static str) -> Self {
+        Self { reason, id: None }
+    }
+}
+
+/// What decides whether a mention is an example.
+struct Selection<'a> {
+    config: &'a Config,
+    inputs: &'a EntityInputs,
+    lists: Option<&'a CandidateLists>,
+    /// The concepts of each mention.
+    annotated: &'a HashMap<Place, Vec<&'a str>>,
+}
+
+impl Selection<'_> {
+    /// The example of a mention, or why it is none. `tokens` reads the mention's tokens.
+    fn example<'m>(
+        &self,
+        document: &Document,
+        placed: &'m PlacedMention,
+        tokens: impl FnOnce() -> Result<Option<Encoded>>,
+        place: impl Fn() -> String,
+    ) -> Result<std::result::Result<Example, Skipped<'m>>> {
+        let Self { config, inputs, .. } = *self;
+        let Some(id) = &placed.mention.id else {
+            return Ok(Err(reason::NIL.into()));
+        };
+        if !placed.mention.other_ids.is_empty() {
+            return Ok(Err(reason::SEVERAL.into()));
+        }
+        let Some(concept) = inputs.kb.find(id) else {
+            let (reason, id) = (reason::MISSING, Some(id.as_str()));
+            return Ok(Err(Skipped { reason, id }));
+        };
+        let Some(mention) = tokens()? else {
+            return Ok(Err(reason::EMPTY.into()));
+        };
+        if inputs.sequences_of(concept).len() == 0 {
+            return Ok(Err(reason::WORDLESS.into()));
+        }
+        if !inputs.is_wanted(concept, &config.data.only_domains) {
+            return Ok(Err(reason::OTHER_DOMAIN.into()));
+        }
+        let candidates = match self.lists {
+            None => None,
+            Some(lists) => match self.candidates(lists, document, placed, concept)? {
+                Ok(found) => Some(found),
+                Err(reason) => return Ok(Err(reason.into())),
+            },
+        };
+        Ok(Ok(Example {
+            mention,
+            concept,
+            place: place(),
+            candidates,
+        }))
+    }
+
+    /// The candidates of a mention, or why it has none.
+    fn candidates(
+        &self,
+        lists: &CandidateLists,
+        document: &Document,
+        placed: &PlacedMention,
+        concept: ConceptId,
+    ) -> Result<std::result::Result<Candidates, &'static str>> {
+        let config = self.config;
+        let place = place_of(placed);
+        let (_, start, end) = place;
+        let Some(list) = lists.of(&document.doc_id, start, end, &self.annotated[&place])? else {
+            return Ok(Err(reason::UNLISTED));
+        };
+        let distils = config.data.task == Task::Link && config.distillation.own_share < 1.0;
+        if distils && list.teacher.is_empty() && !list.candidates.is_empty() {
+            let path = config.data.candidates.display();
+            return Err(Error::input(format!(
+                "{path}: line {}: expected teacher scores of the candidates, found none; `pel \
+                 candidates --ranker` adds them",
+                list.line
+            )));
+        }
+        Ok(with_gold(list, concept, config, self.inputs).ok_or(reason::WITHOUT_GOLD))
+    }
 }
 
 /// The first candidates of a list, including the right concept; `None` if the list lacks it and it
