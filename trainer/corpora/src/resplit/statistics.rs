@@ -122,88 +122,14 @@ fn surface(text: &str) -> String {
 impl Statistics {
     /// Compares held-out concepts (`held[concept]`, of the types `chosen`) with the whole.
     pub fn new(material: &Material, chosen: &[usize], held: &[bool]) -> Self {
-        let trained = material.trained();
-        let is_held = |concept: &ConceptId| held.get(concept.index()).copied().unwrap_or(false);
-        let kept_names: HashSet<String> = (material.kb.kb.iter())
-            .filter(|(at, _)| !is_held(at))
-            .flat_map(|(_, concept)| concept.names().map(surface).collect::<Vec<_>>())
-            .collect();
-        let linked_in_training: HashSet<String> = material.splits[material.train]
-            .mentions
+        let comparison = Comparison::new(material, chosen, held);
+        let is_held = |concept: &ConceptId| comparison.is_held(concept);
+        let splits: Vec<SplitStatistics> = material
+            .splits
             .iter()
-            .filter(|(_, concept)| concept.is_some_and(|concept| !is_held(&concept)))
-            .map(|(mention, _)| surface(&mention.text))
+            .enumerate()
+            .map(|(at, split)| comparison.of_split(at, split))
             .collect();
-        let chosen_names: HashSet<&str> = chosen
-            .iter()
-            .filter_map(|at| material.types.all.get(*at))
-            .flat_map(|one| one.id.as_deref().into_iter().chain(one.name.as_deref()))
-            .collect();
-        let of_split = |(at, split): (usize, &SplitMentions)| {
-            let held_surfaces = || {
-                let held = split
-                    .mentions
-                    .iter()
-                    .filter(|(_, concept)| concept.is_some_and(|concept| is_held(&concept)));
-                held.map(|(mention, _)| surface(&mention.text))
-            };
-            let own = |mention: &CorpusMention, chosen: bool| {
-                let mut names = mention.types.iter().chain(&mention.type_ids).peekable();
-                names.peek().is_some()
-                    && names.any(|name| chosen_names.contains(name.as_str())) == chosen
-            };
-            let named = |held: bool| {
-                let of_concept = |concept: &Option<ConceptId>| {
-                    concept.is_some_and(|concept| is_held(&concept) == held)
-                };
-                split
-                    .mentions
-                    .iter()
-                    .filter(|(mention, concept)| of_concept(concept) && own(mention, !held))
-                    .count()
-            };
-            SplitStatistics {
-                split: split.name.clone(),
-                mentions: split.mentions.len(),
-                natural_nil: split
-                    .mentions
-                    .iter()
-                    .filter(|(_, concept)| concept.is_none())
-                    .count(),
-                held_out: Subset::new(split, &trained, is_held),
-                whole: Subset::new(split, &trained, |_| true),
-                named_like_others: held_surfaces()
-                    .filter(|surface| kept_names.contains(surface))
-                    .count(),
-                linked_in_training: match at == material.train {
-                    true => 0,
-                    false => held_surfaces()
-                        .filter(|surface| linked_in_training.contains(surface))
-                        .count(),
-                },
-                other_type: named(false),
-                typed_otherwise: named(true),
-            }
-        };
-        let splits: Vec<SplitStatistics> =
-            material.splits.iter().enumerate().map(of_split).collect();
-        let of_type = |at: &usize| TypeStatistics {
-            semantic_type: material.types.all[*at].clone(),
-            concepts: material
-                .types
-                .of_concept
-                .iter()
-                .filter(|own| own.contains(at))
-                .count(),
-            zero_shot: (material.splits.iter())
-                .map(|split| {
-                    let has = |concept: &ConceptId| {
-                        material.types.of_concept[concept.index()].contains(at)
-                    };
-                    Subset::new(split, &trained, has).zero_shot
-                })
-                .collect(),
-        };
         let mentioned: BTreeSet<ConceptId> = material
             .splits
             .iter()
@@ -223,7 +149,7 @@ impl Statistics {
                 })
                 .sum(),
             splits,
-            types: chosen.iter().map(of_type).collect(),
+            types: chosen.iter().map(|at| comparison.of_type(*at)).collect(),
             overlaps: overlaps(material, is_held),
             descriptions_mentioned: [
                 lengths(&mut mentioned.iter().copied().filter(is_held)),
@@ -232,6 +158,126 @@ impl Statistics {
             descriptions: [lengths(&mut all().filter(is_held)), lengths(&mut all())],
         }
     }
+}
+
+/// What held-out mentions are compared with.
+struct Comparison<'a> {
+    material: &'a Material,
+    held: &'a [bool],
+    /// The concepts of training mentions.
+    trained: HashSet<ConceptId>,
+    /// The lower-cased names of kept concepts.
+    kept_names: HashSet<String>,
+    /// The surfaces that are linked to kept concepts in training.
+    linked_in_training: HashSet<String>,
+    /// The identifiers and names of the held-out types.
+    chosen_names: HashSet<&'a str>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(material: &'a Material, chosen: &[usize], held: &'a [bool]) -> Self {
+        let trained = material.trained();
+        let is_held = |concept: &ConceptId| is_held(held, concept);
+        let kept_names: HashSet<String> = (material.kb.kb.iter())
+            .filter(|(at, _)| !is_held(at))
+            .flat_map(|(_, concept)| concept.names().map(surface).collect::<Vec<_>>())
+            .collect();
+        let linked_in_training: HashSet<String> = material.splits[material.train]
+            .mentions
+            .iter()
+            .filter(|(_, concept)| concept.is_some_and(|concept| !is_held(&concept)))
+            .map(|(mention, _)| surface(&mention.text))
+            .collect();
+        let chosen_names: HashSet<&str> = chosen
+            .iter()
+            .filter_map(|at| material.types.all.get(*at))
+            .flat_map(|one| one.id.as_deref().into_iter().chain(one.name.as_deref()))
+            .collect();
+        Self {
+            material,
+            held,
+            trained,
+            kept_names,
+            linked_in_training,
+            chosen_names,
+        }
+    }
+
+    fn is_held(&self, concept: &ConceptId) -> bool {
+        is_held(self.held, concept)
+    }
+
+    fn of_split(&self, at: usize, split: &SplitMentions) -> SplitStatistics {
+        let held_surfaces = || {
+            let held = split
+                .mentions
+                .iter()
+                .filter(|(_, concept)| concept.is_some_and(|concept| self.is_held(&concept)));
+            held.map(|(mention, _)| surface(&mention.text))
+        };
+        SplitStatistics {
+            split: split.name.clone(),
+            mentions: split.mentions.len(),
+            natural_nil: split
+                .mentions
+                .iter()
+                .filter(|(_, concept)| concept.is_none())
+                .count(),
+            held_out: Subset::new(split, &self.trained, |concept| self.is_held(concept)),
+            whole: Subset::new(split, &self.trained, |_| true),
+            named_like_others: held_surfaces()
+                .filter(|surface| self.kept_names.contains(surface))
+                .count(),
+            linked_in_training: match at == self.material.train {
+                true => 0,
+                false => held_surfaces()
+                    .filter(|surface| self.linked_in_training.contains(surface))
+                    .count(),
+            },
+            other_type: self.typed_otherwise(split, false),
+            typed_otherwise: self.typed_otherwise(split, true),
+        }
+    }
+
+    /// Counts the mentions of held-out concepts that are annotated only with other types, or those
+    /// of kept concepts that are annotated with a held-out type.
+    fn typed_otherwise(&self, split: &SplitMentions, held: bool) -> usize {
+        let has_type = |mention: &CorpusMention, chosen: bool| {
+            let mut names = mention.types.iter().chain(&mention.type_ids).peekable();
+            names.peek().is_some()
+                && names.any(|name| self.chosen_names.contains(name.as_str())) == chosen
+        };
+        let of_concept = |concept: &Option<ConceptId>| {
+            concept.is_some_and(|concept| self.is_held(&concept) == held)
+        };
+        split
+            .mentions
+            .iter()
+            .filter(|(mention, concept)| of_concept(concept) && has_type(mention, !held))
+            .count()
+    }
+
+    fn of_type(&self, at: usize) -> TypeStatistics {
+        let types = &self.material.types;
+        TypeStatistics {
+            semantic_type: types.all[at].clone(),
+            concepts: types
+                .of_concept
+                .iter()
+                .filter(|own| own.contains(&at))
+                .count(),
+            zero_shot: (self.material.splits.iter())
+                .map(|split| {
+                    let has = |concept: &ConceptId| types.of_concept[concept.index()].contains(&at);
+                    Subset::new(split, &self.trained, has).zero_shot
+                })
+                .collect(),
+        }
+    }
+}
+
+fn is_held(held: &[bool], concept: &ConceptId) -> bool {
+    held.get(concept.index()).copied().unwrap_or(false)
 }
 
 impl Subset {
