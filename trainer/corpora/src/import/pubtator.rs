@@ -263,58 +263,17 @@ impl Reader<'_> {
         let offsets = Offsets::new(&text);
         let kept = self.mentions.entry(split).or_default();
         let mut fitting = Vec::with_capacity(mentions.len());
-        for (number, mut mention) in mentions {
+        for (number, mention) in mentions {
             if mention.doc_id != id {
                 self.report.skip(UNKNOWN_DOCUMENT, || {
                     format!("{} document {}", place(number), mention.doc_id)
                 });
                 continue;
             }
-            match shift(&text, &offsets, &mention) {
-                Some(0) => {}
-                Some(by) => {
-                    let (start, end) = (mention.start, mention.end);
-                    self.report.note(MOVED, || {
-                        format!(
-                            "{} {:?} {start}..{end} by {by}",
-                            place(number),
-                            mention.text
-                        )
-                    });
-                    (mention.start, mention.end) = (
-                        start.saturating_add_signed(by),
-                        end.saturating_add_signed(by),
-                    );
-                }
-                None => {
-                    let found = span_of(&text, &offsets, mention.start, mention.end)
-                        .map(|(_, found)| found);
-                    let CorpusMention {
-                        start,
-                        end,
-                        text: written,
-                        ..
-                    } = &mention;
-                    let shown = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
-                    let why = || {
-                        format!(
-                            "{} {start}..{end}: expected {written:?}, found {shown}",
-                            place(number)
-                        )
-                    };
-                    match found.filter(|found| is_respelled(written, found)) {
-                        Some(found) => {
-                            self.report.note(RESPELLED, why);
-                            mention.text = found.to_owned();
-                        }
-                        None => {
-                            self.report.skip(MISPLACED, why);
-                            continue;
-                        }
-                    }
-                }
+            let at = || place(number);
+            if let Some(mention) = fitted(mention, &text, &offsets, at, self.report) {
+                fitting.push((number, mention));
             }
-            fitting.push((number, mention));
         }
         let single = without_duplicates(
             fitting,
@@ -333,6 +292,54 @@ impl Reader<'_> {
                 domain: None,
             },
         )
+    }
+}
+
+/// The mention as it is in its document: moved by one code point if its text is there, or in the
+/// letters of the document; `None` if the text at its offsets is another.
+fn fitted(
+    mut mention: CorpusMention,
+    text: &str,
+    offsets: &Offsets<'_>,
+    place: impl Fn() -> String,
+    report: &mut Report,
+) -> Option<CorpusMention> {
+    match shift(text, offsets, &mention) {
+        Some(0) => return Some(mention),
+        Some(by) => {
+            let (start, end) = (mention.start, mention.end);
+            report.note(MOVED, || {
+                format!("{} {:?} {start}..{end} by {by}", place(), mention.text)
+            });
+            (mention.start, mention.end) = (
+                start.saturating_add_signed(by),
+                end.saturating_add_signed(by),
+            );
+            return Some(mention);
+        }
+        None => {}
+    }
+    let found = span_of(text, offsets, mention.start, mention.end).map(|(_, found)| found);
+    let CorpusMention {
+        start,
+        end,
+        text: written,
+        ..
+    } = &mention;
+    let shown = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+    let why = || {
+        format!(
+            "{} {start}..{end}: expected {written:?}, found {shown}",
+            place()
+        )
+    };
+    match found.filter(|found| is_respelled(written, found)) {
+        Some(found) => {
+            report.note(RESPELLED, why);
+            mention.text = found.to_owned();
+            Some(mention)
+        }
+        None => skipped(report, MISPLACED, why),
     }
 }
 
