@@ -109,35 +109,7 @@ pub fn read(
         ));
     }
     let sources = documents(&task.documents, report)?;
-    let mut concepts = ConceptSet::default();
-    let mut tables = 0;
-    for path in task
-        .kb
-        .iter()
-        .map(|path| files(path))
-        .collect::<Result<Vec<_>>>()?
-        .into_iter()
-        .flatten()
-    {
-        // A given file is read regardless of its name; a folder may hold others, such as a README
-        // or schema.
-        if task.kb.contains(&path) || stem(&path, &[".xml"]).is_some() {
-            tables += 1;
-            knowledge_base(&path, &mut concepts, report, counter)?;
-        }
-    }
-    if tables == 0 {
-        let names: Vec<_> = task
-            .kb
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        return Err(Error::input(format!(
-            "{}: expected a knowledge base (.xml), found none",
-            names.join(", ")
-        )));
-    }
-
+    let concepts = knowledge_bases(&task.kb, report, counter)?;
     let mut by_document: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, one) in answered.iter().enumerate() {
         by_document.entry(&one.query.doc_id).or_default().push(at);
@@ -194,6 +166,38 @@ pub fn read(
     }
     concepts.write(output, report)?;
     corpus.write(output, report)
+}
+
+/// Reads the files of a knowledge base, or those in its folders.
+fn knowledge_bases(
+    kb: &[PathBuf],
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<ConceptSet> {
+    let mut concepts = ConceptSet::default();
+    let mut tables = 0;
+    for path in kb
+        .iter()
+        .map(|path| files(path))
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+    {
+        // A given file is read regardless of its name; a folder may hold others, such as a README
+        // or schema.
+        if kb.contains(&path) || stem(&path, &[".xml"]).is_some() {
+            tables += 1;
+            knowledge_base(&path, &mut concepts, report, counter)?;
+        }
+    }
+    if tables == 0 {
+        let names: Vec<_> = kb.iter().map(|path| path.display().to_string()).collect();
+        return Err(Error::input(format!(
+            "{}: expected a knowledge base (.xml), found none",
+            names.join(", ")
+        )));
+    }
+    Ok(concepts)
 }
 
 /// Joins the queries of a split with their answers, in the order of the queries.
