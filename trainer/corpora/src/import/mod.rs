@@ -251,70 +251,14 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
     let read = inputs.iter().map(PathBuf::as_path).chain(map);
     let mut output = OutputFolder::new(out, "import.json", read)?;
     let mut counter = Counter::new("lines");
-    let (format, kind) = match source {
-        Source::Obo { .. }
-        | Source::Jsonl { .. }
-        | Source::Csv { .. }
-        | Source::Terminology { .. } => {
-            let word = write_concepts(&mut output, &mut report, merger, source, &mut counter)?;
-            (word, CONCEPTS)
-        }
-        Source::Pubtator { texts, prefix, .. } => {
-            let encoding = &texts.encoding;
-            pubtator::read(
-                &inputs,
-                encoding,
-                &splits,
-                prefix,
-                &mut output,
-                &mut report,
-                &mut counter,
-            )?;
-            ("pubtator", pubtator::DOCUMENTS)
-        }
-        Source::Brat {
-            folders,
-            encoding,
-            shares,
-            bundle,
-        } => {
-            let mut notes = brat::read(folders, encoding, &mut report, &mut counter)?;
-            if let Some(bundle) = bundle {
-                corrected::check_concepts(&mut notes, bundle, &mut report)?;
-            }
-            corrected::write(notes, shares, &mut output, &mut report)?;
-            ("brat", pubtator::DOCUMENTS)
-        }
-        Source::Links {
-            files,
-            encoding,
-            shares,
-            bundle,
-        } => {
-            let mut notes = links::read(files, encoding, &mut counter)?;
-            if let Some(bundle) = bundle {
-                corrected::check_concepts(&mut notes, bundle, &mut report)?;
-            }
-            corrected::write(notes, shares, &mut output, &mut report)?;
-            ("links", pubtator::DOCUMENTS)
-        }
-        Source::Zeshel { folder } => {
-            zeshel::read(folder, &mut output, &mut report, &mut counter)?;
-            ("zeshel", CONCEPTS)
-        }
-        Source::Blink { entities, mentions } => {
-            contexts::blink(entities, mentions, &mut output, &mut report, &mut counter)?;
-            ("blink", CONCEPTS)
-        }
-        Source::Wikilinks { mentions } => {
-            contexts::wikilinks(mentions, &mut output, &mut report, &mut counter)?;
-            ("wikilinks", CONCEPTS)
-        }
-        Source::Tac(files) => {
-            tac::read(files, &mut output, &mut report, &mut counter)?;
-            ("tac", CONCEPTS)
-        }
-    };
+    let (format, kind) = read_source(
+        source,
+        &splits,
+        merger,
+        &mut output,
+        &mut report,
+        &mut counter,
+    )?;
     if report.kept(kind) == 0 {
         let (names, why) = (names(&inputs).join(", "), report.reasons());
         let why = if why.is_empty() {
@@ -333,6 +277,82 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
         report: &report,
     })?;
     Ok(report)
+}
+
+/// Reads a source and writes its files. Returns the word of the format, and the kind of records of
+/// which there must be one.
+fn read_source(
+    source: &Source,
+    splits: &Splits,
+    merger: Option<Merger>,
+    output: &mut OutputFolder,
+    report: &mut Report,
+    counter: &mut Counter,
+) -> Result<(&'static str, &'static str)> {
+    Ok(match source {
+        Source::Obo { .. }
+        | Source::Jsonl { .. }
+        | Source::Csv { .. }
+        | Source::Terminology { .. } => {
+            let word = write_concepts(output, report, merger, source, counter)?;
+            (word, CONCEPTS)
+        }
+        Source::Pubtator { texts, prefix, .. } => {
+            let encoding = &texts.encoding;
+            pubtator::read(
+                &texts.paths,
+                encoding,
+                splits,
+                prefix,
+                output,
+                report,
+                counter,
+            )?;
+            ("pubtator", pubtator::DOCUMENTS)
+        }
+        Source::Brat {
+            folders,
+            encoding,
+            shares,
+            bundle,
+        } => {
+            let mut notes = brat::read(folders, encoding, report, counter)?;
+            if let Some(bundle) = bundle {
+                corrected::check_concepts(&mut notes, bundle, report)?;
+            }
+            corrected::write(notes, shares, output, report)?;
+            ("brat", pubtator::DOCUMENTS)
+        }
+        Source::Links {
+            files,
+            encoding,
+            shares,
+            bundle,
+        } => {
+            let mut notes = links::read(files, encoding, counter)?;
+            if let Some(bundle) = bundle {
+                corrected::check_concepts(&mut notes, bundle, report)?;
+            }
+            corrected::write(notes, shares, output, report)?;
+            ("links", pubtator::DOCUMENTS)
+        }
+        Source::Zeshel { folder } => {
+            zeshel::read(folder, output, report, counter)?;
+            ("zeshel", CONCEPTS)
+        }
+        Source::Blink { entities, mentions } => {
+            contexts::blink(entities, mentions, output, report, counter)?;
+            ("blink", CONCEPTS)
+        }
+        Source::Wikilinks { mentions } => {
+            contexts::wikilinks(mentions, output, report, counter)?;
+            ("wikilinks", CONCEPTS)
+        }
+        Source::Tac(files) => {
+            tac::read(files, output, report, counter)?;
+            ("tac", CONCEPTS)
+        }
+    })
 }
 
 /// Reads the matches of a mapping.
