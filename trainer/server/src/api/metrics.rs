@@ -159,8 +159,36 @@ impl Metrics {
     /// The metrics in the text format.
     pub fn text(&self, queue: &Queue, memory: Option<u64>) -> String {
         let mut out = String::new();
-        head(
+        self.write_requests(&mut out);
+        self.write_work(&mut out);
+        number(
             &mut out,
+            "pel_queue_jobs",
+            "gauge",
+            "Jobs that wait.",
+            queue.waiting,
+        );
+        number(
+            &mut out,
+            "pel_queue_places",
+            "gauge",
+            "Jobs that may wait.",
+            queue.places,
+        );
+        if let Some(bytes) = memory {
+            let name = "process_resident_memory_bytes";
+            number(&mut out, name, "gauge", "Memory of the process.", bytes);
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        head(&mut out, "pel_build_info", "gauge", "The version.");
+        let _ = writeln!(out, "pel_build_info{{version=\"{version}\"}} 1");
+        out
+    }
+
+    /// Writes the requests and their times.
+    fn write_requests(&self, out: &mut String) {
+        head(
+            out,
             "pel_http_requests_total",
             "counter",
             "Requests by route and status.",
@@ -172,23 +200,22 @@ impl Metrics {
             );
         }
         let name = "pel_http_request_duration_seconds";
-        head(
-            &mut out,
-            name,
-            "histogram",
-            "Time to the head of the response.",
-        );
+        head(out, name, "histogram", "Time to the head of the response.");
         for (route, times) in lock(&self.times).iter() {
-            times.write(&mut out, name, &format!("route=\"{route}\","));
+            times.write(out, name, &format!("route=\"{route}\","));
         }
         let in_flight = self.in_flight.0.load(Ordering::Relaxed);
         number(
-            &mut out,
+            out,
             "pel_http_requests_in_flight",
             "gauge",
             "Requests being answered.",
             in_flight,
         );
+    }
+
+    /// Writes the texts and mentions linked, and the batches.
+    fn write_work(&self, out: &mut String) {
         for (name, what, count) in [
             ("pel_texts_total", "Texts linked.", &self.texts),
             (
@@ -212,50 +239,14 @@ impl Metrics {
                 &self.failures,
             ),
         ] {
-            number(
-                &mut out,
-                name,
-                "counter",
-                what,
-                count.load(Ordering::Relaxed),
-            );
+            number(out, name, "counter", what, count.load(Ordering::Relaxed));
         }
-        head(
-            &mut out,
-            "pel_batch_texts",
-            "histogram",
-            "Texts linked together.",
-        );
-        lock(&self.batches).write(&mut out, "pel_batch_texts", "");
-        head(
-            &mut out,
-            "pel_batch_duration_seconds",
-            "histogram",
-            "Time of a batch.",
-        );
-        lock(&self.batch_times).write(&mut out, "pel_batch_duration_seconds", "");
-        number(
-            &mut out,
-            "pel_queue_jobs",
-            "gauge",
-            "Jobs that wait.",
-            queue.waiting,
-        );
-        number(
-            &mut out,
-            "pel_queue_places",
-            "gauge",
-            "Jobs that may wait.",
-            queue.places,
-        );
-        if let Some(bytes) = memory {
-            let name = "process_resident_memory_bytes";
-            number(&mut out, name, "gauge", "Memory of the process.", bytes);
-        }
-        let version = env!("CARGO_PKG_VERSION");
-        head(&mut out, "pel_build_info", "gauge", "The version.");
-        let _ = writeln!(out, "pel_build_info{{version=\"{version}\"}} 1");
-        out
+        let name = "pel_batch_texts";
+        head(out, name, "histogram", "Texts linked together.");
+        lock(&self.batches).write(out, name, "");
+        let name = "pel_batch_duration_seconds";
+        head(out, name, "histogram", "Time of a batch.");
+        lock(&self.batch_times).write(out, name, "");
     }
 }
 
