@@ -163,94 +163,89 @@ pub fn lexical(
     training: Option<&TrainingSplit>,
     abbreviations: bool,
 ) -> Result<BySurface> {
-    let written_out = abbreviations;
-    let exact = |name, normal, how: &str| {
-        let names = ExactNames::new(kb, normal);
-        let protocol = format!(
-            "mention text equal to a name or synonym, {how}; every bearer of the name is a \
-             candidate"
-        );
-        let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
-        BySurface {
-            name,
-            protocol,
-            written_out,
-            search,
-        }
-    };
-    let bm25 = |name, definitions| -> Result<BySurface> {
-        let config = Bm25Config {
-            definitions,
-            ..Bm25Config::default()
-        };
-        let index = Bm25::new(kb, config)?;
-        let and = if definitions { " and definition" } else { "" };
-        let (k1, b) = (config.k1, config.b);
-        let protocol = format!(
-            "words of the mention text, lower-cased, against one document per concept of all \
-             names{and}; BM25 as Lucene has it, k1 {k1}, b {b}"
-        );
-        let search: Box<Search> =
-            Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
-        Ok(BySurface {
-            name,
-            protocol,
-            written_out,
-            search,
-        })
-    };
-    match system {
-        System::Exact => Ok(exact("exact", Normal::LowerCase, "lower-cased")),
-        System::ExactWords => Ok(exact(
+    let (name, protocol, search) = match system {
+        System::Exact => exact(kb, "exact", Normal::LowerCase, "lower-cased"),
+        System::ExactWords => exact(
+            kb,
             "exact-words",
             Normal::Words,
             "lower-cased, punctuation read as a space",
-        )),
-        System::Tfidf => {
-            let index = CharTfidf::new(kb);
-            let protocol =
-                "mention text against every name and synonym, lower-cased; character 3-grams \
-                 within words, TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name of a \
-                 concept"
-                    .to_owned();
-            let search: Box<Search> =
-                Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
-            Ok(BySurface {
-                name: "tfidf",
-                protocol,
-                written_out,
-                search,
-            })
-        }
-        System::Bm25 => bm25("bm25", false),
-        System::Bm25Definitions => bm25("bm25-definitions", true),
+        ),
+        System::Tfidf => tfidf(kb),
+        System::Bm25 => bm25(kb, "bm25", false)?,
+        System::Bm25Definitions => bm25(kb, "bm25-definitions", true)?,
         System::Majority => {
             let training = training
                 .ok_or_else(|| Error::input("the system `majority` needs a training split"))?;
-            let split = &training.counts.split;
-            let mut seen = Vec::with_capacity(training.mentions.len());
-            for mention in &training.mentions {
-                let concept = match &mention.id {
-                    None => None,
-                    Some(id) => kb
-                        .find(id)
-                        .map_or_else(|| kb.successor(id), |at| Ok(Some(at)))?,
-                };
-                seen.push((mention.surface(written_out), concept));
-            }
-            let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
-            let protocol = format!(
-                "the concepts that the mention text, lower-cased, stood for in the split {split}, \
-                 most frequent first, then those of that name"
-            );
-            let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
-            Ok(BySurface {
-                name: "majority",
-                protocol,
-                written_out,
-                search,
-            })
+            majority(kb, training, abbreviations)?
         }
-        System::Dense | System::Link => Err(needs_bundle(system)),
+        System::Dense | System::Link => return Err(needs_bundle(system)),
+    };
+    Ok(BySurface {
+        name,
+        protocol,
+        written_out: abbreviations,
+        search,
+    })
+}
+
+/// The name, the protocol and the search of a system.
+type Parts = (&'static str, String, Box<Search>);
+
+fn exact(kb: &KnowledgeBase, name: &'static str, normal: Normal, how: &str) -> Parts {
+    let names = ExactNames::new(kb, normal);
+    let protocol = format!(
+        "mention text equal to a name or synonym, {how}; every bearer of the name is a candidate"
+    );
+    let search: Box<Search> = Box::new(move |surface, k, _| names.search(surface, k));
+    (name, protocol, search)
+}
+
+fn bm25(kb: &KnowledgeBase, name: &'static str, definitions: bool) -> Result<Parts> {
+    let config = Bm25Config {
+        definitions,
+        ..Bm25Config::default()
+    };
+    let index = Bm25::new(kb, config)?;
+    let and = if definitions { " and definition" } else { "" };
+    let (k1, b) = (config.k1, config.b);
+    let protocol = format!(
+        "words of the mention text, lower-cased, against one document per concept of all \
+         names{and}; BM25 as Lucene has it, k1 {k1}, b {b}"
+    );
+    let search: Box<Search> =
+        Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+    Ok((name, protocol, search))
+}
+
+fn tfidf(kb: &KnowledgeBase) -> Parts {
+    let index = CharTfidf::new(kb);
+    let protocol = "mention text against every name and synonym, lower-cased; character 3-grams \
+                    within words, TF-IDF as scikit-learn's char_wb (3,3), cosine, the best name \
+                    of a concept"
+        .to_owned();
+    let search: Box<Search> =
+        Box::new(move |surface, k, scratch| index.search(surface, k, scratch));
+    ("tfidf", protocol, search)
+}
+
+fn majority(kb: &KnowledgeBase, training: &TrainingSplit, written_out: bool) -> Result<Parts> {
+    let split = &training.counts.split;
+    let mut seen = Vec::with_capacity(training.mentions.len());
+    for mention in &training.mentions {
+        let concept = match &mention.id {
+            None => None,
+            Some(id) => kb
+                .find(id)
+                .map_or_else(|| kb.successor(id), |at| Ok(Some(at)))?,
+        };
+        seen.push((mention.surface(written_out), concept));
     }
+    let majority = MajoritySurface::new(ExactNames::new(kb, Normal::LowerCase), seen);
+    let protocol = format!(
+        "the concepts that the mention text, lower-cased, stood for in the split {split}, most \
+         frequent first, then those of that name"
+    );
+    let search: Box<Search> = Box::new(move |surface, k, _| majority.search(surface, k));
+    Ok(("majority", protocol, search))
 }
