@@ -127,22 +127,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
         optimiser,
         checkpoints,
     };
-    let mut end = steps;
-    run.validate_if_due(step)?;
-    for step in step..steps {
-        if run.stops(step)? {
-            end = step;
-            break;
-        }
-        let stepped = run.step(step);
-        run.save_if_interrupted(step, stepped)?;
-        let done = step + 1;
-        if done.is_multiple_of(config.checkpoints.every) || done == steps {
-            run.save(done)?;
-        }
-        let validated = run.validate_if_due(done);
-        run.save_if_interrupted(done, validated)?;
-    }
+    let end = run.steps_from(step)?;
     let validated = match run.log.detected(end)? {
         Some(found) => found,
         None => run.validate(end)?,
@@ -192,6 +177,25 @@ impl Ending for Run<'_> {
 }
 
 impl Run<'_> {
+    /// Runs the steps that are left; returns the number of steps when the run ended.
+    fn steps_from(&mut self, first: usize) -> Result<usize> {
+        self.validate_if_due(first)?;
+        for step in first..self.steps {
+            if self.stops(step)? {
+                return Ok(step);
+            }
+            let stepped = self.step(step);
+            self.save_if_interrupted(step, stepped)?;
+            let done = step + 1;
+            if done.is_multiple_of(self.config.checkpoints.every) || done == self.steps {
+                self.save(done)?;
+            }
+            let validated = self.validate_if_due(done);
+            self.save_if_interrupted(done, validated)?;
+        }
+        Ok(self.steps)
+    }
+
     /// Validates after `done` steps if a validation is due and not in the log yet.
     fn validate_if_due(&mut self, done: usize) -> Result<()> {
         let every = self.config.validation_every(self.examples.len());
