@@ -140,17 +140,7 @@ fn encode_each(
         .iter()
         .map(|batch| batch.iter().map(record).sum())
         .collect();
-    let mut hash = blake3::Hasher::new();
-    hash.update(key.as_bytes());
-    hash.update(&[encoding.compute_precision as u8, u8::from(with_tokens)]);
-    for batch in &batches {
-        hash.update(&(batch.len() as u64).to_le_bytes());
-    }
-    for sequence in sequences {
-        hash.update(&(sequence.ids.len() as u64).to_le_bytes())
-            .update(bytemuck::cast_slice(&sequence.ids));
-    }
-    let mut begun = work.open(&hash.finalize(), &sizes)?;
+    let mut begun = work.open(&run_hash(encoding, sequences, &batches, key), &sizes)?;
     let done = begun.done();
     let mut progress = Progress::new("encoding", sequences.len() as u64, "texts");
     progress.resume_at(batches[..done].iter().map(|batch| batch.len() as u64).sum());
@@ -200,6 +190,27 @@ fn encode_each(
         }
         Ok(())
     })
+}
+
+/// The hash of everything that the saved batches of a run depend on.
+fn run_hash(
+    encoding: &Encoding<'_>,
+    sequences: &[Encoded],
+    batches: &[Vec<usize>],
+    key: &str,
+) -> blake3::Hash {
+    let with_tokens = encoding.scorer == Scorer::SumOfMax;
+    let mut hash = blake3::Hasher::new();
+    hash.update(key.as_bytes());
+    hash.update(&[encoding.compute_precision as u8, u8::from(with_tokens)]);
+    for batch in batches {
+        hash.update(&(batch.len() as u64).to_le_bytes());
+    }
+    for sequence in sequences {
+        hash.update(&(sequence.ids.len() as u64).to_le_bytes())
+            .update(bytemuck::cast_slice(&sequence.ids));
+    }
+    hash.finalize()
 }
 
 /// Reads numbers from the beginning of a saved batch.
