@@ -132,6 +132,61 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Reads the entities of a world. Unless its table is alone, the world's name precedes line
+    /// numbers.
+    fn entities(&mut self, path: &Path, is_alone: bool) -> Result<()> {
+        let world = path.file_name().unwrap_or_default().to_string_lossy();
+        let world = world.split('.').next().unwrap_or_default().to_owned();
+        for_each_line_within(path, Bound::Stream, |number, line| {
+            self.counter.step();
+            if line.trim().is_empty() {
+                return Ok(());
+            }
+            let BlinkEntity {
+                title,
+                entity,
+                text,
+                idx,
+                document_id,
+            } = record(line)?;
+            let title = title
+                .or(entity)
+                .ok_or_else(|| Error::input("missing field `title`"))?;
+            let by_line = || match is_alone {
+                true => (number - 1).to_string(),
+                false => format!("{world}:{}", number - 1),
+            };
+            let given = idx.or(document_id);
+            let is_numbered = given.is_none();
+            let id = given.map_or_else(by_line, Id::into_text);
+            let id = id
+                .rsplit_once("curid=")
+                .map_or(id.clone(), |(_, number)| number.to_owned());
+            self.by_line.insert((world.clone(), number - 1), id.clone());
+            self.numbered.extend(is_numbered.then(|| id.clone()));
+            let (definition, sources) = (Some(text), vec![world.clone()]);
+            let concept = Concept {
+                id,
+                name: title,
+                definition,
+                sources,
+                ..Concept::default()
+            };
+            self.concepts.push(concept, self.report, || {
+                format!("{}:{number}", path.display())
+            });
+            Ok(())
+        })?;
+        if !self.by_line.keys().any(|(of, _)| *of == world) {
+            return Err(Error::input(format!(
+                "{}: expected entities of the world {world}, found none",
+                path.display()
+            )));
+        }
+        self.worlds.insert(world);
+        Ok(())
+    }
+
     fn file(
         &mut self,
         split: &str,
@@ -261,57 +316,7 @@ pub fn blink(
     };
     let tables = tables(entities)?;
     for path in &tables {
-        let world = path.file_name().unwrap_or_default().to_string_lossy();
-        let world = world.split('.').next().unwrap_or_default().to_owned();
-        for_each_line_within(path, Bound::Stream, |number, line| {
-            writer.counter.step();
-            if line.trim().is_empty() {
-                return Ok(());
-            }
-            let BlinkEntity {
-                title,
-                entity,
-                text,
-                idx,
-                document_id,
-            } = record(line)?;
-            let title = title
-                .or(entity)
-                .ok_or_else(|| Error::input("missing field `title`"))?;
-            let by_line = || match tables.len() {
-                1 => (number - 1).to_string(),
-                _ => format!("{world}:{}", number - 1),
-            };
-            let given = idx.or(document_id);
-            let is_numbered = given.is_none();
-            let id = given.map_or_else(by_line, Id::into_text);
-            let id = id
-                .rsplit_once("curid=")
-                .map_or(id.clone(), |(_, number)| number.to_owned());
-            writer
-                .by_line
-                .insert((world.clone(), number - 1), id.clone());
-            writer.numbered.extend(is_numbered.then(|| id.clone()));
-            let (definition, sources) = (Some(text), vec![world.clone()]);
-            let concept = Concept {
-                id,
-                name: title,
-                definition,
-                sources,
-                ..Concept::default()
-            };
-            writer.concepts.push(concept, writer.report, || {
-                format!("{}:{number}", path.display())
-            });
-            Ok(())
-        })?;
-        if !writer.by_line.keys().any(|(of, _)| *of == world) {
-            return Err(Error::input(format!(
-                "{}: expected entities of the world {world}, found none",
-                path.display()
-            )));
-        }
-        writer.worlds.insert(world);
+        writer.entities(path, tables.len() == 1)?;
     }
     for (split, path) in mentions.given() {
         writer.file(split, path, |line| {
