@@ -108,17 +108,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         ("validation.candidates", path(&args.dev_candidates)),
     ];
     if args.stage == Stage::Detect {
-        let given = [
-            ("--corpus", args.corpus.is_some()),
-            ("--candidates", args.candidates.is_some()),
-            ("--distil", args.distil.is_some()),
-        ];
-        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-            return Err(Error::input(format!(
-                "{option}: expected no such option with --stage detect, whose texts are in \
-                 `detect.corpora` of --config"
-            )));
-        }
+        check_detection(args)?;
     }
     let mut config = args.run.config(defaults.clone(), flags.clone())?;
     if args.paper == Paper::TBiencoder && args.stage == Stage::Link {
@@ -150,21 +140,42 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         && args.dev_candidates.is_none()
         && config.validation.candidates.as_os_str().is_empty()
     {
-        for key in args
-            .run
-            .settings
-            .iter()
-            .map(|setting| setting.split('=').next().unwrap_or_default().trim())
-        {
-            if key.starts_with("validation.") && config.validation.mentions > 0 {
-                eprintln!(
-                    "warning: --set {key} has no effect: a cross-encoder is validated on \
-                     --dev-candidates, which are missing"
-                );
-            }
-        }
+        warn_of_validation(args, &config);
     }
     args.run.run(&config, device, json)
+}
+
+/// Checks that a detector has no option of linking.
+fn check_detection(args: &TrainArgs) -> Result<()> {
+    let given = [
+        ("--corpus", args.corpus.is_some()),
+        ("--candidates", args.candidates.is_some()),
+        ("--distil", args.distil.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Error::input(format!(
+            "{option}: expected no such option with --stage detect, whose texts are in \
+             `detect.corpora` of --config"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Warns of settings of the validation of a cross-encoder that is not validated.
+fn warn_of_validation(args: &TrainArgs, config: &Config) {
+    for key in args
+        .run
+        .settings
+        .iter()
+        .map(|setting| setting.split('=').next().unwrap_or_default().trim())
+    {
+        if key.starts_with("validation.") && config.validation.mentions > 0 {
+            eprintln!(
+                "warning: --set {key} has no effect: a cross-encoder is validated on \
+                 --dev-candidates, which are missing"
+            );
+        }
+    }
 }
 
 /// Number of layers of an encoder; `None` if it cannot be read, which training reports.
