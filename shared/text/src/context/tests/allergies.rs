@@ -216,3 +216,39 @@ fn headings_of_allergies() {
         check(marked);
     }
 }
+
+#[test]
+fn allergies_in_lists_with_headers() {
+    for marked in [
+        "Allergies (drug/reaction/severity):\n[penicillin|allergen|drug] / [rash|reaction] / mild\n[codeine|allergen|drug] / [nausea|reaction] / moderate",
+        "Allergies (from GP record): [doxycycline|allergen|drug] - [photosensitivity|reaction].",
+        "Allergy status checked with wife: [aspirin|allergen|drug] - [wheeze|reaction].",
+        "[Carboplatin|allergen|drug] hypersensitivity reaction ([urticaria|reaction]) at cycle 7.",
+        "[Cefuroxime|allergen|drug]: reaction unknown. On [warfarin||drug].",
+        "Wristband red: [morphine|allergen|drug] ([pruritus|reaction]).",
+        "[Penicillin|allergen|drug] - [anaphylaxis|reaction]. No other known allergies.",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn allergies_told_by_what_happened() {
+    for marked in [
+        "Allergic to [trimethoprim|allergen|drug], which brings her out in a [rash|reaction].",
+        "Cannot take [ibuprofen|allergen|drug] as it brings on [angioedema|reaction]; uses [paracetamol||drug] instead.",
+        "Every time he takes [azithromycin|allergen|drug] he gets [diarrhea|reaction].",
+        "[Nausea|reaction] and [vomiting|reaction] from [codeine|allergen|drug].",
+        "[Dizziness|reaction] attributed to [gabapentin|allergen|drug].",
+        "[Nitrofurantoin|allergen|drug] caused [pneumonitis|reaction].",
+        "Gets [stomach upset|reaction] on [erythromycin|allergen|drug].",
+        "She becomes [wheezy|reaction] after [aspirin|allergen|drug]; [paracetamol||drug] is safe.",
+        "Skin test positive to [amoxicillin|allergen|drug]; the boy has [eczema].",
+        "Sensitive to [codeine|allergen|drug]: gets [constipation|reaction] and [vomiting|reaction].",
+        "[Nausea] treated with [ondansetron||drug].",
+        "[Itching] relieved by [loratadine||drug].",
+        "[Swelling] reduced with [furosemide||drug].",
+    ] {
+        check(marked);
+    }
+}

@@ -180,3 +180,69 @@ fn time_of_plans_and_results() {
         check(marked);
     }
 }
+
+#[test]
+fn tests_with_their_findings() {
+    for marked in [
+        "Repeat [ECG||procedure] excluded [myocardial infarction|negated].",
+        "The [mammogram||procedure] failed to show a [mass|negated].",
+        "[MRI||procedure] could not rule out [osteomyelitis|uncertain] beneath the [ulcer].",
+        "[Temporal arteritis|uncertain] must be excluded given the [headache].",
+        "[Tuberculosis|negated] was considered excluded; [cough] for a week.",
+        "It is not possible to exclude [ischaemia|uncertain].",
+        "[Suicidal thoughts|negated] were denied, as were [hallucinations|negated]. [Low mood] persists.",
+        "Not [pregnant|negated], [anaemia].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn conditions_in_more_words() {
+    for marked in [
+        "To see GP if no better in three weeks, or at once if [haemoptysis|hypothetical].",
+        "Stop [metformin||drug] during [vomiting|hypothetical].",
+        "Hold [insulin||drug] if NPO.",
+        "[MRI|hypothetical|procedure] if [weakness|hypothetical] develops.",
+        "Safety net: [neck stiffness|hypothetical], [drowsiness|hypothetical].",
+        "Watch for [bleeding|hypothetical], on [apixaban||drug] for [atrial fibrillation].",
+        "Titrate [oxygen||measurement] to sats 88-92% given known [COPD].",
+        "Should INR exceed 5, give [vitamin K|hypothetical|drug].",
+        "In the event that [seizures|hypothetical] recur, load with [phenytoin|hypothetical|drug].",
+        "PRN: [haloperidol||drug] for [agitation|hypothetical].",
+        "Keep [prednisolone||drug] at home for [asthma exacerbation|hypothetical].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn persons_in_more_words() {
+    for marked in [
+        "Family history of [glaucoma|family], currently uses [latanoprost||drug] for [ocular hypertension].",
+        "Partner has [chlamydia|other], she has [dysuria].",
+        "No family history of [diabetes|negated family], has [hypertension].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn times_before_a_comma() {
+    for marked in [
+        "[COPD], quit [smoking|historical] in 2009.",
+        "[Appendectomy|historical|procedure] 5 years ago, [colonoscopy||procedure] normal.",
+        "In 2018, [cholecystectomy|historical|procedure].",
+        "[Pneumonia|historical] when he was 30. [Cough] for a week.",
+        "[Gonorrhoea|historical] treated 2019. Now [urethral discharge].",
+        "[Ulcerative colitis|historical] now in remission.",
+        "[AF] was treated with [amiodarone||drug].",
+        "Switched from [lisinopril|historical|drug] to [candesartan||drug] last summer.",
+        "[Gallstones] on [ultrasound||procedure], [cholecystectomy|future|procedure] scheduled for 14 June.",
+        "Once the [pancreatitis] has settled, [cholecystectomy|future|procedure] will be done.",
+        "[Kidney transplant|future|procedure] hoped for in autumn, [dialysis||procedure] meanwhile.",
+        "Referred him for [spirometry|future|procedure].",
+    ] {
+        check(marked);
+    }
+}
