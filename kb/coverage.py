@@ -5,6 +5,7 @@
     coverage.py --generics-brands FILE             shares of generics and brands of a MedlinePlus list
     coverage.py --annotated FILE [--redirects F]   share of annotated mentions that have a concept
     coverage.py --texts FILE [--before TABLE]      names found in texts, by exact match
+    coverage.py --codes FILE --annotated FILE      share of annotated mentions whose concept has a standard code, by system
 
 A phrase has a concept if one has it as a name, compared without case, hyphens and punctuation. No
 name is taken from a list that it is measured with.
@@ -124,6 +125,48 @@ def annotated(table, path, redirects):
           + ", ".join(f"{source} {n}" for source, n in sources.most_common()))
 
 
+# What a code of each kind of mention is asked for: the name of the column, the systems, and whether a broader code counts.
+ASKED = {
+    "problem": (("SNOMEDCT", ("SNOMEDCT",), True), ("ICD10CM exact", ("ICD10CM",), False), ("ICD10CM exact or broader", ("ICD10CM",), True)),
+    "drug": (("RXNORM or MEDRT", ("RXNORM", "MEDRT"), True), ("with CVX", ("RXNORM", "MEDRT", "CVX"), True), ("MESH", ("MESH",), True)),
+    "measurement": (("LOINC", ("LOINC",), True), ("SNOMEDCT", ("SNOMEDCT",), True)),
+    "procedure": (("SNOMEDCT", ("SNOMEDCT",), True), ("LOINC", ("LOINC",), True)),
+    "anatomy": (("SNOMEDCT", ("SNOMEDCT",), True),),
+    "device": (("SNOMEDCT", ("SNOMEDCT",), True),),
+}
+
+
+def read_codes(path):
+    """(concept, system) -> the matches of its codes."""
+    codes = collections.defaultdict(set)
+    for row in readers.read_tsv(readers.content(path)):
+        codes[row["id"], row["system"]].add(row["match"])
+    return codes
+
+
+def coded(table, codes, paths, redirects, missing=None):
+    """Prints the share of mentions with a concept of the table whose concept has a code, by kind of mention and system. `missing` is a
+    file for the concepts without one: what is missing, how many mentions, identifier, group, name, synonyms."""
+    count, found, lacks = collections.Counter(), collections.Counter(), collections.Counter()
+    for path in paths:
+        for note in readers.read_jsonl(readers.content(path)):
+            for mention in note["mentions"]:
+                ids = [redirects.get(id, (id,))[0] for id in mention["concept"] or []]
+                ids = [id for id in ids if id in table.concepts]
+                count[mention["type"]] += bool(ids)
+                for column, systems, broader in ASKED[mention["type"]] if ids else ():
+                    if any(codes.get((id, system), set()) - (set() if broader else {"broader"}) for id in ids for system in systems):
+                        found[mention["type"], column] += 1
+                    else:
+                        lacks[column, ids[0]] += 1
+    for kind, columns in ASKED.items():
+        print(f"{kind}: " + "; ".join(f"{column} {share(found[kind, column], count[kind])}" for column, _, _ in columns))
+    if missing:
+        rows = [(column, str(n), id, table.concepts[id]["types"][0], table.concepts[id]["name"], "; ".join(table.concepts[id]["synonyms"][:6]))
+                for (column, id), n in sorted(lacks.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))]
+        missing.write_text("".join("\t".join(row) + "\n" for row in [("missing", "mentions", "id", "group", "name", "synonyms"), *rows]), encoding="utf-8")
+
+
 def texts(table, path, before, most):
     """Prints how many names are found in texts by exact match, longest first, and the names that
     only this table has, the most frequent first."""
@@ -162,7 +205,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=pathlib.Path, default=HERE / "default.jsonl.xz", help="the table to measure")
     parser.add_argument("--generics-brands", type=pathlib.Path, metavar="FILE", help="CSV of MedlinePlus: Common name, Synonyms")
-    parser.add_argument("--annotated", type=pathlib.Path, metavar="FILE", help="annotated notes, JSON lines")
+    parser.add_argument("--annotated", type=pathlib.Path, metavar="FILE", action="append", help="annotated notes, JSON lines; may be given again")
+    parser.add_argument("--codes", type=pathlib.Path, metavar="FILE", help="codes.tsv.xz: measure its codes on the annotated notes")
+    parser.add_argument("--without-codes", type=pathlib.Path, metavar="FILE", help="with --codes: write the concepts without a code, the commonest first")
     parser.add_argument("--redirects", type=pathlib.Path, default=REDIRECTS, help="redirects of retired identifiers")
     parser.add_argument("--texts", type=pathlib.Path, metavar="FILE", help="texts, JSON lines")
     parser.add_argument("--before", type=pathlib.Path, metavar="TABLE", help="an earlier table to compare names found with")
@@ -174,8 +219,11 @@ def main():
         missing = generics_brands(table, options.generics_brands)
         if options.missing:
             print("\n".join("; ".join(names) for names in missing))
-    if options.annotated:
-        annotated(table, options.annotated, read_redirects(options.redirects) if options.redirects.exists() else {})
+    redirects = read_redirects(options.redirects) if options.redirects.exists() else {}
+    if options.codes:
+        coded(table, read_codes(options.codes), options.annotated or [], redirects, options.without_codes)
+    for path in options.annotated or [] if not options.codes else []:
+        annotated(table, path, redirects)
     if options.texts:
         texts(table, options.texts, Table(options.before) if options.before else None, options.most)
     if not (options.generics_brands or options.annotated or options.texts):

@@ -19,11 +19,11 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def source_rows():
-    """The rows of sources.tsv, by the name of the option that takes the file."""
+def source_rows(codes=False):
+    """The rows of sources.tsv, by the name of the option that takes the file; those of codes.py alone if `codes`."""
     with open(HERE / "sources.tsv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    return {row["input"]: row for row in rows}
+    return {row["input"]: row for row in rows if row["input"].startswith("codes.") == codes}
 
 
 def content(path, member=""):
@@ -52,7 +52,7 @@ def only(path, member, names):
 
 def released(name, path, any_release=False):
     """The content of an input, whose digest must be that of sources.tsv unless `any_release`."""
-    row = source_rows()[name]
+    row = source_rows(codes=name.startswith("codes."))[name]
     data = content(path, row["member"])
     found = hashlib.sha256(data).hexdigest()
     if found != row["sha256"] and not any_release:

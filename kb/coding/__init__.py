@@ -1,0 +1,1 @@
+"""The joins of the concepts with standard codes; ../codes.py runs them."""

@@ -1,0 +1,139 @@
+"""ICD-10-CM codes of problems: by titles and inclusion terms, by the maps of Mondo and the Disease Ontology, and by ancestors in Mondo."""
+
+import collections
+import re
+
+from coding.meaning import adds, bag, content, contradicts, extends, share, variants
+from coding.problems import PROBLEMS, WEAK, by_bag, own_names
+
+# Codes for the behaviour of a tumor that is not known; they contain no benign and no malignant one.
+UNKNOWN_BEHAVIOUR = re.compile(r"D(3[7-9]|4[0-9])")
+STEPS = 3
+# The codes of diseases of organs contain no tumors; those have chapter II.
+NEOPLASM = "MONDO:0005070"
+# A code of a term with more descendants says nothing of them: infectious disease, cancer.
+CROWD = 1000
+OTHER = re.compile(r"\bother\b|\bnot elsewhere classified\b", re.I)
+# What a disease of OMIM or Orphanet is without its name saying so.
+INBORN = frozenset(("hereditary", "familial", "congenital", "primary"))
+REST = frozenset(("other", "not"))
+
+
+def icd10cm(concepts, found):
+    """The codes that the list's names and the maps give; inherited_icd adds those of ancestors."""
+    icd = concepts.lists.icd
+    titles = by_bag((code, one) for code, title in icd.titles.items() for one in variants(title))
+    terms = by_bag((code, one) for code, notes in icd.terms.items() for term in notes for one in variants(term))
+    mondo, do = collections.defaultdict(list), collections.defaultdict(list)
+    for id, code in [*concepts.lists.mondo_icd, *concepts.lists.mondo_icd_other]:
+        if code not in mondo[id]:
+            mondo[id].append(code)
+    for doid, xref in concepts.lists.doid_maps:
+        if xref.startswith("ICD10CM:"):
+            do[doid].append(xref[8:])
+    for id in concepts.table:
+        if concepts.group[id] not in PROBLEMS:
+            continue
+        names = own_names(concepts, id)
+        for at, name in enumerate(names):
+            for code in titles.get(bag(name), ()):
+                match = "exact" if at == 0 or not adds(names, icd.titles[code]) else "broader"
+                found.add(id, "ICD10CM", code, match, "icd-title", (10 if at == 0 else 26) + unbillable(icd, code))
+            for code in terms.get(bag(name), ()):
+                match = "exact" if says(icd, code, names) else "broader"
+                found.add(id, "ICD10CM", code, match, "icd-term", (16 if at == 0 else 28) + unbillable(icd, code))
+        mapped = [(code, "mondo") for one in concepts.mondo[id][:1] for code in mondo[one]]
+        mapped += [(code, "doid") for one in concepts.doid[id][:1] for code in do[one]]
+        mapped += [(code, "table") for code in concepts.xrefs(id, "ICD10CM")]
+        for code, source in mapped:
+            add_icd(found, concepts, id, code, names, source)
+        for one in found.of(id, "ICD10CM"):
+            code = icd.unspecified.get(one.code)
+            if code:
+                for source in one.source:
+                    found.add(id, "ICD10CM", code, one.match, source, one.rank - 1)
+
+
+def unbillable(icd, code):
+    return 0 if icd.billable[code] == "1" else 1
+
+
+def says(icd, code, names):
+    """Whether an inclusion term of this code means the code itself: its title is no rest class, and it is the only term, the default ("NOS"),
+    or the title shares a word with the concept and lacks none of its qualifiers."""
+    title = icd.titles[code]
+    if OTHER.search(title):
+        return False
+    bags = {bag(name) for name in names}
+    default = any(re.search(r"\bNOS\b", term) and bag(one) in bags for term in icd.terms[code] for one in variants(term))
+    return default or not adds(names, title) and (len(icd.terms[code]) == 1 or any(share(title, name) for name in names))
+
+
+def add_icd(found, concepts, id, code, names, source):
+    """A mapped code: exact where Mondo says so and the title is no rest class; narrower titles are left out; the rest is broader."""
+    icd = concepts.lists.icd
+    title = icd.titles.get(code)
+    if title is None:
+        found.counts[f"ICD10CM: of {source}, no longer in the list" if "-" not in code else f"ICD10CM: of {source}, a section"] += 1
+        return
+    implied = REST | (INBORN if concepts.xrefs(id, "OMIM") or concepts.xrefs(id, "Orphanet") else frozenset())
+    same = any(bag(one) == bag(name) for one in variants(title) for name in names)
+    more = not OTHER.search(title) and all(extends(one, names[0]) for one in variants(title))
+    if not same and (more or all(contradicts(one, names, implied) for one in variants(title))):
+        found.counts[f"ICD10CM: of {source}, its title says more than the concept"] += 1
+    elif source == "mondo" and not OTHER.search(title) and not adds(names, title):
+        found.add(id, "ICD10CM", code, "exact", source, 12 + unbillable(icd, code))
+    elif not UNKNOWN_BEHAVIOUR.match(code) or same:
+        found.add(id, "ICD10CM", code, "broader", source, (40 if source == "mondo" else 50) + unbillable(icd, code))
+
+
+def inherited_icd(concepts, found, chosen=frozenset()):
+    """The code of the nearest ancestor in Mondo, at most three steps away, for a disease without one: broader. `chosen` are the
+    (concept, system) that a hand list decides."""
+    icd, lists = concepts.lists.icd, concepts.lists
+    crowd = collections.Counter(above for term in lists.mondo.values() for above in term["ancestors"])
+    given = {}
+    for id in concepts.table:
+        if concepts.group[id] not in PROBLEMS or not concepts.mondo[id] or found.of(id, "ICD10CM") or (id, "ICD10CM") in chosen:
+            continue
+        names = own_names(concepts, id)
+        above, options = lists.mondo[concepts.mondo[id][0]]["ancestors"], []
+        for mondo, step in above.items():
+            owner = concepts.by_mondo.get(mondo) if step <= STEPS and crowd[mondo] <= CROWD else None
+            for one in found.of(owner, "ICD10CM") if owner else ():
+                title = icd.titles[one.code]
+                if one.match == "exact" and one.rank < WEAK and whole(title, concepts.names[owner]) and not opposed(title, names) and not UNKNOWN_BEHAVIOUR.match(one.code):
+                    near = shared(title, [*names, *(lists.mondo[m]["label"] for m in concepts.mondo[id][:1])])
+                    if (near or step == 1) and (NEOPLASM not in above or re.match("C|D[0-4]", one.code)):
+                        options.append((not near, step, -near, unbillable(icd, one.code), one.code))
+                    break
+        if options:
+            given[id] = min(options)
+    for id, (_, step, _, _, code) in given.items():
+        found.add(id, "ICD10CM", code, "broader", f"mondo-ancestor-{step}", 60 + step)
+
+
+# Words of titles that narrow nothing.
+GENERIC = frozenset("disorder unspecified site tumor cancer infection syndrome other and congenital disease acquired hereditary".split())
+
+
+def whole(title, names):
+    """Whether a title has no word that the names of its concept lack: "coloboma of iris" is the default of coloboma, and no class of all colobomas."""
+    said = {word[:5] for name in names for word in content(name)}
+    return all(word[:5] in said or word in GENERIC for word in content(title))
+
+
+OPPOSED = [({"congenital", "neonatal", "newborn", "hereditary", "familial"}, {"acquired", "secondary", "traumatic"}), ({"benign"}, {"malignant", "cancer"}),
+           ({"acute"}, {"chronic"}), ({"primary"}, {"secondary"}), ({"male"}, {"female"})]
+
+
+def opposed(title, names):
+    """Whether a title excludes what a concept's names say: acquired and congenital, benign and malignant, acute and chronic."""
+    title, said = content(title), set().union(*map(content, names))
+    return any(a & title and b & said and not b & title or b & title and a & said and not a & title for a, b in OPPOSED)
+
+
+def shared(title, names):
+    """How many words of a title, other than those that every title has, the names have, too."""
+    said = {word[:5] for name in names for word in content(name)}
+    return sum(word[:5] in said for word in content(title) - GENERIC)
