@@ -16,7 +16,7 @@ import pathlib
 import sys
 
 import readers
-from coding import analytes, drugs, found, hierarchy, icd, lists, others, problems
+from coding import analytes, drugs, found, hierarchy, icd, lists, others, problems, sample
 from identifiers import read_redirects
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -155,6 +155,9 @@ def build(options):
     write(options.out / "loinc.tsv.xz", ("LOINC_NUM", "LONG_COMMON_NAME"), ((code, concepts.lists.loinc[code]) for code in loinc))
     (options.out / "LOINC_NOTICE.txt").write_bytes(sources.data("loinc-notice"))
     write(options.out / "hierarchy.tsv.xz", ("child", "parent", "source"), ((*edge, source) for edge, source in sorted(tree.edges.items())))
+    if options.sample:
+        lines = ["\t".join(row) + "\n" for row in [sample.HEADER, *sample.draw(concepts, rows, options.seed)]]
+        options.sample.write_text("".join(lines), encoding="utf-8", newline="\n")
     report(concepts, rows, collected, tree, options.out)
 
 
@@ -164,6 +167,8 @@ def main():
     parser.add_argument("--table", type=pathlib.Path, default=HERE / "default.jsonl.xz", help="the table of concepts")
     parser.add_argument("--hand", type=pathlib.Path, action="append", metavar="FILE", help="lists made by hand (default hand_codes.tsv); may be given again")
     parser.add_argument("--out", type=pathlib.Path, default=HERE, metavar="DIR", help="folder to write the files into")
+    parser.add_argument("--sample", type=pathlib.Path, metavar="FILE", help="write 300 codes, drawn by system, to read one by one")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default 1)")
     parser.add_argument("--any-release", action="store_true", help="accept inputs of other digests than in sources.tsv")
     options = parser.parse_args()
     options.hand = options.hand or [HERE / "hand_codes.tsv"]

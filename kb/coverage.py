@@ -125,14 +125,14 @@ def annotated(table, path, redirects):
           + ", ".join(f"{source} {n}" for source, n in sources.most_common()))
 
 
-# What a code of each kind of mention is asked for: the name of the column, the systems, and whether a broader code counts.
+# What a code of each kind of mention is asked for: the column, the systems, whether a broader code counts, and whether it is needed.
 ASKED = {
-    "problem": (("SNOMEDCT", ("SNOMEDCT",), True), ("ICD10CM exact", ("ICD10CM",), False), ("ICD10CM exact or broader", ("ICD10CM",), True)),
-    "drug": (("RXNORM or MEDRT", ("RXNORM", "MEDRT"), True), ("with CVX", ("RXNORM", "MEDRT", "CVX"), True), ("MESH", ("MESH",), True)),
-    "measurement": (("LOINC", ("LOINC",), True), ("SNOMEDCT", ("SNOMEDCT",), True)),
-    "procedure": (("SNOMEDCT", ("SNOMEDCT",), True), ("LOINC", ("LOINC",), True)),
-    "anatomy": (("SNOMEDCT", ("SNOMEDCT",), True),),
-    "device": (("SNOMEDCT", ("SNOMEDCT",), True),),
+    "problem": (("SNOMEDCT", ("SNOMEDCT",), True, True), ("ICD10CM exact", ("ICD10CM",), False, False), ("ICD10CM exact or broader", ("ICD10CM",), True, True)),
+    "drug": (("RXNORM or MEDRT", ("RXNORM", "MEDRT"), True, False), ("with CVX", ("RXNORM", "MEDRT", "CVX"), True, True), ("MESH", ("MESH",), True, False)),
+    "measurement": (("LOINC", ("LOINC",), True, True), ("SNOMEDCT", ("SNOMEDCT",), True, False)),
+    "procedure": (("SNOMEDCT", ("SNOMEDCT",), True, True), ("LOINC", ("LOINC",), True, False)),
+    "anatomy": (("SNOMEDCT", ("SNOMEDCT",), True, True),),
+    "device": (("SNOMEDCT", ("SNOMEDCT",), True, True),),
 }
 
 
@@ -154,17 +154,19 @@ def coded(table, codes, paths, redirects, missing=None):
                 ids = [redirects.get(id, (id,))[0] for id in mention["concept"] or []]
                 ids = [id for id in ids if id in table.concepts]
                 count[mention["type"]] += bool(ids)
-                for column, systems, broader in ASKED[mention["type"]] if ids else ():
+                for column, systems, broader, needed in ASKED[mention["type"]] if ids else ():
                     if any(codes.get((id, system), set()) - (set() if broader else {"broader"}) for id in ids for system in systems):
                         found[mention["type"], column] += 1
-                    else:
-                        lacks[column, ids[0]] += 1
+                    elif needed:
+                        lacks[column, mention["type"], ids[0]] += 1
     for kind, columns in ASKED.items():
-        print(f"{kind}: " + "; ".join(f"{column} {share(found[kind, column], count[kind])}" for column, _, _ in columns))
+        print(f"{kind}: " + "; ".join(f"{column} {share(found[kind, column], count[kind])}" for column, *_ in columns))
     if missing:
-        rows = [(column, str(n), id, table.concepts[id]["types"][0], table.concepts[id]["name"], "; ".join(table.concepts[id]["synonyms"][:6]))
-                for (column, id), n in sorted(lacks.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))]
-        missing.write_text("".join("\t".join(row) + "\n" for row in [("missing", "mentions", "id", "group", "name", "synonyms"), *rows]), encoding="utf-8")
+        rows = [("missing", "kind", "mentions", "id", "group", "name", "synonyms")]
+        for (column, kind, id), n in sorted(lacks.items(), key=lambda item: (item[0][:2], -item[1], item[0][2])):
+            concept = table.concepts[id]
+            rows.append((column, kind, str(n), id, concept["types"][0], concept["name"], "; ".join(concept["synonyms"][:6])))
+        missing.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def texts(table, path, before, most):

@@ -25,6 +25,8 @@ ANALYTES = {
     "leukocyte": "wbc", "leucocyte": "wbc", "white cell": "wbc", "erythrocyte": "rbc", "red cell": "rbc", "alanine transaminase": "alanine aminotransferase",
     "choriogonadotropin": "hcg", "human chorionic gonadotropin": "hcg", "thyrotropin": "tsh", "thyroid stimulating hormone": "tsh", "bun": "urea nitrogen",
 }
+# A substance with this name is also the test of it.
+SUBSTANCE_TEST = re.compile(r" (measurement|level|levels)$", re.I)
 IMAGING = re.compile(r"\b(X-ray|CT|MRI|US|Mammogram|DXA|MRA|Fluoroscopic angiogram)\b")
 MODALITIES = ((re.compile(r"\b(computed tomography|ct scan|cat scan|ct)\b", re.I), "ct"), (re.compile(r"\b(x-?rays?|radiograph[sy]?|radiography|xr|plain film)\b", re.I), "xray"),
               (re.compile(r"\b(magnetic resonance imaging|mri scan|mri|mr)\b", re.I), "mri"), (re.compile(r"\b(ultrasound|ultrasonography|sonography|sonogram|us)\b", re.I), "us"),
@@ -117,7 +119,7 @@ def loinc(concepts, found, tables):
     """Tests: the commonest code of the analyte; one more for another unit of the same specimen. Imaging: the plain study."""
     for id in concepts.table:
         names = concepts.names[id]
-        if concepts.group[id] == "Measurement":
+        if concepts.group[id] == "Measurement" or any(SUBSTANCE_TEST.search(name) for name in names):
             for at, name in enumerate(names):
                 best = tables.best(name)
                 for place, code in enumerate(best[:1] + [code for code in best[1:2] if " by " not in tables.names[code]]):

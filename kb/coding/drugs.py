@@ -98,7 +98,7 @@ def atc(concepts, found):
         owners[code].add(rxcui)
     for id in concepts.table:
         for one in found.of(id, "RXNORM")[:1]:
-            for code in of_rxcui.get(one.code, ()) if one.match == "exact" and one.rank < 30 else ():
+            for code in of_rxcui.get(one.code, ()) if one.match == "exact" and (one.rank < 30 or "hand" in one.source) else ():
                 if len(owners[code]) > 1 or COMBINED.match(code):
                     found.counts["ATC: codes of combinations"] += 1
                 else:

@@ -4,7 +4,7 @@ import collections
 import re
 
 from coding.meaning import adds, bag, content, contradicts, extends, share, variants
-from coding.problems import PROBLEMS, WEAK, by_bag, own_names
+from coding.problems import INBORN, PROBLEMS, WEAK, by_bag, own_names
 
 # Codes for the behaviour of a tumor that is not known; they contain no benign and no malignant one.
 UNKNOWN_BEHAVIOUR = re.compile(r"D(3[7-9]|4[0-9])")
@@ -14,8 +14,6 @@ NEOPLASM = "MONDO:0005070"
 # A code of a term with more descendants says nothing of them: infectious disease, cancer.
 CROWD = 1000
 OTHER = re.compile(r"\bother\b|\bnot elsewhere classified\b", re.I)
-# What a disease of OMIM or Orphanet is without its name saying so.
-INBORN = frozenset(("hereditary", "familial", "congenital", "primary"))
 REST = frozenset(("other", "not"))
 
 
@@ -35,18 +33,16 @@ def icd10cm(concepts, found):
         if concepts.group[id] not in PROBLEMS:
             continue
         names = own_names(concepts, id)
-        for at, name in enumerate(names):
-            for code in titles.get(bag(name), ()):
-                match = "exact" if at == 0 or not adds(names, icd.titles[code]) else "broader"
-                found.add(id, "ICD10CM", code, match, "icd-title", (10 if at == 0 else 26) + unbillable(icd, code))
-            for code in terms.get(bag(name), ()):
-                match = "exact" if says(icd, code, names) else "broader"
-                found.add(id, "ICD10CM", code, match, "icd-term", (16 if at == 0 else 28) + unbillable(icd, code))
+        by_name(found, icd, id, names, titles, terms)
         mapped = [(code, "mondo") for one in concepts.mondo[id][:1] for code in mondo[one]]
         mapped += [(code, "doid") for one in concepts.doid[id][:1] for code in do[one]]
         mapped += [(code, "table") for code in concepts.xrefs(id, "ICD10CM")]
         for code, source in mapped:
             add_icd(found, concepts, id, code, names, source)
+        if not any(one.match == "exact" for one in found.of(id, "ICD10CM")):
+            # Names that say more than the label without another meaning: "cardiac murmur" of murmur.
+            longer = [name for name in concepts.names[id][1:] if name not in names and not adds([name], names[0])]
+            by_name(found, icd, id, [names[0], *longer], titles, terms)
         for one in found.of(id, "ICD10CM"):
             code = icd.unspecified.get(one.code)
             if code:
@@ -54,19 +50,28 @@ def icd10cm(concepts, found):
                     found.add(id, "ICD10CM", code, one.match, source, one.rank - 1)
 
 
+def by_name(found, icd, id, names, titles, terms):
+    """Codes whose title or inclusion term is a name of the concept; the first name is the label."""
+    for at, name in enumerate(names):
+        for code in titles.get(bag(name), ()):
+            match = "exact" if at == 0 or not adds(names, icd.titles[code]) else "broader"
+            found.add(id, "ICD10CM", code, match, "icd-title", (10 if at == 0 else 26) + unbillable(icd, code))
+        for code in terms.get(bag(name), ()):
+            match = "exact" if says(icd, code, names) else "broader"
+            found.add(id, "ICD10CM", code, match, "icd-term", (16 if at == 0 else 28) + unbillable(icd, code))
+
+
 def unbillable(icd, code):
     return 0 if icd.billable[code] == "1" else 1
 
 
 def says(icd, code, names):
-    """Whether an inclusion term of this code means the code itself: its title is no rest class, and it is the only term, the default ("NOS"),
-    or the title shares a word with the concept and lacks none of its qualifiers."""
+    """Whether an inclusion term of this code means the code itself: it is the default ("NOS"), or its title is no rest class, and it is the
+    only term or the title shares a word with the concept and lacks none of its qualifiers."""
     title = icd.titles[code]
-    if OTHER.search(title):
-        return False
     bags = {bag(name) for name in names}
     default = any(re.search(r"\bNOS\b", term) and bag(one) in bags for term in icd.terms[code] for one in variants(term))
-    return default or not adds(names, title) and (len(icd.terms[code]) == 1 or any(share(title, name) for name in names))
+    return default or not OTHER.search(title) and not adds(names, title) and (len(icd.terms[code]) == 1 or any(share(title, name) for name in names))
 
 
 def add_icd(found, concepts, id, code, names, source):

@@ -115,9 +115,13 @@ def loinc_names(sources):
         for row in readers.read_csv(sources.data(key)):
             if row["omop_vocabulary_id"] == "LOINC" and row["omop_concept_code"]:
                 found.setdefault(row["omop_concept_code"], row["omop_concept_name"])
-    for row in readers.read_csv(sources.data("loinc-srdc")):
+    for row in [row for key in ("loinc-srdc", "loinc-srdc-tests") for row in readers.read_csv(sources.data(key))]:
         if re.fullmatch(r"\d+-\d", row["target_code"]):
             found.setdefault(row["target_code"], row["target_display"])
+    for row in sorted(sources.tsv("synthea"), key=lambda row: -len(row["display"])):
+        if row["system"] == "LOINC":
+            # The last choice: not all of its displays are the official names, and the longest one is most often.
+            found.setdefault(row["code"], row["display"])
     return {code: " ".join(name.split()) for code, name in found.items() if name.strip()}
 
 

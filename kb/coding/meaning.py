@@ -17,13 +17,15 @@ EMPTY = frozenset("of the a an in on at by for to and or nos nec unspecified str
 PHRASES = [
     (re.compile(r"\b(malignant (neoplasm|tumou?r)|primary malignant (neoplasm|tumou?r)|cancer|malignancy)\b"), "cancer"),
     (re.compile(r"\bbenign (neoplasm|tumou?r)\b"), "benign tumor"),
-    (re.compile(r"\bheart rate\b"), "pulse rate"),
+    (re.compile(r"\bmalignant (?=melanoma|lymphoma|mesothelioma)"), ""),
+    (re.compile(r"\bdue to diabetes mellitus\b|\bdiabetic\b"), "diabetic"),
+    (re.compile(r"\bsevere acute respiratory syndrome coronavirus\b"), "sars cov"),
     (re.compile(r"\b(predominantly )?(associated with|affecting|involving)\b|, device$"), ""),
     (re.compile(r"^product containing "), ""),
 ]
 # What the lists add to a name that means the plain thing.
-PLAIN = re.compile(r",? ?\b(unspecified|not otherwise specified|NOS|uncomplicated|without complications?|unspecified (site|type|side|organism)|"
-                   r"of unspecified (site|nature|side|organism|type|eye|ear|limb|joint|kidney|lung|breast|ovary))\b", re.I)
+PLAIN = re.compile(r",? ?\b((of )?unspecified (site|nature|side|organism|type|cause|eye|ear|limb|joint|kidney|lung|breast|ovary|trimester|severity)|unspecified|"
+                   r"not otherwise specified|NOS|uncomplicated|without complications?)\b", re.I)
 TAG = re.compile(r"\s*\((disorder|finding|organism|procedure|body structure|observable entity|substance|event|qualifier value|situation|"
                  r"morphologic abnormality|physical object|ethnic group|regime/therapy|medicinal product( form)?|specimen|environment|product|"
                  r"attribute|occupation|person|racial group|assessment scale|clinical drug|staging scale|tumor staging|"
@@ -43,7 +45,7 @@ QUALIFIERS = frozenset(
     "autosomal dominant recessive tertiary latent early late onset carrier remission relapse complicating complicated fetal fetus deep "
     "superficial internal external upper lower anterior posterior medial lateral central peripheral transient persistent intermittent "
     "end-stage paroxysmal permanent postmenopausal senile age-related rheumatic nonrheumatic hypertensive obstructive nonobstructive "
-    "male female cell with due resistant refractory perforated ruptured strangulated gangrenous monocular "
+    "male female with due resistant refractory perforated ruptured strangulated gangrenous monocular "
     "binocular depressed manic mixed single disseminated systemic generalized localized cutaneous visceral invasive carcinoma adenocarcinoma "
     "sarcoma squamous basal neuroendocrine melanoma lymphoma fulminant refractory progressive bicondylar".split())
 

@@ -9,7 +9,7 @@ PROBLEMS = ("Disease", "Sign or symptom")
 # The semantic tags of SNOMED CT that a group's concepts may have, the usual first.
 TAGS = {
     "Disease": ("disorder", "finding", "event", "situation", "morphologic abnormality"),
-    "Sign or symptom": ("finding", "disorder", "event", "situation", "morphologic abnormality"),
+    "Sign or symptom": ("finding", "disorder", "event", "situation", "morphologic abnormality", "observable entity"),
     "Anatomy": ("body structure",), "Cell": ("body structure",), "Device": ("physical object",), "Organism": ("organism",),
     "Procedure": ("procedure", "regime/therapy"), "Measurement": ("procedure", "observable entity", "assessment scale", "tumor staging", "staging scale"),
     "Drug or chemical": ("substance", "medicinal product", "product", "medicinal product form"),
@@ -17,6 +17,8 @@ TAGS = {
 }
 # Codes of SNOMED CT that came from the Read codes; nearly all were retired, and Mondo maps to them in one case of ten.
 LEGACY = re.compile(r"(15[4-7]|18[6-9]|19\d|20[0-5]|26[6-9])\d{6}")
+# What a disease of OMIM or Orphanet is without its name saying so.
+INBORN = frozenset(("hereditary", "familial", "congenital", "primary"))
 # From this rank on, a code has other evidence than the label and Mondo's exact match.
 WEAK = 25
 
@@ -93,12 +95,12 @@ def snomed(concepts, found):
                 match = "exact" if at == 0 or not adds(names, lists.gps[code]) else "broader"
                 found.add(id, "SNOMEDCT", code, match, "gps-name", (10 if at == 0 else 30) + tags.index(tag))
         for code in [code for mondo in concepts.mondo[id][:1] for code in exact[mondo]]:
-            add_mapped(found, lists, id, code, names, "mondo", 20)
+            add_mapped(found, concepts, id, code, names, "mondo", 20)
         if found.of(id, "SNOMEDCT"):
             continue
         longer(concepts, found, id, by_name, tags)
         for code in [code for mondo in concepts.mondo[id][:1] for code in other[mondo]]:
-            add_mapped(found, lists, id, code, names, "mondo", 40)
+            add_mapped(found, concepts, id, code, names, "mondo", 40)
         if concepts.mondo[id] and (exact[concepts.mondo[id][0]] or other[concepts.mondo[id][0]]):
             continue
         for code in [code for doid in concepts.doid[id][:1] for code in do[doid]]:
@@ -107,13 +109,13 @@ def snomed(concepts, found):
             elif code in lists.gps and not agrees(lists.gps[code], names):
                 found.counts["SNOMEDCT: of the Disease Ontology, another meaning"] += 1
             else:
-                add_mapped(found, lists, id, code, names, "doid", 50)
+                add_mapped(found, concepts, id, code, names, "doid", 50)
 
 
 def longer(concepts, found, id, by_name, tags):
     """For a concept without a code: names that say more than the label without another meaning, and codes that the table has."""
     gps, names = concepts.lists.gps, concepts.names[id]
-    for name in names[1:]:
+    for name in [*names[1:], *(f"{name} region" for name in names if concepts.group[id] == "Anatomy")]:
         for code in by_name.get(bag(name), ()):
             if tag_of(gps[code]) in tags and not adds([name], names[0]):
                 found.add(id, "SNOMEDCT", code, "exact", "gps-name", 35)
@@ -122,10 +124,11 @@ def longer(concepts, found, id, by_name, tags):
             found.add(id, "SNOMEDCT", code, "exact", "table", 45)
 
 
-def add_mapped(found, lists, id, code, names, source, rank):
+def add_mapped(found, concepts, id, code, names, source, rank):
     """A mapped code, unless its official name says what no name of the concept says."""
-    official = lists.gps.get(code, "")
-    if official and contradicts(untagged(official), names):
+    official = concepts.lists.gps.get(code, "")
+    implied = INBORN if concepts.xrefs(id, "OMIM") or concepts.xrefs(id, "Orphanet") else frozenset()
+    if official and contradicts(untagged(official), names, implied):
         found.counts[f"SNOMEDCT: of {source}, its name says more than the concept"] += 1
     elif official and adds(names, official) and not any(bag(name) == bag(official) for name in names):
         found.add(id, "SNOMEDCT", code, "broader", source, rank + 30)
