@@ -116,15 +116,21 @@ def classes(concepts, found):
         if concepts.group[id] != DRUG or found.of(id, "RXNORM") or concepts.unii[id]:
             continue
         for at, name in enumerate(concepts.names[id]):
-            for place, code in sorted(by_name.get(class_key(name), ()))[:1]:
+            for place, code in sorted(row for one in class_keys(name) for row in by_name.get(one, ()))[:1]:
                 found.add(id, "MEDRT", code, "exact", "medrt-name", 10 * place + (0 if at == 0 else 1))
         for one in found.of(id, "MEDRT")[1:]:
             found.drop(id, "MEDRT", one.code, "weaker codes beside a better one")
 
 
 def class_key(name):
-    """Agents, drugs and medications are the class itself; "antibacterial agent" and "antibacterials" are one."""
-    return bag(re.sub(r"\b(agents?|drugs?|medications?|medicines?)\b", "", name, flags=re.I) or name)
+    """Agents, drugs and medications are one word; "tubulin" is no tubulin agent."""
+    return bag(re.sub(r"\b(agents?|drugs?|medications?|medicines?)\b", "agent", name, flags=re.I))
+
+
+def class_keys(name):
+    """The keys of a concept's name: "antifungal drug" may be a class called antifungal."""
+    key = class_key(name)
+    return [key, " ".join(word for word in key.split() if word != "agent")]
 
 
 # The short forms of CVX.

@@ -8,6 +8,11 @@ from coding.problems import INBORN, PROBLEMS, WEAK, by_bag, own_names
 
 # Codes for the behaviour of a tumor that is not known; they contain no benign and no malignant one.
 UNKNOWN_BEHAVIOUR = re.compile(r"D(3[7-9]|4[0-9])")
+# Names of tumors; Mondo has other growths such as pterygium below them, which ICD-10-CM has not.
+TUMOR = re.compile(r"(?i)oma\b|omas\b|omatosis|tumou?r|neoplas|cancer|malignan|leuk[ea]*mi|metasta|n[ae]*ev[iu]|polyp|sarcoma|carcin|melano|gammopath|prolifer|"
+                   r"macroglobul|polycyth|thrombocyth|mastocyt|histiocyt|mycosis fungoides|s[eé]zary|paget|bowen|waldenstr|hodgkin|cytosis")
+# From this rank on, a code is of a map alone.
+MAPPED = 50
 STEPS = 3
 # The codes of diseases of organs contain no tumors; those have chapter II.
 NEOPLASM = "MONDO:0005070"
@@ -66,12 +71,14 @@ def unbillable(icd, code):
 
 
 def says(icd, code, names):
-    """Whether an inclusion term of this code means the code itself: it is the default ("NOS"), or its title is no rest class, and it is the
-    only term or the title shares a word with the concept and lacks none of its qualifiers."""
-    title = icd.titles[code]
-    bags = {bag(name) for name in names}
-    default = any(re.search(r"\bNOS\b", term) and bag(one) in bags for term in icd.terms[code] for one in variants(term))
-    return default or not OTHER.search(title) and not adds(names, title) and (len(icd.terms[code]) == 1 or any(share(title, name) for name in names))
+    """Whether an inclusion term of this code means the code itself. It does if it is the default, with "NOS" or with words in brackets
+    that need not be said; if the concept has two of the terms as names; and if the title is no rest class, lacks none of the concept's
+    qualifiers, and says no more than the concept or has this term alone."""
+    title, bags = icd.titles[code], {bag(name) for name in names}
+    own = [term for term in icd.terms[code] if any(bag(one) in bags for one in variants(term))]
+    if any(re.search(r"\bNOS\b", term) or "(" in term and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
+        return True
+    return not OTHER.search(title) and not adds(names, title) and (len(own) > 1 or len(icd.terms[code]) == 1 or no_more(title, names))
 
 
 def add_icd(found, concepts, id, code, names, source):
@@ -83,13 +90,27 @@ def add_icd(found, concepts, id, code, names, source):
         return
     implied = REST | (INBORN if concepts.xrefs(id, "OMIM") or concepts.xrefs(id, "Orphanet") else frozenset())
     same = any(bag(one) == bag(name) for one in variants(title) for name in names)
-    more = not OTHER.search(title) and all(extends(one, names[0]) for one in variants(title))
+    own = [names[0], *(concepts.lists.mondo[one]["label"] for one in concepts.mondo[id][:1])]
+    more = not OTHER.search(title) and all(any(extends(one, name) for name in (own if source == "mondo" else names)) for one in variants(title))
+    if source == "mondo":
+        # What only another name says, Mondo's exact match need not mean: acute follicular conjunctivitis of folliculosis.
+        more = more or all(contradicts(one, own, implied) for one in variants(title)) and bag(title) not in map(bag, own)
+        same = same and not more
     if not same and (more or all(contradicts(one, names, implied) for one in variants(title))):
         found.counts[f"ICD10CM: of {source}, its title says more than the concept"] += 1
     elif source == "mondo" and not OTHER.search(title) and not adds(names, title):
         found.add(id, "ICD10CM", code, "exact", source, 12 + unbillable(icd, code))
+    elif source != "mondo" and not (same or OTHER.search(title) or shared(title, names) or is_above(concepts, id, code)):
+        found.counts[f"ICD10CM: of {source}, its title has no word of the concept"] += 1
     elif not UNKNOWN_BEHAVIOUR.match(code) or same:
-        found.add(id, "ICD10CM", code, "broader", source, (40 if source == "mondo" else 50) + unbillable(icd, code))
+        found.add(id, "ICD10CM", code, "broader", source, (40 if source == "mondo" else MAPPED + 2) + unbillable(icd, code))
+
+
+def is_above(concepts, id, code):
+    """Whether a code is that of an ancestor in Mondo by one of the ancestor's names."""
+    bags = {bag(one) for one in variants(concepts.lists.icd.titles[code])}
+    ancestors = concepts.lists.mondo[concepts.mondo[id][0]]["ancestors"] if concepts.mondo[id] else {}
+    return any(bag(concepts.lists.mondo[one]["label"]) in bags for one in ancestors if one in concepts.lists.mondo)
 
 
 def inherited_icd(concepts, found, chosen=frozenset()):
@@ -99,9 +120,11 @@ def inherited_icd(concepts, found, chosen=frozenset()):
     crowd = collections.Counter(above for term in lists.mondo.values() for above in term["ancestors"])
     given = {}
     for id in concepts.table:
-        if concepts.group[id] not in PROBLEMS or not concepts.mondo[id] or found.of(id, "ICD10CM") or (id, "ICD10CM") in chosen:
+        if concepts.group[id] not in PROBLEMS or not concepts.mondo[id] or (id, "ICD10CM") in chosen:
             continue
-        names = own_names(concepts, id)
+        names, mapped = own_names(concepts, id), found.of(id, "ICD10CM")
+        if any(one.match == "exact" or one.rank < MAPPED for one in mapped):
+            continue
         above, options = lists.mondo[concepts.mondo[id][0]]["ancestors"], []
         for mondo, step in above.items():
             owner = concepts.by_mondo.get(mondo) if step <= STEPS and crowd[mondo] <= CROWD else None
@@ -109,12 +132,16 @@ def inherited_icd(concepts, found, chosen=frozenset()):
                 title = icd.titles[one.code]
                 if one.match == "exact" and one.rank < WEAK and whole(title, concepts.names[owner]) and not opposed(title, names) and not UNKNOWN_BEHAVIOUR.match(one.code):
                     near = shared(title, [*names, *(lists.mondo[m]["label"] for m in concepts.mondo[id][:1])])
-                    if (near or step == 1) and (NEOPLASM not in above or re.match("C|D[0-4]", one.code)):
+                    tumor = bool(re.match("C|D[0-4]", one.code))
+                    if (near or step == 1) and (tumor or NEOPLASM not in above) and (not tumor or any(map(TUMOR.search, names))):
                         options.append((not near, step, -near, unbillable(icd, one.code), one.code))
                     break
-        if options:
+        # A map's rest class gives way to an ancestor's code that shares more words: "Bardet-Biedl syndrome" of its types.
+        if options and (not mapped or -min(options)[2] > max(shared(icd.titles[one.code], names) for one in mapped)):
             given[id] = min(options)
     for id, (_, step, _, _, code) in given.items():
+        for one in found.of(id, "ICD10CM"):
+            found.drop(id, "ICD10CM", one.code, "a code of a map that says less than an ancestor's")
         found.add(id, "ICD10CM", code, "broader", f"mondo-ancestor-{step}", 60 + step)
 
 
@@ -126,6 +153,12 @@ def whole(title, names):
     """Whether a title has no word that the names of its concept lack: "coloboma of iris" is the default of coloboma, and no class of all colobomas."""
     said = {word[:5] for name in names for word in content(name)}
     return all(word[:5] in said or word in GENERIC for word in content(title))
+
+
+def no_more(title, names):
+    """Whether each word of a title is one of the names; "myocarditis" is none of myocardial fibrosis."""
+    said = {word for name in names for word in content(name)}
+    return all(word in said or word in GENERIC for word in content(title))
 
 
 OPPOSED = [({"congenital", "neonatal", "newborn", "hereditary", "familial"}, {"acquired", "secondary", "traumatic"}), ({"benign"}, {"malignant", "cancer"}),

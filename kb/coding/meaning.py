@@ -2,6 +2,7 @@
 
 import functools
 import re
+import unicodedata
 
 # One word for words that mean the same in names of diseases, parts, tests and procedures.
 SAME = {
@@ -62,7 +63,8 @@ def untagged(name):
 
 def words(name):
     """The words of a name, one for each meaning, in their order."""
-    name = untagged(name).lower().replace("'s", "").replace("\u2019s", "").replace("'", "")
+    name = "".join(one for one in unicodedata.normalize("NFD", untagged(name).lower()) if not unicodedata.combining(one))
+    name = name.replace("'s", "").replace("\u2019s", "").replace("'", "")
     for pattern, by in BRITISH:
         name = pattern.sub(by, name)
     for pattern, by in PHRASES:
