@@ -71,7 +71,7 @@ class Loinc:
         self.names, self.rows = names, rows
         self.analytes, self.studies, self.plain = (collections.defaultdict(set) for _ in range(3))
         for code, name in names.items():
-            if " --" in name or re.search(r"\b(Donor|Blood product unit|Fetus|Cord blood)\b|susceptib", name, re.I):
+            if re.search(r"\b(Donor|Blood product unit|Fetus|Cord blood)\b|susceptib", name, re.I):
                 continue
             if IMAGING.search(name):
                 self.studies[imaging_key(name)].add(code)

@@ -98,7 +98,7 @@ def add_icd(found, concepts, id, code, names, source):
         same = same and not more
     if not same and (more or all(contradicts(one, names, implied) for one in variants(title))):
         found.counts[f"ICD10CM: of {source}, its title says more than the concept"] += 1
-    elif source == "mondo" and not OTHER.search(title) and not adds(names, title):
+    elif source == "mondo" and not OTHER.search(title) and (same or not adds(names, title)):
         found.add(id, "ICD10CM", code, "exact", source, 12 + unbillable(icd, code))
     elif source != "mondo" and not (same or OTHER.search(title) or shared(title, names) or is_above(concepts, id, code)):
         found.counts[f"ICD10CM: of {source}, its title has no word of the concept"] += 1

@@ -4,7 +4,7 @@ import collections
 import re
 
 from coding.drugs import key
-from coding.meaning import adds, bag, contradicts, share
+from coding.meaning import adds, bag, contradicts, extends, share
 from coding.problems import PROBLEMS
 
 
@@ -52,7 +52,8 @@ def hpo(concepts, found, mondo_hp):
         if not found.of(id, "HPO"):
             for name in concepts.names[id][1:]:
                 for code, rank in by_name.get(bag(name), {}).items():
-                    if rank == 10:
+                    term = concepts.lists.hpo[code]["name"]
+                    if rank == 10 and not extends(term, label) and not contradicts(term, [label]):
                         found.add(id, "HPO", code, "exact", "hpo-name", 30)
         for one in found.of(id, "HPO")[1:]:
             found.drop(id, "HPO", one.code, "weaker codes beside a better one")
