@@ -3,7 +3,7 @@
 import collections
 import re
 
-from coding.meaning import (adds, bag, contradicts, extends, share, tag_of, untagged)
+from coding.meaning import (adds, bag, content, contradicts, extends, share, tag_of, untagged)
 
 PROBLEMS = ("Disease", "Sign or symptom")
 # The semantic tags of SNOMED CT that a group's concepts may have, the usual first.
@@ -58,10 +58,15 @@ class Concepts:
         return list(dict.fromkeys(x[len(prefix) + 1:] for x in [*own, *self.table[id]["xrefs"]] if x.startswith(prefix + ":")))
 
 
-def own_names(concepts, id):
-    """The label, and the synonyms that do not narrow it (exercise-induced asthma of asthma)."""
+# A name with one of these words that the label lacks is of a form of the disease: acute follicular conjunctivitis of conjunctival folliculosis.
+FORMS = frozenset("acute subacute chronic severe moderate mild neonatal newborn infantile juvenile childhood adult bilateral unilateral complete partial".split())
+
+
+def own_names(concepts, id, forms=False):
+    """The label, and the synonyms that do not narrow it (exercise-induced asthma of asthma); those of forms of it if `forms`."""
     label, *others = concepts.names[id]
-    return [label, *(name for name in others if not extends(name, label))]
+    said = set().union(*map(content, (label, *(concepts.lists.mondo[one]["label"] for one in concepts.mondo[id][:1]))))
+    return [label, *(name for name in others if not extends(name, label) and (forms or not content(name) & FORMS - said))]
 
 
 def by_bag(named):
@@ -95,12 +100,12 @@ def snomed(concepts, found):
                 match = "exact" if at == 0 or not adds(names, lists.gps[code]) else "broader"
                 found.add(id, "SNOMEDCT", code, match, "gps-name", (10 if at == 0 else 30) + tags.index(tag))
         for code in [code for mondo in concepts.mondo[id][:1] for code in exact[mondo]]:
-            add_mapped(found, concepts, id, code, names, "mondo", 20)
+            add_mapped(found, concepts, id, code, "mondo", 20)
         if found.of(id, "SNOMEDCT"):
             continue
         longer(concepts, found, id, by_name, tags)
         for code in [code for mondo in concepts.mondo[id][:1] for code in other[mondo]]:
-            add_mapped(found, concepts, id, code, names, "mondo", 40)
+            add_mapped(found, concepts, id, code, "mondo", 40)
         if concepts.mondo[id] and (exact[concepts.mondo[id][0]] or other[concepts.mondo[id][0]]):
             continue
         for code in [code for doid in concepts.doid[id][:1] for code in do[doid]]:
@@ -109,7 +114,7 @@ def snomed(concepts, found):
             elif code in lists.gps and not agrees(lists.gps[code], names):
                 found.counts["SNOMEDCT: of the Disease Ontology, another meaning"] += 1
             else:
-                add_mapped(found, concepts, id, code, names, "doid", 50)
+                add_mapped(found, concepts, id, code, "doid", 50)
 
 
 def longer(concepts, found, id, by_name, tags):
@@ -124,9 +129,9 @@ def longer(concepts, found, id, by_name, tags):
             found.add(id, "SNOMEDCT", code, "exact", "table", 45)
 
 
-def add_mapped(found, concepts, id, code, names, source, rank):
+def add_mapped(found, concepts, id, code, source, rank):
     """A mapped code, unless its official name says what no name of the concept says."""
-    official = concepts.lists.gps.get(code, "")
+    official, names = concepts.lists.gps.get(code, ""), own_names(concepts, id, forms=True)
     implied = INBORN if concepts.xrefs(id, "OMIM") or concepts.xrefs(id, "Orphanet") else frozenset()
     if official and contradicts(untagged(official), names, implied):
         found.counts[f"SNOMEDCT: of {source}, its name says more than the concept"] += 1
