@@ -6,7 +6,7 @@
 codes.tsv.xz has the codes of each concept, the preferred one of each system first; code_names.tsv.xz the official names of these codes
 where the licences let them ship; loinc.tsv.xz those of LOINC, under LOINC's own licence (LOINC_NOTICE.txt); hierarchy.tsv.xz what is a
 kind of what. hand_codes.tsv has codes that were chosen by hand; for its concept and system it replaces what the joins found, and "-"
-says that no code is right. A code that the supplied list of its system lacks is an error. The same inputs give the same bytes.
+says that no code is right. wrong_codes.tsv has codes and cross-references that were read and found wrong. A code that the supplied list of its system lacks is an error. The same inputs give the same bytes.
 """
 
 import argparse
@@ -69,7 +69,26 @@ def apply_hand(collected, rows, known, path):
             collected.add(id, system, code, match, "hand", place)
 
 
-def joined(table, sources, hand):
+def read_wrong(path, ids, redirects):
+    """(concept, system, code) of the codes and cross-references that were read and found wrong."""
+    rows = []
+    for at, line in enumerate(path.read_text(encoding="utf-8").splitlines()[1:], 2):
+        id, xref = line.split("\t")[:2]
+        id = redirects.get(id, (id,))[0] if id not in ids else id
+        if id not in ids:
+            raise ValueError(f"{path}:{at}: expected an identifier of the table, found {line.split(chr(9))[0]!r}; correct it or take the row out")
+        prefix, _, code = xref.partition(":")
+        rows.append((id, {"SNOMED": "SNOMEDCT"}.get(prefix, prefix), code))
+    return rows
+
+
+def take_out(collected, wrong):
+    for id, system, code in wrong:
+        if code in collected.codes.get((id, system), {}):
+            collected.drop(id, system, code, "found wrong")
+
+
+def joined(table, sources, hand, wrong=()):
     """Everything that the joins and the hand lists give: (concepts, codes)."""
     supplied = lists.Lists(sources)
     concepts = problems.Concepts(table, supplied)
@@ -92,12 +111,14 @@ def joined(table, sources, hand):
     others.mondo_umls(concepts, collected, sources.sssom("mondo-umls"))
     others.hpo(concepts, collected, sources.sssom("mondo-hp"))
     problems.one_concept_for_a_code(collected, "HPO")
+    take_out(collected, wrong)
     for path, rows in hand:
         apply_hand(collected, rows, supplied.name, path)
     icd.inherited_icd(concepts, collected, {(id, system) for _, rows in hand for _, id, system, _, _ in rows})
     drugs.atc(concepts, collected)
     others.mesh(concepts, collected, maps, sources.sssom("mondo-mesh"), sources.sssom("biomappings"),
                 others.mesh_labels(sources.jsonl("kb") + sources.jsonl("extra")))
+    take_out(collected, [row for row in wrong if row[1] == "MESH"])
     return concepts, collected
 
 
@@ -146,7 +167,7 @@ def build(options):
     table = readers.read_jsonl(readers.content(options.table))
     ids, redirects = {concept["id"] for concept in table}, read_redirects()
     hand = [(path.name, read_hand(path, ids, redirects)) for path in options.hand]
-    concepts, collected = joined(table, sources, hand)
+    concepts, collected = joined(table, sources, hand, read_wrong(HERE / "wrong_codes.tsv", ids, redirects))
     tree = hierarchy.build(concepts, collected, sources)
     rows = list(code_rows(concepts, collected))
     write(options.out / "codes.tsv.xz", ("id", "system", "code", "match", "source"), rows)

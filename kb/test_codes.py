@@ -56,7 +56,8 @@ class Meaning(unittest.TestCase):
     def test_names_that_mean_the_same_have_one_key(self):
         for one, other in (("Fracture of rib", "rib fracture"), ("anaemia", "anemia"), ("Malignant neoplasm of breast", "breast cancer"),
                            ("malignant breast tumour", "cancer of the breast"), ("Cholera, unspecified", "cholera"), ("Calv\u00e9 disease", "Calve disease"),
-                           ("Neuropathy due to diabetes mellitus", "diabetic neuropathy"), ("Pneumonia, unspecified organism", "pneumonia")):
+                           ("Neuropathy due to diabetes mellitus", "diabetic neuropathy"), ("Pneumonia, unspecified organism", "pneumonia"),
+                           ("Mucopolysaccharidosis, type II", "mucopolysaccharidosis 2")):
             self.assertEqual(meaning.bag(one), meaning.bag(other), (one, other))
         for one, other in (("anxiety", "anxiety disorder"), ("benign tumor of breast", "breast cancer"), ("knee pain", "knee")):
             self.assertNotEqual(meaning.bag(one), meaning.bag(other), (one, other))
@@ -90,6 +91,7 @@ class Snomed(unittest.TestCase):
 
     def test_names_of_the_global_patient_set_with_a_tag_of_the_group(self):
         gps = {"1": "Structure of rib (body structure)", "2": "Rib (disorder)", "3": "Measurement of rib (procedure)"}
+        self.assertEqual(given(self.run_on([concept("A", "cyst")], gps={"1": "Cyst (morphologic abnormality)"}), "A", "SNOMEDCT"), [])
         for group, code in (("Anatomy", "1"), ("Disease", "2"), ("Measurement", "3")):
             self.assertEqual(given(self.run_on([concept("A", "rib", group=group)], gps=gps), "A", "SNOMEDCT"), [(code, "exact")])
 
@@ -101,6 +103,7 @@ class Snomed(unittest.TestCase):
 
     def test_a_longer_synonym_without_another_meaning_counts_if_nothing_else_does(self):
         gps = {"1": "Lesser trochanter of femur (body structure)", "2": "Knee region structure (body structure)"}
+        self.assertEqual(given(self.run_on([concept("A", "enterocele", ["knee region enterocele"])], gps={"1": "Knee region enterocele (disorder)"}), "A", "SNOMEDCT"), [])
         collected = self.run_on([concept("A", "lesser trochanter", ["lesser trochanter of femur"], "Anatomy"), concept("B", "knee", (), "Anatomy")], gps=gps)
         self.assertEqual((given(collected, "A", "SNOMEDCT"), given(collected, "B", "SNOMEDCT")), ([("1", "exact")], [("2", "exact")]))
 
@@ -111,6 +114,11 @@ class Snomed(unittest.TestCase):
         collected = self.run_on(table, gps=gps, mondo=mondo, sctid=[("MONDO:1", "9"), ("MONDO:2", "2")])
         self.assertEqual(given(collected, "A", "SNOMEDCT"), [("9", "exact")])
         self.assertEqual(given(collected, "B", "SNOMEDCT"), [("2", "broader")])
+
+    def test_a_code_of_tumors_is_broader_for_a_cancer(self):
+        gps = {"2": "Neoplasm of adrenal gland (disorder)"}
+        collected = self.run_on([concept("A", "adrenal cancer", ["adrenal gland tumor"], xrefs=["MONDO:1"])], gps=gps, mondo={"MONDO:1": term("adrenal cancer")}, sctid=[("MONDO:1", "2")])
+        self.assertEqual(given(collected, "A", "SNOMEDCT"), [("2", "broader")])
 
     def test_the_disease_ontology_counts_where_mondo_says_nothing_and_the_code_is_in_use(self):
         mondo = {"MONDO:1": term("a rash"), "MONDO:2": term("a cold")}
@@ -202,6 +210,11 @@ class Icd(unittest.TestCase):
         self.assertEqual(self.inherited("cow pox", maps=["ICD10CM:I19"]), [("I10", "broader")], "an ancestor with the word beats a rest class")
         self.assertEqual(self.inherited("coloboma of macula", "coloboma", "Coloboma of iris", terms=["Coloboma NOS"]), [])
 
+    def test_newborns_and_pregnancy_have_chapters_of_their_own(self):
+        self.assertEqual(self.inherited("neonatal pox"), [])
+        self.assertEqual(self.inherited("gestational pox"), [])
+        self.assertEqual(self.inherited("neonatal pox", code="P10"), [("P10", "broader")])
+
     def test_tumors_have_codes_of_tumors(self):
         self.assertEqual(self.inherited("ear cancer", "ear disorder", "Disorder of ear", ancestors={icd.NEOPLASM: 1}), [])
         self.assertEqual(self.inherited("ear carcinoma", "ear cancer", "Malignant neoplasm of ear", "C10", ancestors={icd.NEOPLASM: 1}), [("C10", "broader")])
@@ -275,11 +288,12 @@ class Drugs(unittest.TestCase):
 class Others(unittest.TestCase):
     def test_hpo_by_its_names_but_not_those_for_lay_people(self):
         hpo = {"HP:1": {"id": "HP:1", "name": "Dyspnea", "synonyms": ["Abnormal breathing", "Breathlessness"], "cuis": []},
-               "HP:2": {"id": "HP:2", "name": "Complete cleft lip", "synonyms": [], "cuis": []}, "HP:3": {"id": "HP:3", "name": "Bowel obstruction", "synonyms": [], "cuis": ["C0000001"]}}
-        table = [concept("A", "abnormal breathing"), concept("B", "breathlessness"), concept("C", "cleft lip", ["cleft lip, complete"]), concept("C0000001", "obstruction of gut")]
+               "HP:2": {"id": "HP:2", "name": "Complete cleft lip", "synonyms": [], "cuis": []}, "HP:3": {"id": "HP:3", "name": "Bowel obstruction", "synonyms": [], "cuis": ["C0000001"]},
+               "HP:4": {"id": "HP:4", "name": "Bowel fistula", "synonyms": [], "cuis": ["C0000002"]}}
+        table = [concept("A", "abnormal breathing"), concept("B", "breathlessness"), concept("C", "cleft lip", ["cleft lip, complete"]), concept("C0000001", "obstruction of gut", ["blocked bowel"]), concept("C0000002", "bowel trouble")]
         concepts, collected = ready(table, hpo=hpo, lay={("HP:1", "Abnormal breathing")})
         others.hpo(concepts, collected, [])
-        self.assertEqual([given(collected, id, "HPO") for id in ("A", "B", "C", "C0000001")], [[], [("HP:1", "exact")], [], [("HP:3", "exact")]])
+        self.assertEqual([given(collected, id, "HPO") for id in ("A", "B", "C", "C0000001", "C0000002")], [[], [("HP:1", "exact")], [], [("HP:3", "exact")], []])
 
     def test_mesh_of_drugs_by_label_and_rxnorm(self):
         table = [concept("A", "aspirin", (), drugs.DRUG), concept("B", "caffeine", (), drugs.DRUG), concept("C", "a rash", xrefs=["MONDO:1", "MESH:D000009", "MESH:A01.047"])]
@@ -300,7 +314,7 @@ class Others(unittest.TestCase):
 class Loinc(unittest.TestCase):
     NAMES = {"1-1": "Glucose [Mass/volume] in Blood", "2-2": "Glucose [Mass/volume] in Serum or Plasma", "3-3": "Glucose [Mass/volume] in Urine", "4-4": "Chest X-ray",
              "5-5": "Chest X-ray 2 views", "6-6": "Body temperature", "7-7": "Blood temperature", "8-8": "WBC casts [#/area] in Urine sediment",
-             "9-9": "Glucose [Mass/volume] in Serum or Plasma --1 hour post meal", "10-1": "Glucose [Presence] in Serum or Plasma by Test strip", "11-1": "Lead [Mass/volume] in Blood",
+             "9-9": "Glucose [Mass/volume] in Serum or Plasma --1 hour post meal", "10-1": "Glucose [Presence] in Serum or Plasma by Test strip", "12-1": "Plasma cells [#/volume] in Blood", "11-1": "Lead [Mass/volume] in Blood",
              "11-2": "Lead [Mass/volume] in Blood by Spectrometry"}
 
     def run_on(self, name, group="Measurement", synonyms=()):
@@ -311,6 +325,7 @@ class Loinc(unittest.TestCase):
     def test_the_commonest_code_of_the_default_specimen_comes_first(self):
         self.assertEqual(self.run_on("glucose level"), ["2-2", "1-1"])
         self.assertEqual(self.run_on("urine glucose"), ["3-3"])
+        self.assertEqual(self.run_on("cell measurement"), [], "plasma cells are no cells")
         self.assertEqual(self.run_on("lead level"), ["11-1"], "no second one by a method")
         self.assertEqual(self.run_on("WBC casts"), ["8-8"], "of the urine alone")
         self.assertEqual(self.run_on("body temperature"), ["6-6"])
@@ -384,6 +399,19 @@ class Hand(unittest.TestCase):
         codes.apply_hand(collected, rows, lambda system, code: "x", "hand_codes.tsv")
         self.assertEqual(given(collected, "A", "LOINC"), [("3-3", "exact"), ("2-2", "exact")])
         self.assertEqual(given(collected, "B", "LOINC"), [])
+
+    def test_codes_that_were_found_wrong_are_taken_out(self):
+        collected = found.Found()
+        collected.add("A", "SNOMEDCT", "1", "exact", "gps-name", 10)
+        collected.add("A", "SNOMEDCT", "2", "exact", "mondo", 20)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "wrong_codes.tsv"
+            path.write_text("id\txref\twhy\nA\tSNOMED:1\tnarrower\nA\tSNOMED:9\tnot given\n", encoding="utf-8")
+            codes.take_out(collected, codes.read_wrong(path, {"A"}, {}))
+            self.assertEqual(given(collected, "A", "SNOMEDCT"), [("2", "exact")])
+            path.write_text("id\txref\twhy\nX\tSNOMED:1\tnarrower\n", encoding="utf-8")
+            with self.assertRaisesRegex(ValueError, "wrong_codes.tsv:2: expected an identifier of the table, found 'X'"):
+                codes.read_wrong(path, {"A"}, {})
 
     def test_exact_codes_stand_before_broader_ones(self):
         collected = found.Found()

@@ -46,9 +46,11 @@ def plain_words(name):
     return ANALYTES.get(text, text)
 
 
-def analyte_key(name):
-    """The analyte that a test's name or an analyte of LOINC means, its words in order of the alphabet."""
-    short = " ".join(NO_ANALYTE.sub(" ", name).split())
+def analyte_key(name, official=False):
+    """The analyte that a test's name or an analyte of LOINC means, its words in order of the alphabet. An official one has no specimen:
+    plasma cells are no cells."""
+    short = name if official else " ".join(NO_ANALYTE.sub(" ", name).split())
+    short = " ".join(word for word in short.split() if word.lower() not in ("of", "the", "in"))
     return " ".join(sorted(plain_words(short or name).split()))
 
 
@@ -77,7 +79,7 @@ class Loinc:
                 self.studies[imaging_key(name)].add(code)
             parts = LONG_NAME.match(name)
             if parts["property"] or parts["specimen"]:
-                self.analytes[analyte_key(parts["analyte"])].add((parts["specimen"] or "", parts["property"] or "", parts["method"] or "", code))
+                self.analytes[analyte_key(parts["analyte"].replace(".total", ""), official=True)].add((parts["specimen"] or "", parts["property"] or "", parts["method"] or "", code))
             else:
                 self.plain[plain_key(name)].add(code)
         # What laboratories call a test: (label, fluid) -> codes.

@@ -11,6 +11,9 @@ UNKNOWN_BEHAVIOUR = re.compile(r"D(3[7-9]|4[0-9])")
 # Names of tumors; Mondo has other growths such as pterygium below them, which ICD-10-CM has not.
 TUMOR = re.compile(r"(?i)oma\b|omas\b|omatosis|tumou?r|neoplas|cancer|malignan|leuk[ea]*mi|metasta|n[ae]*ev[iu]|polyp|sarcoma|carcin|melano|gammopath|prolifer|"
                    r"macroglobul|polycyth|thrombocyth|mastocyt|histiocyt|mycosis fungoides|s[eé]zary|paget|bowen|waldenstr|hodgkin|cytosis")
+# Diseases of newborns and of pregnancy have chapters of their own.
+PERIODS = ((re.compile(r"(?i)\b(neonat\w*|newborns?|perinatal)\b"), re.compile("[PQ]|E[78]")),
+           (re.compile(r"(?i)\b(pregnan\w*|gestational|maternal|puerper\w*|postpartum|obstetric)\b"), re.compile("[CDO]")))
 # From this rank on, a code is of a map alone.
 MAPPED = 50
 STEPS = 3
@@ -45,8 +48,9 @@ def icd10cm(concepts, found):
         for code, source in mapped:
             add_icd(found, concepts, id, code, names, source)
         if not any(one.match == "exact" for one in found.of(id, "ICD10CM")):
-            # Names that say more than the label without another meaning: "cardiac murmur" of murmur.
-            longer = [name for name in concepts.names[id][1:] if name not in names and not adds([name], names[0])]
+            # Names that say more than the label without another meaning: "cardiac murmur" of murmur, "diabetes mellitus" of diabetes.
+            longer = [name for name in concepts.names[id][1:] if name not in names and not adds([name], names[0])
+                      and (concepts.group[id] != "Disease" or content(name) - content(names[0]) <= GENERIC)]
             by_name(found, icd, id, [names[0], *longer], titles, terms)
         for one in found.of(id, "ICD10CM"):
             code = icd.unspecified.get(one.code)
@@ -76,7 +80,7 @@ def says(icd, code, names):
     qualifiers, and says no more than the concept or has this term alone."""
     title, bags = icd.titles[code], {bag(name) for name in names}
     own = [term for term in icd.terms[code] if any(bag(one) in bags for one in variants(term))]
-    if any(re.search(r"\bNOS\b", term) or "(" in term and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
+    if any(re.search(r"\bNOS\b", term) or "(" in term and not OTHER.search(title) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
         return True
     return not OTHER.search(title) and not adds(names, title) and (len(own) > 1 or len(icd.terms[code]) == 1 or no_more(title, names))
 
@@ -92,10 +96,6 @@ def add_icd(found, concepts, id, code, names, source):
     same = any(bag(one) == bag(name) for one in variants(title) for name in names)
     own = [names[0], *(concepts.lists.mondo[one]["label"] for one in concepts.mondo[id][:1])]
     more = not OTHER.search(title) and all(any(extends(one, name) for name in (own if source == "mondo" else names)) for one in variants(title))
-    if source == "mondo":
-        # What only another name says, Mondo's exact match need not mean: acute follicular conjunctivitis of folliculosis.
-        more = more or all(contradicts(one, own, implied) for one in variants(title)) and bag(title) not in map(bag, own)
-        same = same and not more
     if not same and (more or all(contradicts(one, names, implied) for one in variants(title))):
         found.counts[f"ICD10CM: of {source}, its title says more than the concept"] += 1
     elif source == "mondo" and not OTHER.search(title) and (same or not adds(names, title)):
@@ -130,6 +130,8 @@ def inherited_icd(concepts, found, chosen=frozenset()):
             owner = concepts.by_mondo.get(mondo) if step <= STEPS and crowd[mondo] <= CROWD else None
             for one in found.of(owner, "ICD10CM") if owner else ():
                 title = icd.titles[one.code]
+                if any(said.search(" ".join(names)) and not chapters.match(one.code) for said, chapters in PERIODS):
+                    continue
                 if one.match == "exact" and one.rank < WEAK and whole(title, concepts.names[owner]) and not opposed(title, names) and not UNKNOWN_BEHAVIOUR.match(one.code):
                     near = shared(title, [*names, *(lists.mondo[m]["label"] for m in concepts.mondo[id][:1])])
                     tumor = bool(re.match("C|D[0-4]", one.code))
@@ -146,7 +148,7 @@ def inherited_icd(concepts, found, chosen=frozenset()):
 
 
 # Words of titles that narrow nothing.
-GENERIC = frozenset("disorder unspecified site tumor cancer infection syndrome other and congenital disease acquired hereditary".split())
+GENERIC = frozenset("disorder unspecified site tumor cancer infection syndrome other and congenital disease acquired hereditary mellitu region part area".split())
 
 
 def whole(title, names):

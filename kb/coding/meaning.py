@@ -12,17 +12,20 @@ SAME = {
     "bleeding": "hemorrhage", "bleed": "hemorrhage", "gastric": "stomach", "ca": "cancer", "computerized": "computed",
     "swollen": "swelling", "ache": "pain", "aching": "pain", "infarct": "infarction", "itching": "pruritus", "itch": "pruritus",
 }
+ROMAN = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9"}
 # Words without a meaning of their own in a name.
-EMPTY = frozenset("of the a an in on at by for to and or nos nec unspecified structure entire measurement level procedure gland".split())
+EMPTY = frozenset("of the a an in on at by for to and or nos nec unspecified structure entire measurement level procedure gland type".split())
 # Phrases that are one word.
 PHRASES = [
-    (re.compile(r"\b(malignant (neoplasm|tumou?r)|primary malignant (neoplasm|tumou?r)|cancer|malignancy)\b"), "cancer"),
+    (re.compile(r"\b(malignant (neoplasm|tumou?r|neoplastic disease)|primary malignant (neoplasm|tumou?r)|cancer|malignancy)\b"), "cancer"),
     (re.compile(r"\bbenign (neoplasm|tumou?r)\b"), "benign tumor"),
     (re.compile(r"\bmalignant (?=melanoma|lymphoma|mesothelioma)"), ""),
     (re.compile(r"\bdue to diabetes mellitus\b|\bdiabetic\b"), "diabetic"),
     (re.compile(r"\bsevere acute respiratory syndrome coronavirus\b"), "sars cov"),
     (re.compile(r"\b(predominantly )?(associated with|affecting|involving)\b|, device$"), ""),
     (re.compile(r"^product containing "), ""),
+    (re.compile(r"\btype i\b"), "type 1"),
+    (re.compile(r"\btype v\b"), "type 5"),
 ]
 # What the lists add to a name that means the plain thing.
 PLAIN = re.compile(r",? ?\b((of )?unspecified (site|nature|side|organism|type|cause|eye|ear|limb|joint|kidney|lung|breast|ovary|trimester|severity)|unspecified|"
@@ -46,7 +49,7 @@ QUALIFIERS = frozenset(
     "autosomal dominant recessive tertiary latent early late onset carrier remission relapse complicating complicated fetal fetus deep "
     "superficial internal external upper lower anterior posterior medial lateral central peripheral transient persistent intermittent "
     "end-stage paroxysmal permanent postmenopausal senile age-related rheumatic nonrheumatic hypertensive obstructive nonobstructive "
-    "male female with due resistant refractory perforated ruptured strangulated gangrenous monocular "
+    "cancer male female with due resistant refractory perforated ruptured strangulated gangrenous monocular "
     "binocular depressed manic mixed single disseminated systemic generalized localized cutaneous visceral invasive carcinoma adenocarcinoma "
     "sarcoma squamous basal neuroendocrine melanoma lymphoma fulminant refractory progressive bicondylar".split())
 
@@ -71,7 +74,7 @@ def words(name):
         name = pattern.sub(by, name)
     found = []
     for word in re.findall(r"[a-z0-9]+", name):
-        word = SAME.get(word, word)
+        word = ROMAN.get(word, SAME.get(word, word))
         if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "is", "us")):
             word = word[:-1]
         found.append(SAME.get(word, word))

@@ -4,7 +4,8 @@ import collections
 import re
 
 from coding.drugs import key
-from coding.meaning import adds, bag, contradicts, extends, share
+from coding.icd import whole
+from coding.meaning import adds, bag, contradicts, extends
 from coding.problems import PROBLEMS
 
 
@@ -40,14 +41,15 @@ def hpo(concepts, found, mondo_hp):
             continue
         label = concepts.names[id][0]
         for code, rank in by_name.get(bag(label), {}).items():
+            if rank == 20 and adds([label], concepts.lists.hpo[code]["name"]):
+                continue
             found.add(id, "HPO", code, "exact", "hpo-name", rank)
         for code in [code for mondo in concepts.mondo[id][:1] for code in of_mondo[mondo]]:
             if code in concepts.lists.hpo:
                 found.add(id, "HPO", code, "exact", "mondo", 15)
         for code in of_cui.get(id, ()):
             term = concepts.lists.hpo[code]["name"]
-            if len(of_cui[id]) == 1 and any(share(term, name) for name in concepts.names[id]) and not (
-                    contradicts(term, concepts.names[id]) or adds(concepts.names[id], term)):
+            if len(of_cui[id]) == 1 and whole(term, concepts.names[id]) and not (contradicts(term, concepts.names[id]) or adds(concepts.names[id], term)):
                 found.add(id, "HPO", code, "exact", "hpo-umls", 22)
         if not found.of(id, "HPO"):
             for name in concepts.names[id][1:]:

@@ -8,8 +8,8 @@ from coding.meaning import (adds, bag, content, contradicts, extends, share, tag
 PROBLEMS = ("Disease", "Sign or symptom")
 # The semantic tags of SNOMED CT that a group's concepts may have, the usual first.
 TAGS = {
-    "Disease": ("disorder", "finding", "event", "situation", "morphologic abnormality"),
-    "Sign or symptom": ("finding", "disorder", "event", "situation", "morphologic abnormality", "observable entity"),
+    "Disease": ("disorder", "finding", "event", "situation"),
+    "Sign or symptom": ("finding", "disorder", "event", "situation", "observable entity"),
     "Anatomy": ("body structure",), "Cell": ("body structure",), "Device": ("physical object",), "Organism": ("organism",),
     "Procedure": ("procedure", "regime/therapy"), "Measurement": ("procedure", "observable entity", "assessment scale", "tumor staging", "staging scale"),
     "Drug or chemical": ("substance", "medicinal product", "product", "medicinal product form"),
@@ -120,7 +120,7 @@ def snomed(concepts, found):
 def longer(concepts, found, id, by_name, tags):
     """For a concept without a code: names that say more than the label without another meaning, and codes that the table has."""
     gps, names = concepts.lists.gps, concepts.names[id]
-    for name in [*names[1:], *(f"{name} region" for name in names if concepts.group[id] == "Anatomy")]:
+    for name in [*(names[1:] if concepts.group[id] != "Disease" else ()), *(f"{name} region" for name in names if concepts.group[id] == "Anatomy")]:
         for code in by_name.get(bag(name), ()):
             if tag_of(gps[code]) in tags and not adds([name], names[0]):
                 found.add(id, "SNOMEDCT", code, "exact", "gps-name", 35)
@@ -135,7 +135,7 @@ def add_mapped(found, concepts, id, code, source, rank):
     implied = INBORN if concepts.xrefs(id, "OMIM") or concepts.xrefs(id, "Orphanet") else frozenset()
     if official and contradicts(untagged(official), names, implied):
         found.counts[f"SNOMEDCT: of {source}, its name says more than the concept"] += 1
-    elif official and adds(names, official) and not any(bag(name) == bag(official) for name in names):
+    elif official and adds(names, official) and (adds(names, official) & {"cancer"} or all(bag(name) != bag(official) for name in names)):
         found.add(id, "SNOMEDCT", code, "broader", source, rank + 30)
     else:
         found.add(id, "SNOMEDCT", code, "exact", source, rank)
