@@ -57,9 +57,9 @@ class Meaning(unittest.TestCase):
         for one, other in (("Fracture of rib", "rib fracture"), ("anaemia", "anemia"), ("Malignant neoplasm of breast", "breast cancer"),
                            ("malignant breast tumour", "cancer of the breast"), ("Cholera, unspecified", "cholera"), ("Calv\u00e9 disease", "Calve disease"),
                            ("Neuropathy due to diabetes mellitus", "diabetic neuropathy"), ("Pneumonia, unspecified organism", "pneumonia"),
-                           ("Mucopolysaccharidosis, type II", "mucopolysaccharidosis 2")):
+                           ("Mucopolysaccharidosis, type II", "mucopolysaccharidosis 2"), ("Arcus senilis, unspecified eye", "arcus senilis")):
             self.assertEqual(meaning.bag(one), meaning.bag(other), (one, other))
-        for one, other in (("anxiety", "anxiety disorder"), ("benign tumor of breast", "breast cancer"), ("knee pain", "knee")):
+        for one, other in (("anxiety", "anxiety disorder"), ("benign tumor of breast", "breast cancer"), ("knee pain", "knee"), ("Benign neoplasm of unspecified breast", "benign neoplasm")):
             self.assertNotEqual(meaning.bag(one), meaning.bag(other), (one, other))
 
     def test_a_qualifier_that_no_name_has_contradicts(self):
@@ -94,6 +94,10 @@ class Snomed(unittest.TestCase):
         self.assertEqual(given(self.run_on([concept("A", "cyst")], gps={"1": "Cyst (morphologic abnormality)"}), "A", "SNOMEDCT"), [])
         for group, code in (("Anatomy", "1"), ("Disease", "2"), ("Measurement", "3")):
             self.assertEqual(given(self.run_on([concept("A", "rib", group=group)], gps=gps), "A", "SNOMEDCT"), [(code, "exact")])
+
+    def test_a_disease_without_complications_is_not_the_plain_one(self):
+        collected = self.run_on([concept("A", "type 1 diabetes")], gps={"1": "Type I diabetes without complication (disorder)"})
+        self.assertEqual(given(collected, "A", "SNOMEDCT"), [])
 
     def test_a_synonym_that_narrows_the_label_gives_no_code(self):
         gps = {"1": "Asthma (disorder)", "2": "Exercise-induced asthma (disorder)"}
@@ -170,11 +174,13 @@ class Icd(unittest.TestCase):
 
     def test_inclusion_terms_mean_the_code_if_they_are_its_default_or_its_only_meaning(self):
         classes = tabular(diag("I11", "Other fatigue", ["Fatigue NOS", "Lethargy"]), diag("I12", "Myocarditis", ["Myocardial fibrosis", "Heart catarrh"]),
-                          diag("I13", "Bartonellosis of skin", ["Verruga peruana"]), diag("I14", "Other hives", ["Nettle rash"]),
+                          diag("I13", "Bartonellosis of skin", ["Verruga peruana"]), diag("I14", "Other hives", ["Nettle rash"]), diag("I16", "Inguinal hernia", ["Direct inguinal hernia", "Bubonocele"]),
+                          diag("I17", "Lipoprotein deficiency", ["Tangier disease (familial)", "Apo deficiency"]), diag("I18", "Essential (primary) hypertension", ["High pressure", "Hypertension (benign)"]),
                           diag("I15", "Thyrotoxicosis with goiter", ["Graves disease", "Basedow disease", "Toxic goiter"]),
-                          billable=["I11", "I12", "I13", "I14", "I15"])
+                          billable=["I11", "I12", "I13", "I14", "I15", "I16", "I17", "I18"])
         for name, synonyms, expected in (("fatigue", [], ("I11", "exact")), ("lethargy", [], ("I11", "broader")), ("myocardial fibrosis", [], ("I12", "broader")),
-                                         ("verruga peruana", [], ("I13", "exact")), ("nettle rash", [], ("I14", "broader")),
+                                         ("verruga peruana", [], ("I13", "exact")), ("nettle rash", [], ("I14", "broader")), ("direct inguinal hernia", [], ("I16", "broader")),
+                                         ("Tangier disease", [], ("I17", "broader")), ("hypertension", [], ("I18", "exact")),
                                          ("Graves disease", ["Basedow disease"], ("I15", "exact")), ("toxic goiter", [], ("I15", "broader"))):
             self.assertEqual(given(self.run_on([concept("A", name, synonyms)], classes), "A", "ICD10CM"), [expected], name)
 
@@ -208,6 +214,7 @@ class Icd(unittest.TestCase):
         self.assertEqual(self.inherited("congenital pox", title="Pox, acquired", terms=["Pox NOS"]), [])
         self.assertEqual(self.inherited("cow pox", title="Pox, acquired", terms=["Pox NOS"]), [("I10", "broader")])
         self.assertEqual(self.inherited("cow pox", maps=["ICD10CM:I19"]), [("I10", "broader")], "an ancestor with the word beats a rest class")
+        self.assertEqual(self.inherited("cow pox", title="Other pox", terms=["Pox NOS"]), [], "a rest class holds no others")
         self.assertEqual(self.inherited("coloboma of macula", "coloboma", "Coloboma of iris", terms=["Coloboma NOS"]), [])
 
     def test_newborns_and_pregnancy_have_chapters_of_their_own(self):
@@ -287,13 +294,20 @@ class Drugs(unittest.TestCase):
 
 class Others(unittest.TestCase):
     def test_hpo_by_its_names_but_not_those_for_lay_people(self):
-        hpo = {"HP:1": {"id": "HP:1", "name": "Dyspnea", "synonyms": ["Abnormal breathing", "Breathlessness"], "cuis": []},
+        hpo = {"HP:1": {"id": "HP:1", "name": "Dyspnea", "synonyms": ["Abnormal breathing", "Breathlessness", "Out of breath"], "cuis": []},
                "HP:2": {"id": "HP:2", "name": "Complete cleft lip", "synonyms": [], "cuis": []}, "HP:3": {"id": "HP:3", "name": "Bowel obstruction", "synonyms": [], "cuis": ["C0000001"]},
                "HP:4": {"id": "HP:4", "name": "Bowel fistula", "synonyms": [], "cuis": ["C0000002"]}}
-        table = [concept("A", "abnormal breathing"), concept("B", "breathlessness"), concept("C", "cleft lip", ["cleft lip, complete"]), concept("C0000001", "obstruction of gut", ["blocked bowel"]), concept("C0000002", "bowel trouble")]
+        table = [concept("A", "abnormal breathing"), concept("B", "breathlessness", ["dyspnea"]), concept("D", "out of breath"), concept("C", "cleft lip", ["cleft lip, complete"]), concept("C0000001", "obstruction of gut", ["blocked bowel"]), concept("C0000002", "bowel trouble")]
         concepts, collected = ready(table, hpo=hpo, lay={("HP:1", "Abnormal breathing")})
         others.hpo(concepts, collected, [])
         self.assertEqual([given(collected, id, "HPO") for id in ("A", "B", "C", "C0000001", "C0000002")], [[], [("HP:1", "exact")], [], [("HP:3", "exact")], []])
+
+        self.assertEqual(given(collected, "D", "HPO"), [], "a further name alone")
+
+    def test_mesh_stays_with_the_concept_of_mondo(self):
+        concepts, collected = ready([concept("A", "a rash", xrefs=["MONDO:1"]), concept("B", "a spotty rash", xrefs=["MESH:D000008"])], mondo={"MONDO:1": term("a rash")})
+        others.mesh(concepts, collected, {"mesh": {}}, [("MONDO:1", "mesh:D000008", "")], [], {})
+        self.assertEqual((given(collected, "A", "MESH"), given(collected, "B", "MESH")), ([("D000008", "exact")], []))
 
     def test_mesh_of_drugs_by_label_and_rxnorm(self):
         table = [concept("A", "aspirin", (), drugs.DRUG), concept("B", "caffeine", (), drugs.DRUG), concept("C", "a rash", xrefs=["MONDO:1", "MESH:D000009", "MESH:A01.047"])]

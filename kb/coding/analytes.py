@@ -13,7 +13,7 @@ SPECIMENS = (
     (re.compile(r"\b(urine|urinary|in urine|urinalysis)\b", re.I), ("Urine", "24 hour Urine", "Urine sediment")),
     (re.compile(r"\b(csf|cerebrospinal)\b", re.I), ("Cerebral spinal fluid",)),
     (re.compile(r"\b(stool|fecal|faecal)\b", re.I), ("Stool",)),
-    (re.compile(r"", re.I), ("Serum or Plasma", "Serum", "Blood", "Plasma", "Platelet poor plasma", "Red Blood Cells", "Serum, Plasma or Blood",
+    (re.compile(r"", re.I), ("Serum or Plasma", "Serum", "Blood", "Plasma", "Platelet poor plasma", "Serum, Plasma or Blood",
                              "Arterial blood", "Blood or Marrow")),
 )
 PROPERTIES = ("Mass/volume", "Moles/volume", "Enzymatic activity/volume", "#/volume", "Units/volume", "Volume Fraction", "Ratio", "Titer",

@@ -76,13 +76,13 @@ def unbillable(icd, code):
 
 def says(icd, code, names):
     """Whether an inclusion term of this code means the code itself. It does if it is the default, with "NOS" or with words in brackets
-    that need not be said; if the concept has two of the terms as names; and if the title is no rest class, lacks none of the concept's
-    qualifiers, and says no more than the concept or has this term alone."""
+    that need not be said; and if the title is no rest class and lacks none of the concept's qualifiers, if this is the only term or the concept
+    has two of them as names."""
     title, bags = icd.titles[code], {bag(name) for name in names}
     own = [term for term in icd.terms[code] if any(bag(one) in bags for one in variants(term))]
-    if any(re.search(r"\bNOS\b", term) or "(" in term and not OTHER.search(title) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
+    if any(re.search(r"\bNOS\b", term) or "(" in term and not OTHER.search(title) and content(title) & content(names[0]) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
         return True
-    return not OTHER.search(title) and not adds(names, title) and (len(own) > 1 or len(icd.terms[code]) == 1 or no_more(title, names))
+    return not OTHER.search(title) and not adds(names, title) and (len(own) > 1 or len(icd.terms[code]) == 1)
 
 
 def add_icd(found, concepts, id, code, names, source):
@@ -132,7 +132,7 @@ def inherited_icd(concepts, found, chosen=frozenset()):
                 title = icd.titles[one.code]
                 if any(said.search(" ".join(names)) and not chapters.match(one.code) for said, chapters in PERIODS):
                     continue
-                if one.match == "exact" and one.rank < WEAK and whole(title, concepts.names[owner]) and not opposed(title, names) and not UNKNOWN_BEHAVIOUR.match(one.code):
+                if one.match == "exact" and one.rank < WEAK and not OTHER.search(title) and whole(title, concepts.names[owner]) and not opposed(title, names) and not UNKNOWN_BEHAVIOUR.match(one.code):
                     near = shared(title, [*names, *(lists.mondo[m]["label"] for m in concepts.mondo[id][:1])])
                     tumor = bool(re.match("C|D[0-4]", one.code))
                     if (near or step == 1) and (tumor or NEOPLASM not in above) and (not tumor or any(map(TUMOR.search, names))):
@@ -155,12 +155,6 @@ def whole(title, names):
     """Whether a title has no word that the names of its concept lack: "coloboma of iris" is the default of coloboma, and no class of all colobomas."""
     said = {word[:5] for name in names for word in content(name)}
     return all(word[:5] in said or word in GENERIC for word in content(title))
-
-
-def no_more(title, names):
-    """Whether each word of a title is one of the names; "myocarditis" is none of myocardial fibrosis."""
-    said = {word for name in names for word in content(name)}
-    return all(word in said or word in GENERIC for word in content(title))
 
 
 OPPOSED = [({"congenital", "neonatal", "newborn", "hereditary", "familial"}, {"acquired", "secondary", "traumatic"}), ({"benign"}, {"malignant", "cancer"}),

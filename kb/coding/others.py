@@ -39,9 +39,10 @@ def hpo(concepts, found, mondo_hp):
     for id in concepts.table:
         if concepts.group[id] not in PROBLEMS:
             continue
-        label = concepts.names[id][0]
+        label, bags = concepts.names[id][0], {bag(name) for name in concepts.names[id]}
         for code, rank in by_name.get(bag(label), {}).items():
-            if rank == 20 and adds([label], concepts.lists.hpo[code]["name"]):
+            # HPO's further names are wide; they count if the concept has the term's name or identifier, too.
+            if rank == 20 and bag(concepts.lists.hpo[code]["name"]) not in bags and code not in of_cui.get(id, ()):
                 continue
             found.add(id, "HPO", code, "exact", "hpo-name", rank)
         for code in [code for mondo in concepts.mondo[id][:1] for code in of_mondo[mondo]]:
@@ -99,6 +100,12 @@ def mesh(concepts, found, maps, mondo_mesh, biomappings, labels):
             for chebi in concepts.xrefs(id, "CHEBI"):
                 for code in of_chebi.get("CHEBI:" + chebi, ()):
                     found.add(id, "MESH", code, "exact", "biomappings", 18)
+    for code, ids in found.owners("MESH").items():
+        ranks = {id: found.codes[id, "MESH"][code].rank for id in ids}
+        for id in ids:
+            if min(ranks.values()) == 10 < ranks[id]:
+                found.drop(id, "MESH", code, "a code of another concept by Mondo")
+    for id in concepts.table:
         codes = found.of(id, "MESH")
         for one in codes[1:]:
             if one.rank > codes[0].rank:

@@ -17,6 +17,8 @@ TAGS = {
 }
 # Codes of SNOMED CT that came from the Read codes; nearly all were retired, and Mondo maps to them in one case of ten.
 LEGACY = re.compile(r"(15[4-7]|18[6-9]|19\d|20[0-5]|26[6-9])\d{6}")
+# In SNOMED CT, a disease without complications is another one than the plain disease.
+WITHOUT = re.compile(r"\b(without complications?|uncomplicated)\b", re.I)
 # What a disease of OMIM or Orphanet is without its name saying so.
 INBORN = frozenset(("hereditary", "familial", "congenital", "primary"))
 # From this rank on, a code has other evidence than the label and Mondo's exact match.
@@ -79,7 +81,7 @@ def by_bag(named):
 def snomed(concepts, found):
     """SNOMED CT: the Global Patient Set by name, the exact matches of Mondo, then what the Disease Ontology says."""
     lists = concepts.lists
-    by_name = by_bag((code, untagged(name)) for code, name in lists.gps.items())
+    by_name = by_bag((code, WITHOUT.sub("not complicated", untagged(name))) for code, name in lists.gps.items())
     exact, other, do = (collections.defaultdict(list) for _ in range(3))
     for pairs, index in ((lists.sctid, exact), (lists.sctid_other, other)):
         for mondo, code in pairs:
@@ -120,7 +122,7 @@ def snomed(concepts, found):
 def longer(concepts, found, id, by_name, tags):
     """For a concept without a code: names that say more than the label without another meaning, and codes that the table has."""
     gps, names = concepts.lists.gps, concepts.names[id]
-    for name in [*(names[1:] if concepts.group[id] != "Disease" else ()), *(f"{name} region" for name in names if concepts.group[id] == "Anatomy")]:
+    for name in [*(names[1:] if concepts.group[id] not in ("Disease", "Drug or chemical") else ()), *(f"{name} region" for name in names if concepts.group[id] == "Anatomy")]:
         for code in by_name.get(bag(name), ()):
             if tag_of(gps[code]) in tags and not adds([name], names[0]):
                 found.add(id, "SNOMEDCT", code, "exact", "gps-name", 35)
