@@ -190,6 +190,8 @@ class Icd(unittest.TestCase):
                  concept("C", "eye spots", xrefs=["ICD10CM:I12"]), concept("D", "gone", xrefs=["ICD10CM:Z99", "ICD10CM:I00-I99"])]
         collected = self.run_on(table, classes, mondo={"MONDO:1": term("folliculosis")}, mondo_icd=[("MONDO:1", "I10")])
         self.assertEqual([given(collected, id, "ICD10CM") for id in "ABCD"], [[], [], [("I12", "broader")], []])
+        several = [concept(id, f"trouble {id}", xrefs=["ICD10CM:I12"]) for id in ("E1", "E2", "E3")]
+        self.assertEqual([given(self.run_on(several[:n], classes), "E1", "ICD10CM") for n in (1, 3)], [[], [("I12", "broader")]], "a rest class of several")
         self.assertEqual(collected.counts["ICD10CM: of table, no longer in the list"], 1)
         self.assertEqual(collected.counts["ICD10CM: of table, a section"], 1)
 
@@ -220,6 +222,7 @@ class Icd(unittest.TestCase):
     def test_newborns_and_pregnancy_have_chapters_of_their_own(self):
         self.assertEqual(self.inherited("neonatal pox"), [])
         self.assertEqual(self.inherited("gestational pox"), [])
+        self.assertEqual(self.inherited("juvenile pox", code="M06"), [])
         self.assertEqual(self.inherited("neonatal pox", code="P10"), [("P10", "broader")])
 
     def test_tumors_have_codes_of_tumors(self):
@@ -305,12 +308,14 @@ class Others(unittest.TestCase):
         self.assertEqual(given(collected, "D", "HPO"), [], "a further name alone")
 
     def test_mesh_stays_with_the_concept_of_mondo(self):
-        concepts, collected = ready([concept("A", "a rash", xrefs=["MONDO:1"]), concept("B", "a spotty rash", xrefs=["MESH:D000008"])], mondo={"MONDO:1": term("a rash")})
+        concepts, collected = ready([concept("A", "a rash", xrefs=["MONDO:1"]), concept("B", "a spotty rash", xrefs=["MESH:D000008"], sources=["MESH"]),
+                                     concept("C", "a pimple", xrefs=["MESH:D000009"], sources=["ORDO"]), concept("D", "a wart", xrefs=["MESH:D000010"], sources=["MESH"])], mondo={"MONDO:1": term("a rash")})
         others.mesh(concepts, collected, {"mesh": {}}, [("MONDO:1", "mesh:D000008", "")], [], {})
         self.assertEqual((given(collected, "A", "MESH"), given(collected, "B", "MESH")), ([("D000008", "exact")], []))
+        self.assertEqual((given(collected, "C", "MESH"), given(collected, "D", "MESH")), ([], [("D000010", "exact")]), "the heading of MeSH itself")
 
     def test_mesh_of_drugs_by_label_and_rxnorm(self):
-        table = [concept("A", "aspirin", (), drugs.DRUG), concept("B", "caffeine", (), drugs.DRUG), concept("C", "a rash", xrefs=["MONDO:1", "MESH:D000009", "MESH:A01.047"])]
+        table = [concept("A", "aspirin", (), drugs.DRUG), concept("B", "caffeine", (), drugs.DRUG), concept("C", "a rash", xrefs=["MONDO:1", "MESH:D000009", "MESH:A01.047"], sources=["MESH"])]
         concepts, collected = ready(table, mondo={"MONDO:1": term("a rash")})
         collected.add("B", "RXNORM", "5", "exact", "rxnorm-name", 10)
         labels = others.mesh_labels([{"name": "Aspirin", "xrefs": ["MESH:D001241"], "sources": ["MESH"]}, {"name": "Caffeine", "xrefs": ["MESH:D000002"], "sources": ["CHEBI"]}])
@@ -328,7 +333,7 @@ class Others(unittest.TestCase):
 class Loinc(unittest.TestCase):
     NAMES = {"1-1": "Glucose [Mass/volume] in Blood", "2-2": "Glucose [Mass/volume] in Serum or Plasma", "3-3": "Glucose [Mass/volume] in Urine", "4-4": "Chest X-ray",
              "5-5": "Chest X-ray 2 views", "6-6": "Body temperature", "7-7": "Blood temperature", "8-8": "WBC casts [#/area] in Urine sediment",
-             "9-9": "Glucose [Mass/volume] in Serum or Plasma --1 hour post meal", "10-1": "Glucose [Presence] in Serum or Plasma by Test strip", "12-1": "Plasma cells [#/volume] in Blood", "11-1": "Lead [Mass/volume] in Blood",
+             "9-9": "Glucose [Mass/volume] in Serum or Plasma --1 hour post meal", "10-1": "Glucose [Presence] in Serum or Plasma by Test strip", "13-1": "Volume of Urine", "12-1": "Plasma cells [#/volume] in Blood", "11-1": "Lead [Mass/volume] in Blood",
              "11-2": "Lead [Mass/volume] in Blood by Spectrometry"}
 
     def run_on(self, name, group="Measurement", synonyms=()):
@@ -339,6 +344,7 @@ class Loinc(unittest.TestCase):
     def test_the_commonest_code_of_the_default_specimen_comes_first(self):
         self.assertEqual(self.run_on("glucose level"), ["2-2", "1-1"])
         self.assertEqual(self.run_on("urine glucose"), ["3-3"])
+        self.assertEqual(self.run_on("volume measurement"), [])
         self.assertEqual(self.run_on("cell measurement"), [], "plasma cells are no cells")
         self.assertEqual(self.run_on("lead level"), ["11-1"], "no second one by a method")
         self.assertEqual(self.run_on("WBC casts"), ["8-8"], "of the urine alone")

@@ -25,6 +25,8 @@ ANALYTES = {
     "leukocyte": "wbc", "leucocyte": "wbc", "white cell": "wbc", "erythrocyte": "rbc", "red cell": "rbc", "alanine transaminase": "alanine aminotransferase",
     "choriogonadotropin": "hcg", "human chorionic gonadotropin": "hcg", "thyrotropin": "tsh", "thyroid stimulating hormone": "tsh", "bun": "urea nitrogen",
 }
+# Quantities that say nothing of the specimen.
+GENERIC = frozenset(("volume", "weight", "mass", "number", "count", "identifier"))
 # A substance with this name is also the test of it.
 SUBSTANCE_TEST = re.compile(r" (measurement|level|levels)$", re.I)
 IMAGING = re.compile(r"\b(X-ray|CT|MRI|US|Mammogram|DXA|MRA|Fluoroscopic angiogram)\b")
@@ -94,6 +96,8 @@ class Loinc:
         if not any(specimen in allowed for specimen, *_ in options) and allowed == SPECIMENS[-1][1]:
             # Casts and crystals are of the urine alone.
             allowed = SPECIMENS[0][1] if all(specimen in SPECIMENS[0][1] for specimen, *_ in options) else ()
+        if analyte_key(name) in GENERIC:
+            return []
         found = {}
         for specimen, kind, method, code in options:
             if specimen in allowed and kind in PROPERTIES:

@@ -13,7 +13,10 @@ TUMOR = re.compile(r"(?i)oma\b|omas\b|omatosis|tumou?r|neoplas|cancer|malignan|l
                    r"macroglobul|polycyth|thrombocyth|mastocyt|histiocyt|mycosis fungoides|s[eé]zary|paget|bowen|waldenstr|hodgkin|cytosis")
 # Diseases of newborns and of pregnancy have chapters of their own.
 PERIODS = ((re.compile(r"(?i)\b(neonat\w*|newborns?|perinatal)\b"), re.compile("[PQ]|E[78]")),
-           (re.compile(r"(?i)\b(pregnan\w*|gestational|maternal|puerper\w*|postpartum|obstetric)\b"), re.compile("[CDO]")))
+           (re.compile(r"(?i)\b(pregnan\w*|gestational|maternal|puerper\w*|postpartum|obstetric)\b"), re.compile("[CDO]")),
+           (re.compile(r"(?i)\b(juvenile|childhood|pediatric)\b"), re.compile("(?!M0[56])")))
+# A rest class without a word of the concept is one if the maps put this many concepts there.
+CLASS = 3
 # From this rank on, a code is of a map alone.
 MAPPED = 50
 STEPS = 3
@@ -37,6 +40,8 @@ def icd10cm(concepts, found):
     for doid, xref in concepts.lists.doid_maps:
         if xref.startswith("ICD10CM:"):
             do[doid].append(xref[8:])
+    concepts.mapped_to = collections.Counter(code for id in concepts.table for code in {*concepts.xrefs(id, "ICD10CM"), *(
+        code for one in concepts.doid[id][:1] for code in do[one])})
     for id in concepts.table:
         if concepts.group[id] not in PROBLEMS:
             continue
@@ -100,7 +105,7 @@ def add_icd(found, concepts, id, code, names, source):
         found.counts[f"ICD10CM: of {source}, its title says more than the concept"] += 1
     elif source == "mondo" and not OTHER.search(title) and (same or not adds(names, title)):
         found.add(id, "ICD10CM", code, "exact", source, 12 + unbillable(icd, code))
-    elif source != "mondo" and not (same or OTHER.search(title) or shared(title, names) or is_above(concepts, id, code)):
+    elif source != "mondo" and not (same or OTHER.search(title) and concepts.mapped_to[code] >= CLASS or shared(title, names) or is_above(concepts, id, code)):
         found.counts[f"ICD10CM: of {source}, its title has no word of the concept"] += 1
     elif not UNKNOWN_BEHAVIOUR.match(code) or same:
         found.add(id, "ICD10CM", code, "broader", source, (40 if source == "mondo" else MAPPED + 2) + unbillable(icd, code))

@@ -86,7 +86,11 @@ def mesh(concepts, found, maps, mondo_mesh, biomappings, labels):
                 if one.startswith("mesh:"):
                     of_chebi[other.upper().replace("CHEBI:CHEBI:", "CHEBI:")].append(one[5:])
     for id in concepts.table:
+        sources = concepts.table[id]["sources"]
         for code in concepts.xrefs(id, "MESH"):
+            # Of other vocabularies, a wider heading is as likely.
+            if concepts.group[id] in PROBLEMS and "MESH" not in sources:
+                continue
             if re.fullmatch(r"[CD]\d{6,9}", code):
                 found.add(id, "MESH", code, "exact", "table", 12)
         for code in [code for mondo in concepts.mondo[id][:1] for code in of_mondo[mondo]]:
