@@ -28,7 +28,7 @@ PHRASES = [
     (re.compile(r"\btype v\b"), "type 5"),
 ]
 # What the lists add to a name that means the plain thing.
-PLAIN = re.compile(r", unspecified (eye|eyelid|ear|limb|joint|kidney|lung|side|foot|hand|elbow|shoulder|hip|knee|ankle|wrist|leg|arm|finger|toe)\b|"
+PLAIN = re.compile(r", unspecified (eye|eyelid|ear|joint|limb|kidney|lung|side)\b|"
                    r",? ?\b((of )?unspecified (site|nature|side|organism|type|cause|trimester|severity)|unspecified|"
                    r"not otherwise specified|NOS|uncomplicated|without complications?)\b", re.I)
 TAG = re.compile(r"\s*\((disorder|finding|organism|procedure|body structure|observable entity|substance|event|qualifier value|situation|"

@@ -4,8 +4,7 @@ import collections
 import re
 
 from coding.drugs import key
-from coding.icd import whole
-from coding.meaning import adds, bag, contradicts, extends
+from coding.meaning import adds, bag, content, contradicts, extends
 from coding.problems import PROBLEMS
 
 
@@ -50,7 +49,7 @@ def hpo(concepts, found, mondo_hp):
                 found.add(id, "HPO", code, "exact", "mondo", 15)
         for code in of_cui.get(id, ()):
             term = concepts.lists.hpo[code]["name"]
-            if len(of_cui[id]) == 1 and whole(term, concepts.names[id]) and not (contradicts(term, concepts.names[id]) or adds(concepts.names[id], term)):
+            if len(of_cui[id]) == 1 and content(term) <= set().union(*map(content, concepts.names[id])) and not (contradicts(term, concepts.names[id]) or adds(concepts.names[id], term)):
                 found.add(id, "HPO", code, "exact", "hpo-umls", 22)
         if not found.of(id, "HPO"):
             for name in concepts.names[id][1:]:
