@@ -136,6 +136,13 @@ class Snomed(unittest.TestCase):
         self.assertEqual(given(collected, "C", "SNOMEDCT"), [], "its official name is of another thing")
         self.assertEqual(collected.counts["SNOMEDCT: of the Disease Ontology, retired"], 1)
 
+    def test_shapes_of_tissue_are_no_codes_of_diseases(self):
+        mondo = {"MONDO:1": term("a sarcoma"), "MONDO:2": term("a rash")}
+        concepts, collected = ready([concept("A", "a sarcoma", xrefs=["MONDO:1"]), concept("B", "a rash", xrefs=["MONDO:2"])], [("MONDO:1", "DOID:1", "")],
+                                    mondo=mondo, sctid=[("MONDO:2", "8")], doid_maps=[("DOID:1", "SNOMED:7")], gps={"8": "Rash (morphologic abnormality)"})
+        problems.snomed(concepts, collected)
+        self.assertEqual((given(collected, "A", "SNOMEDCT"), given(collected, "B", "SNOMEDCT")), ([], []))
+
     def test_the_disease_ontology_does_not_replace_a_map_of_mondo_that_is_wrong(self):
         concepts, collected = ready([concept("A", "a rash", xrefs=["MONDO:1"])], [("MONDO:1", "DOID:1", "")], mondo={"MONDO:1": term("a rash")},
                                     sctid=[("MONDO:1", "8")], doid_maps=[("DOID:1", "SNOMED:7")], gps={"8": "Chronic fever (finding)"})
@@ -179,7 +186,7 @@ class Icd(unittest.TestCase):
                           diag("I15", "Thyrotoxicosis with goiter", ["Graves disease", "Basedow disease", "Toxic goiter"]),
                           billable=["I11", "I12", "I13", "I14", "I15", "I16", "I17", "I18"])
         for name, synonyms, expected in (("fatigue", [], ("I11", "exact")), ("lethargy", [], ("I11", "broader")), ("myocardial fibrosis", [], ("I12", "broader")),
-                                         ("verruga peruana", [], ("I13", "exact")), ("nettle rash", [], ("I14", "broader")), ("direct inguinal hernia", [], ("I16", "broader")),
+                                         ("verruga peruana", [], ("I13", "broader")), ("nettle rash", [], ("I14", "broader")), ("direct inguinal hernia", [], ("I16", "broader")),
                                          ("Tangier disease", [], ("I17", "broader")), ("hypertension", [], ("I18", "exact")),
                                          ("Graves disease", ["Basedow disease"], ("I15", "exact")), ("toxic goiter", [], ("I15", "broader"))):
             self.assertEqual(given(self.run_on([concept("A", name, synonyms)], classes), "A", "ICD10CM"), [expected], name)
@@ -212,7 +219,8 @@ class Icd(unittest.TestCase):
         self.assertEqual(self.inherited("cow pox"), [("I10", "broader")])
         self.assertEqual(self.inherited("cow pox", step=3), [("I10", "broader")])
         self.assertEqual(self.inherited("cow pox", step=4), [])
-        self.assertEqual(self.inherited("vaccinia", step=2), [], "a far one needs a word in common")
+        self.assertEqual(self.inherited("vaccinia", step=2), [], "a far one has no word that the concept lacks")
+        self.assertEqual(self.inherited("periodontitis of molars", "periodontitis", "Periodontosis", terms=["Periodontitis NOS"]), [])
         self.assertEqual(self.inherited("congenital pox", title="Pox, acquired", terms=["Pox NOS"]), [])
         self.assertEqual(self.inherited("cow pox", title="Pox, acquired", terms=["Pox NOS"]), [("I10", "broader")])
         self.assertEqual(self.inherited("cow pox", maps=["ICD10CM:I19"]), [("I10", "broader")], "an ancestor with the word beats a rest class")
@@ -228,6 +236,8 @@ class Icd(unittest.TestCase):
     def test_tumors_have_codes_of_tumors(self):
         self.assertEqual(self.inherited("ear cancer", "ear disorder", "Disorder of ear", ancestors={icd.NEOPLASM: 1}), [])
         self.assertEqual(self.inherited("ear carcinoma", "ear cancer", "Malignant neoplasm of ear", "C10", ancestors={icd.NEOPLASM: 1}), [("C10", "broader")])
+        self.assertEqual(self.inherited("ear tumor with dysplasia", "ear cancer", "Malignant neoplasm of ear", "C10", ancestors={icd.NEOPLASM: 1}), [])
+        self.assertEqual(self.inherited("metastatic cancer in the ear", "ear cancer", "Malignant neoplasm of ear", "C10", ancestors={icd.NEOPLASM: 1}), [])
         self.assertEqual(self.inherited("pterygium", "eye cancer", "Malignant neoplasm of eye", "C10", ancestors={icd.NEOPLASM: 1}), [])
         self.assertEqual(self.inherited("benign ear tumor", "ear tumor", "Tumor of ear", "D49", ancestors={icd.NEOPLASM: 1}), [])
 
@@ -457,6 +467,14 @@ class Lists(unittest.TestCase):
         for row in rows.values():
             self.assertRegex(row["sha256"], "^[0-9a-f]{64}$")
             self.assertTrue(row["licence"] and row["from"] and row["release"], row)
+
+    def test_codes_of_loinc_have_their_form(self):
+        class Files:
+            def data(self, name):
+                return {"loinc-orders": b'"LOINC_NUM","LONG_COMMON_NAME","ORDER_OBS"\n"1-8","A","Both"\n'}.get(name, b"omop_vocabulary_id,omop_concept_code,omop_concept_name,target_code,target_display\nLOINC,96847,B,,\n")
+            def tsv(self, name):
+                return [{"loinc": "2-6", "display": "C  d"}] if name == "loinc-fhir" else [{"system": "LOINC", "code": "1-8", "display": "other"}]
+        self.assertEqual(lists.loinc_names(Files()), {"1-8": "A", "2-6": "C d"})
 
     def test_mappings_are_read_without_their_header(self):
         data = b"# curie_map:\nsubject_id\tpredicate_id\tobject_id\nMONDO:1\tskos:exactMatch\tSCTID:2\n"

@@ -4,16 +4,14 @@ import collections
 import re
 
 from coding.meaning import adds, bag, content, contradicts, extends, share, variants
-from coding.problems import INBORN, PROBLEMS, WEAK, by_bag, own_names
+from coding.problems import INBORN, PROBLEMS, TUMOR, WEAK, by_bag, own_names
 
 # Codes for the behaviour of a tumor that is not known; they contain no benign and no malignant one.
 UNKNOWN_BEHAVIOUR = re.compile(r"D(3[7-9]|4[0-9])")
-# Names of tumors; Mondo has other growths such as pterygium below them, which ICD-10-CM has not.
-TUMOR = re.compile(r"(?i)oma\b|omas\b|omatosis|tumou?r|neoplas|cancer|malignan|leuk[ea]*mi|metasta|n[ae]*ev[iu]|polyp|sarcoma|carcin|melano|gammopath|prolifer|"
-                   r"macroglobul|polycyth|thrombocyth|mastocyt|histiocyt|mycosis fungoides|s[eé]zary|paget|bowen|waldenstr|hodgkin|cytosis")
 # Diseases of newborns and of pregnancy have chapters of their own.
 PERIODS = ((re.compile(r"(?i)\b(neonat\w*|newborns?|perinatal)\b"), re.compile("[PQ]|E[78]")),
            (re.compile(r"(?i)\b(pregnan\w*|gestational|maternal|puerper\w*|postpartum|obstetric)\b"), re.compile("[CDO]")),
+           (re.compile(r"(?i)\b(metasta\w*|secondary (malignant|neoplasm|tumou?r|cancer))\b"), re.compile("C7[7-9]|C80")),
            (re.compile(r"(?i)\b(juvenile|childhood|pediatric)\b"), re.compile("(?!M0[56])")))
 # A rest class without a word of the concept is one if the maps put this many concepts there.
 CLASS = 3
@@ -81,13 +79,13 @@ def unbillable(icd, code):
 
 def says(icd, code, names):
     """Whether an inclusion term of this code means the code itself. It does if it is the default, with "NOS" or with words in brackets
-    that need not be said; and if the title is no rest class and lacks none of the concept's qualifiers, if this is the only term or the concept
-    has two of them as names."""
+    that need not be said; and if the title is no rest class and lacks none of the concept's qualifiers, if the concept has two of the terms as names.
+    A single term may be a part of the class: parotitis of sialoadenitis."""
     title, bags = icd.titles[code], {bag(name) for name in names}
     own = [term for term in icd.terms[code] if any(bag(one) in bags for one in variants(term))]
     if any(re.search(r"\bNOS\b", term) or "(" in term and not OTHER.search(title) and content(title) & content(names[0]) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
         return True
-    return not OTHER.search(title) and not adds(names, title) and (len(own) > 1 or len(icd.terms[code]) == 1)
+    return not OTHER.search(title) and not adds(names, title) and len(own) > 1
 
 
 def add_icd(found, concepts, id, code, names, source):
@@ -140,7 +138,7 @@ def inherited_icd(concepts, found, chosen=frozenset()):
                 if one.match == "exact" and one.rank < WEAK and not OTHER.search(title) and whole(title, concepts.names[owner]) and not opposed(title, names) and not UNKNOWN_BEHAVIOUR.match(one.code):
                     near = shared(title, [*names, *(lists.mondo[m]["label"] for m in concepts.mondo[id][:1])])
                     tumor = bool(re.match("C|D[0-4]", one.code))
-                    if (near or step == 1) and (tumor or NEOPLASM not in above) and (not tumor or any(map(TUMOR.search, names))):
+                    if (step == 1 or whole(title, names)) and (tumor or NEOPLASM not in above) and (not tumor or any(map(TUMOR.search, names))):
                         options.append((not near, step, -near, unbillable(icd, one.code), one.code))
                     break
         # A map's rest class gives way to an ancestor's code that shares more words: "Bardet-Biedl syndrome" of its types.
@@ -159,10 +157,10 @@ GENERIC = frozenset("disorder unspecified site tumor cancer infection syndrome o
 def whole(title, names):
     """Whether a title has no word that the names of its concept lack: "coloboma of iris" is the default of coloboma, and no class of all colobomas."""
     said = {word[:5] for name in names for word in content(name)}
-    return all(word[:5] in said or word in GENERIC for word in content(title))
+    return all(word[:5] in said and not word.endswith("osis") or word in GENERIC or any(word in content(name) for name in names) for word in content(title))
 
 
-OPPOSED = [({"congenital", "neonatal", "newborn", "hereditary", "familial"}, {"acquired", "secondary", "traumatic"}), ({"benign"}, {"malignant", "cancer"}),
+OPPOSED = [({"congenital", "neonatal", "newborn", "hereditary", "familial"}, {"acquired", "secondary", "traumatic"}), ({"benign", "dysplasia", "intraepithelial", "situ"}, {"malignant", "cancer"}),
            ({"acute"}, {"chronic"}), ({"primary"}, {"secondary"}), ({"male"}, {"female"})]
 
 

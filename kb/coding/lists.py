@@ -122,7 +122,7 @@ def loinc_names(sources):
         if row["system"] == "LOINC":
             # The last choice: not all of its displays are the official names, and the longest one is most often.
             found.setdefault(row["code"], row["display"])
-    return {code: " ".join(name.split()) for code, name in found.items() if name.strip()}
+    return {code: " ".join(name.split()) for code, name in found.items() if name.strip() and re.fullmatch(r"\d{1,6}-\d", code)}
 
 
 def lay_names(data):

@@ -21,6 +21,10 @@ LEGACY = re.compile(r"(15[4-7]|18[6-9]|19\d|20[0-5]|26[6-9])\d{6}")
 WITHOUT = re.compile(r"\b(without complications?|uncomplicated)\b", re.I)
 # What a disease of OMIM or Orphanet is without its name saying so.
 INBORN = frozenset(("hereditary", "familial", "congenital", "primary"))
+# Names of tumors. Mondo has other growths such as pterygium below them, which ICD-10-CM has not; and the codes of SNOMED CT that the
+# Disease Ontology alone gives for them are mostly shapes of tissue.
+TUMOR = re.compile(r"(?i)oma\b|omas\b|omatosis|tumou?r|neoplas|cancer|malignan|leuk[ea]*mi|metasta|n[ae]*ev[iu]|polyp|sarcoma|carcin|melano|gammopath|prolifer|"
+                   r"macroglobul|polycyth|thrombocyth|mastocyt|histiocyt|mycosis fungoides|s[eé]zary|paget|bowen|waldenstr|hodgkin|cytosis")
 # From this rank on, a code has other evidence than the label and Mondo's exact match.
 WEAK = 25
 
@@ -111,7 +115,9 @@ def snomed(concepts, found):
         if concepts.mondo[id] and (exact[concepts.mondo[id][0]] or other[concepts.mondo[id][0]]):
             continue
         for code in [code for doid in concepts.doid[id][:1] for code in do[doid]]:
-            if LEGACY.fullmatch(code) and code not in lists.gps:
+            if code not in lists.gps and any(map(TUMOR.search, names)):
+                found.counts["SNOMEDCT: of the Disease Ontology, perhaps the shape of a tumor"] += 1
+            elif LEGACY.fullmatch(code) and code not in lists.gps:
                 found.counts["SNOMEDCT: of the Disease Ontology, retired"] += 1
             elif code in lists.gps and not agrees(lists.gps[code], names):
                 found.counts["SNOMEDCT: of the Disease Ontology, another meaning"] += 1
@@ -135,7 +141,9 @@ def add_mapped(found, concepts, id, code, source, rank):
     """A mapped code, unless its official name says what no name of the concept says."""
     official, names = concepts.lists.gps.get(code, ""), own_names(concepts, id, forms=True)
     implied = INBORN if concepts.xrefs(id, "OMIM") or concepts.xrefs(id, "Orphanet") else frozenset()
-    if official and contradicts(untagged(official), names, implied):
+    if official and tag_of(official) not in TAGS.get(concepts.group[id], ()):
+        found.counts[f"SNOMEDCT: of {source}, of another hierarchy"] += 1
+    elif official and contradicts(untagged(official), names, implied):
         found.counts[f"SNOMEDCT: of {source}, its name says more than the concept"] += 1
     elif official and adds(names, official) and (adds(names, official) & {"cancer"} or all(bag(name) != bag(official) for name in names)):
         found.add(id, "SNOMEDCT", code, "broader", source, rank + 30)
