@@ -185,7 +185,7 @@ class Icd(unittest.TestCase):
                           diag("I17", "Lipoprotein deficiency", ["Tangier disease (familial)", "Apo deficiency"]), diag("I18", "Essential (primary) hypertension", ["High pressure", "Hypertension (benign)"]),
                           diag("I15", "Thyrotoxicosis with goiter", ["Graves disease", "Basedow disease", "Toxic goiter"]),
                           billable=["I11", "I12", "I13", "I14", "I15", "I16", "I17", "I18"])
-        for name, synonyms, expected in (("fatigue", [], ("I11", "exact")), ("lethargy", [], ("I11", "broader")), ("myocardial fibrosis", [], ("I12", "broader")),
+        for name, synonyms, expected in (("fatigue", [], ("I11", "exact")), ("lethargy", [], ("I11", "broader")), ("midline granuloma", ["fatigue"], ("I11", "broader")), ("myocardial fibrosis", [], ("I12", "broader")),
                                          ("verruga peruana", [], ("I13", "broader")), ("nettle rash", [], ("I14", "broader")), ("direct inguinal hernia", [], ("I16", "broader")),
                                          ("Tangier disease", [], ("I17", "broader")), ("hypertension", [], ("I18", "exact")),
                                          ("Graves disease", ["Basedow disease"], ("I15", "exact")), ("toxic goiter", [], ("I15", "broader"))):
@@ -231,6 +231,8 @@ class Icd(unittest.TestCase):
         self.assertEqual(self.inherited("neonatal pox"), [])
         self.assertEqual(self.inherited("gestational pox"), [])
         self.assertEqual(self.inherited("juvenile pox", code="M06"), [])
+        self.assertEqual(self.inherited("congenital pox", code="B06"), [])
+        self.assertEqual(self.inherited("pox lymphoma", code="C25"), [])
         self.assertEqual(self.inherited("neonatal pox", code="P10"), [("P10", "broader")])
 
     def test_tumors_have_codes_of_tumors(self):

@@ -12,6 +12,8 @@ UNKNOWN_BEHAVIOUR = re.compile(r"D(3[7-9]|4[0-9])")
 PERIODS = ((re.compile(r"(?i)\b(neonat\w*|newborns?|perinatal)\b"), re.compile("[PQ]|E[78]")),
            (re.compile(r"(?i)\b(pregnan\w*|gestational|maternal|puerper\w*|postpartum|obstetric)\b"), re.compile("[CDO]")),
            (re.compile(r"(?i)\b(metasta\w*|secondary (malignant|neoplasm|tumou?r|cancer))\b"), re.compile("C7[7-9]|C80")),
+           (re.compile(r"(?i)\b(congenital|infantile)\b"), re.compile("[^AB]")),
+           (re.compile(r"(?i)\b(lymphomas?|leuk[ae]+mias?|myelomas?)\b"), re.compile("C8[1-9]|C9[0-6]|[^CD]")),
            (re.compile(r"(?i)\b(juvenile|childhood|pediatric)\b"), re.compile("(?!M0[56])")))
 # A rest class without a word of the concept is one if the maps put this many concepts there.
 CLASS = 3
@@ -78,12 +80,14 @@ def unbillable(icd, code):
 
 
 def says(icd, code, names):
-    """Whether an inclusion term of this code means the code itself. It does if it is the default, with "NOS" or with words in brackets
-    that need not be said; and if the title is no rest class and lacks none of the concept's qualifiers, if the concept has two of the terms as names.
+    """Whether an inclusion term of this code means the code itself. It does if the label is the default, with "NOS" or with words in
+    brackets that need not be said; and if the title is no rest class and lacks none of the concept's qualifiers, if the concept has two of the terms as names.
     A single term may be a part of the class: parotitis of sialoadenitis."""
     title, bags = icd.titles[code], {bag(name) for name in names}
     own = [term for term in icd.terms[code] if any(bag(one) in bags for one in variants(term))]
-    if any(re.search(r"\bNOS\b", term) or "(" in term and not OTHER.search(title) and content(title) & content(names[0]) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
+    if any(re.search(r"\bNOS\b", term) and bag(names[0]) in map(bag, variants(term)) for term in own):
+        return True
+    if any("(" in term and content(title) <= content(term) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
         return True
     return not OTHER.search(title) and not adds(names, title) and len(own) > 1
 
