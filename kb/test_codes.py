@@ -59,7 +59,7 @@ class Meaning(unittest.TestCase):
                            ("Neuropathy due to diabetes mellitus", "diabetic neuropathy"), ("Pneumonia, unspecified organism", "pneumonia"),
                            ("Mucopolysaccharidosis, type II", "mucopolysaccharidosis 2"), ("Arcus senilis, unspecified eye", "arcus senilis")):
             self.assertEqual(meaning.bag(one), meaning.bag(other), (one, other))
-        for one, other in (("anxiety", "anxiety disorder"), ("benign tumor of breast", "breast cancer"), ("knee pain", "knee"), ("Benign neoplasm of unspecified breast", "benign neoplasm"), ("Ankylosis, unspecified shoulder", "ankylosis")):
+        for one, other in (("anxiety", "anxiety disorder"), ("benign tumor of breast", "breast cancer"), ("knee pain", "knee"), ("Niemann-Pick disease type A", "Niemann-Pick disease"), ("skin gland", "skin"), ("aching pain", "pain"), ("Benign neoplasm of unspecified breast", "benign neoplasm"), ("Ankylosis, unspecified shoulder", "ankylosis")):
             self.assertNotEqual(meaning.bag(one), meaning.bag(other), (one, other))
 
     def test_a_qualifier_that_no_name_has_contradicts(self):
@@ -77,6 +77,7 @@ class Meaning(unittest.TestCase):
     def test_brackets_in_titles(self):
         self.assertIn("Tungiasis", meaning.variants("Tungiasis [sandflea infestation]"))
         self.assertIn("sandflea infestation", meaning.variants("Tungiasis [sandflea infestation]"))
+        self.assertNotIn("HIV", meaning.variants("Contact with human immunodeficiency virus [HIV]"))
         self.assertNotIn("HIV", meaning.variants("Immunodeficiency virus [HIV] disease complicating pregnancy"))
         self.assertIn("Essential hypertension", meaning.variants("Essential (primary) hypertension"))
 
@@ -94,6 +95,11 @@ class Snomed(unittest.TestCase):
         self.assertEqual(given(self.run_on([concept("A", "cyst")], gps={"1": "Cyst (morphologic abnormality)"}), "A", "SNOMEDCT"), [])
         for group, code in (("Anatomy", "1"), ("Disease", "2"), ("Measurement", "3")):
             self.assertEqual(given(self.run_on([concept("A", "rib", group=group)], gps=gps), "A", "SNOMEDCT"), [(code, "exact")])
+
+    def test_the_usual_tag_goes_first_and_cancer_is_narrower_than_tumor(self):
+        gps = {"1": "Pain (finding)", "2": "Pain level (observable entity)", "3": "Cancer of kidney (disorder)"}
+        collected = self.run_on([concept("A", "pain", (), "Sign or symptom"), concept("B", "kidney tumor", ["kidney cancer"])], gps=gps)
+        self.assertEqual((given(collected, "A", "SNOMEDCT"), given(collected, "B", "SNOMEDCT")), ([("1", "exact")], []))
 
     def test_a_disease_without_complications_is_not_the_plain_one(self):
         collected = self.run_on([concept("A", "type 1 diabetes")], gps={"1": "Type I diabetes without complication (disorder)"})
@@ -182,7 +188,7 @@ class Icd(unittest.TestCase):
     def test_inclusion_terms_mean_the_code_if_they_are_its_default_or_its_only_meaning(self):
         classes = tabular(diag("I11", "Other fatigue", ["Fatigue NOS", "Lethargy"]), diag("I12", "Myocarditis", ["Myocardial fibrosis", "Heart catarrh"]),
                           diag("I13", "Bartonellosis of skin", ["Verruga peruana"]), diag("I14", "Other hives", ["Nettle rash"]), diag("I16", "Inguinal hernia", ["Direct inguinal hernia", "Bubonocele"]),
-                          diag("I17", "Lipoprotein deficiency", ["Tangier disease (familial)", "Apo deficiency"]), diag("I18", "Essential (primary) hypertension", ["High pressure", "Hypertension (benign)"]),
+                          diag("I17", "Lipoprotein deficiency", ["Tangier disease (familial)", "Apo deficiency"]), diag("I18", "Essential (primary) hypertension", ["High pressure", "Hypertension (benign)(essential)(primary)"]),
                           diag("I15", "Thyrotoxicosis with goiter", ["Graves disease", "Basedow disease", "Toxic goiter"]),
                           billable=["I11", "I12", "I13", "I14", "I15", "I16", "I17", "I18"])
         for name, synonyms, expected in (("fatigue", [], ("I11", "exact")), ("lethargy", [], ("I11", "broader")), ("midline granuloma", ["fatigue"], ("I11", "broader")), ("myocardial fibrosis", [], ("I12", "broader")),

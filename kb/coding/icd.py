@@ -107,7 +107,8 @@ def add_icd(found, concepts, id, code, names, source):
         found.counts[f"ICD10CM: of {source}, its title says more than the concept"] += 1
     elif source == "mondo" and not OTHER.search(title) and (same or not adds(names, title)):
         found.add(id, "ICD10CM", code, "exact", source, 12 + unbillable(icd, code))
-    elif source != "mondo" and not (same or OTHER.search(title) and concepts.mapped_to[code] >= CLASS or shared(title, names) or is_above(concepts, id, code)):
+    elif source != "mondo" and not (same or OTHER.search(title) and (concepts.mapped_to[code] >= CLASS or whole(title, names))
+                                    or not OTHER.search(title) and shared(title, names) or is_above(concepts, id, code)):
         found.counts[f"ICD10CM: of {source}, its title has no word of the concept"] += 1
     elif not UNKNOWN_BEHAVIOUR.match(code) or same:
         found.add(id, "ICD10CM", code, "broader", source, (40 if source == "mondo" else MAPPED + 2) + unbillable(icd, code))

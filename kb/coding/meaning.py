@@ -10,11 +10,11 @@ SAME = {
     "disease": "disorder", "diseases": "disorder", "disorders": "disorder", "calculus": "stone", "calculi": "stone",
     "kidney": "renal", "kidneys": "renal", "hepatic": "liver", "cardiac": "heart", "pulmonary": "lung", "haemorrhage": "hemorrhage",
     "bleeding": "hemorrhage", "bleed": "hemorrhage", "gastric": "stomach", "ca": "cancer", "computerized": "computed",
-    "swollen": "swelling", "ache": "pain", "aching": "pain", "infarct": "infarction", "itching": "pruritus", "itch": "pruritus",
+    "swollen": "swelling", "ache": "pain", "infarct": "infarction", "itching": "pruritus", "itch": "pruritus",
 }
 ROMAN = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9"}
 # Words without a meaning of their own in a name.
-EMPTY = frozenset("of the a an in on at by for to and or nos nec unspecified structure entire measurement level procedure gland type".split())
+EMPTY = frozenset("of the a an in on at by for to and or nos nec unspecified structure entire measurement level procedure".split())
 # Phrases that are one word.
 PHRASES = [
     (re.compile(r"\b(malignant (neoplasm|tumou?r|neoplastic disease)|primary malignant (neoplasm|tumou?r)|cancer|malignancy)\b"), "cancer"),
@@ -24,8 +24,10 @@ PHRASES = [
     (re.compile(r"\bsevere acute respiratory syndrome coronavirus\b"), "sars cov"),
     (re.compile(r"\b(predominantly )?(associated with|affecting|involving)\b|, device$"), ""),
     (re.compile(r"^product containing "), ""),
-    (re.compile(r"\btype i\b"), "type 1"),
-    (re.compile(r"\btype v\b"), "type 5"),
+    (re.compile(r"\btype i\b"), "1"),
+    (re.compile(r"\btype v\b"), "5"),
+    (re.compile(r"\btype (?=\d|[ivx]+\b)"), ""),
+    (re.compile(r"\b(thyroid|pituitary|adrenal|parotid|salivary|lacrimal|prostate|parathyroid|pineal|thymus|sublingual|submandibular) glands?\b"), r"\1"),
 ]
 # What the lists add to a name that means the plain thing.
 PLAIN = re.compile(r", unspecified (eye|eyelid|ear|joint|limb|kidney|lung|side)\b|"
@@ -132,7 +134,7 @@ def variants(title):
     brackets; these are another name of the whole where they end the title."""
     found = [title, re.sub(r"\s*\([^()]*\)", "", title), re.sub(r"\s*\[[^\[\]]*\]", "", title)]
     found.append(re.sub(r"\s*\([^()]*\)", "", found[-1]))
-    found += re.findall(r"\[([^\[\]]*)\]$", title)
+    found += [one for one in re.findall(r"\[([^\[\]]*)\]$", title) if not one.isupper()]
     return list(dict.fromkeys(one.strip() for one in found if one.strip()))
 
 

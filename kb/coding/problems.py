@@ -72,7 +72,7 @@ def own_names(concepts, id, forms=False):
     """The label, and the synonyms that do not narrow it (exercise-induced asthma of asthma); those of forms of it if `forms`."""
     label, *others = concepts.names[id]
     said = set().union(*map(content, (label, *(concepts.lists.mondo[one]["label"] for one in concepts.mondo[id][:1]))))
-    return [label, *(name for name in others if not extends(name, label) and (forms or not content(name) & FORMS - said))]
+    return [label, *(name for name in others if not extends(name, label) and (forms or not content(name) & FORMS - said and not ("tumor" in content(label) and "cancer" in content(name) - said)))]
 
 
 def by_bag(named):
@@ -170,7 +170,8 @@ def weak_beside_strong(found, system):
         codes = found.of(id, system)
         exact = [one.rank for one in codes if one.match == "exact"]
         for one in codes:
-            if exact and (one.match == "broader" or one.rank >= WEAK > min(exact)):
+            better = system == "SNOMEDCT" and exact and 10 <= min(exact) < one.rank < 20
+            if exact and (one.match == "broader" or one.rank >= WEAK > min(exact) or better):
                 found.drop(id, system, one.code, "weaker codes beside one by the label or Mondo")
 
 
