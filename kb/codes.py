@@ -118,7 +118,7 @@ def joined(table, sources, hand, wrong=()):
     drugs.atc(concepts, collected)
     others.mesh(concepts, collected, maps, sources.sssom("mondo-mesh"), sources.sssom("biomappings"),
                 others.mesh_labels(sources.jsonl("kb") + sources.jsonl("extra")))
-    take_out(collected, [row for row in wrong if row[1] in ("MESH", "ATC")])
+    take_out(collected, wrong)
     return concepts, collected
 
 

@@ -45,7 +45,7 @@ def hpo(concepts, found, mondo_hp):
                 continue
             found.add(id, "HPO", code, "exact", "hpo-name", rank)
         for code in [code for mondo in concepts.mondo[id][:1] for code in of_mondo[mondo]]:
-            if code in concepts.lists.hpo:
+            if code in concepts.lists.hpo and not contradicts(concepts.lists.hpo[code]["name"], concepts.names[id]):
                 found.add(id, "HPO", code, "exact", "mondo", 15)
         for code in of_cui.get(id, ()):
             term = concepts.lists.hpo[code]["name"]
