@@ -84,7 +84,8 @@ def read_wrong(path, ids, redirects):
 
 def take_out(collected, wrong):
     for id, system, code in wrong:
-        if code in collected.codes.get((id, system), {}):
+        known = collected.codes.get((id, system), {}).get(code)
+        if known and known.source != ("hand",):
             collected.drop(id, system, code, "found wrong")
 
 

@@ -101,11 +101,6 @@ class Snomed(unittest.TestCase):
         collected = self.run_on([concept("A", "pain", (), "Sign or symptom"), concept("B", "kidney tumor", ["kidney cancer"])], gps=gps)
         self.assertEqual((given(collected, "A", "SNOMEDCT"), given(collected, "B", "SNOMEDCT")), ([("1", "exact")], []))
 
-    def test_a_map_to_a_name_without_a_common_word_is_left_out(self):
-        table = [concept("A", "thrombin defect", xrefs=["MONDO:1"])]
-        collected = self.run_on(table, gps={"2": "Venous thrombosis (disorder)"}, mondo={"MONDO:1": term("thrombin defect")}, sctid=[("MONDO:1", "2")])
-        self.assertEqual(given(collected, "A", "SNOMEDCT"), [])
-
     def test_a_disease_without_complications_is_not_the_plain_one(self):
         collected = self.run_on([concept("A", "type 1 diabetes")], gps={"1": "Type I diabetes without complication (disorder)"})
         self.assertEqual(given(collected, "A", "SNOMEDCT"), [])
@@ -331,10 +326,11 @@ class Others(unittest.TestCase):
         self.assertEqual(given(collected, "D", "HPO"), [], "a further name alone")
 
     def test_hpo_by_mondo_unless_it_says_more(self):
-        hpo = {"HP:1": {"id": "HP:1", "name": "Recurrent infections by worms", "synonyms": [], "cuis": []}, "HP:2": {"id": "HP:2", "name": "Reddish skin", "synonyms": [], "cuis": []}}
+        hpo = {"HP:1": {"id": "HP:1", "name": "Recurrent infections by worms", "synonyms": [], "cuis": []}, "HP:2": {"id": "HP:2", "name": "Skin rash", "synonyms": [], "cuis": []},
+               "HP:3": {"id": "HP:3", "name": "Fever", "synonyms": [], "cuis": []}}
         concepts, collected = ready([concept("A", "worm infection", xrefs=["MONDO:1"]), concept("B", "a rash", xrefs=["MONDO:2"])], hpo=hpo,
                                     mondo={"MONDO:1": term("worm infection"), "MONDO:2": term("a rash")})
-        others.hpo(concepts, collected, [("MONDO:1", "HP:1", ""), ("MONDO:2", "HP:2", "")])
+        others.hpo(concepts, collected, [("MONDO:1", "HP:1", ""), ("MONDO:2", "HP:2", ""), ("MONDO:2", "HP:3", "")])
         self.assertEqual((given(collected, "A", "HPO"), given(collected, "B", "HPO")), ([], [("HP:2", "exact")]))
 
     def test_mesh_stays_with_the_concept_of_mondo(self):
@@ -458,6 +454,9 @@ class Hand(unittest.TestCase):
             path = pathlib.Path(folder) / "wrong_codes.tsv"
             path.write_text("id\txref\twhy\nA\tSNOMED:1\tnarrower\nA\tSNOMED:9\tnot given\n", encoding="utf-8")
             codes.take_out(collected, codes.read_wrong(path, {"A"}, {}))
+            collected.add("B", "SNOMEDCT", "1", "broader", "hand", 0)
+            codes.take_out(collected, [("B", "SNOMEDCT", "1")])
+            self.assertEqual(given(collected, "B", "SNOMEDCT"), [("1", "broader")], "but not what was chosen by hand")
             self.assertEqual(given(collected, "A", "SNOMEDCT"), [("2", "exact")])
             path.write_text("id\txref\twhy\nX\tSNOMED:1\tnarrower\n", encoding="utf-8")
             with self.assertRaisesRegex(ValueError, "wrong_codes.tsv:2: expected an identifier of the table, found 'X'"):

@@ -4,7 +4,7 @@ import collections
 import re
 
 from coding.drugs import key
-from coding.meaning import adds, bag, content, contradicts, extends
+from coding.meaning import adds, bag, content, contradicts, extends, share
 from coding.problems import PROBLEMS
 
 
@@ -45,7 +45,7 @@ def hpo(concepts, found, mondo_hp):
                 continue
             found.add(id, "HPO", code, "exact", "hpo-name", rank)
         for code in [code for mondo in concepts.mondo[id][:1] for code in of_mondo[mondo]]:
-            if code in concepts.lists.hpo and not contradicts(concepts.lists.hpo[code]["name"], concepts.names[id]):
+            if code in concepts.lists.hpo and any(share(concepts.lists.hpo[code]["name"], name) for name in concepts.names[id]) and not contradicts(concepts.lists.hpo[code]["name"], concepts.names[id]):
                 found.add(id, "HPO", code, "exact", "mondo", 15)
         for code in of_cui.get(id, ()):
             term = concepts.lists.hpo[code]["name"]
