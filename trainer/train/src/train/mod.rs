@@ -65,7 +65,7 @@ use pel_terminologies::import::report::Report;
 use pending::Pending;
 use random::Order;
 use replicas::Replicas;
-use run::{Ending, Examples, Run};
+use run::{Examples, Run};
 use std::path::{Path, PathBuf};
 use step::perturbation::Perturbation;
 
@@ -107,12 +107,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
     // An interrupted run finishes its step and writes a checkpoint.
     let _held = pel_io::interrupt::defer_exit();
     let _lock = config.lock_run(out)?;
-    let device = device.device.clone().autodiff();
-    let device = if config.model.gradient_checkpointing {
-        device.gradient_checkpointing()
-    } else {
-        device
-    };
+    let device = training_device(config, device);
     let replicas = Replicas::open(config, &device)?;
     let checkpoints = Checkpoints::of(out, &config.checkpoints);
     let (
@@ -125,17 +120,112 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             perturbation,
         },
         optimiser,
-    ) = match checkpoints.last()? {
+    ) = resume_or_begin(config, &checkpoints, &device)?;
+    let (config, deviation) = with_epsilon(config, &model, (step, deviation), &device)?;
+    let config = &config;
+    let checkpoints = checkpoints.with_deviation(deviation);
+    let (entity_inputs, examples, report) = read_inputs(config, &mut model)?;
+    let checkpoints =
+        checkpoints.with_data(fingerprint(&entity_inputs, &examples), data.as_deref())?;
+    checkpoint::check_hard(&hard, examples.len(), entity_inputs.rows().sequences.len())?;
+    let validation = Validation::read(config, &model, &entity_inputs)?;
+    let bests = match (&validation, config.validation.keep) {
+        (Some(_), Keep::Best) => Some(BestWeights::open(out, step)?),
+        _ => None,
+    };
+    let steps = number_of_steps(config, examples.len());
+    eprintln!(
+        "{} examples, {} concepts, {steps} steps",
+        examples.len(),
+        entity_inputs.kb.len()
+    );
+    if report.skipped_in_all() > 0 {
+        eprintln!("skipped: {}", report.reasons());
+    }
+    // The processor knows each figure at once, and the transformation reads back in each step.
+    let at_once = device.clone().inner() == Device::flex() || perturbation.is_some();
+    let pending = Pending::new(config.log.every, at_once || optimiser.scale.is_some());
+    let mut run = Run {
+        config,
+        folder: out,
+        order: Order::new(config.seed, examples.len()),
+        log: Log::open(out, config, step, steps)?,
+        entity_inputs,
+        examples,
+        validation,
+        device,
+        replicas,
+        steps,
+        model,
+        optimiser,
+        hard,
+        perturbation,
+        deviation,
+        encoded_kb: None,
+        checkpoints,
+        bests,
+        pending,
+        times: Times::default(),
+    };
+    let (end, mining_seconds) = run.steps_from(step)?;
+    let model = out.join(MODEL);
+    let validated = match run.validation {
+        Some(_) => match run.log.validated(end)? {
+            // A run that was killed after its last validation has logged it already.
+            Some(found) => Some(found),
+            None => run.validate(end)?,
+        },
+        None => None,
+    };
+    let kept = run.write_model(&model, end, validated.as_ref())?;
+    figures::draw(out)?;
+    Ok(Trained {
+        model,
+        steps: end,
+        examples: run.examples.len(),
+        report,
+        validated,
+        kept,
+        step_seconds: run.times.steps,
+        mining_seconds,
+        fgsm_share: run.times.fgsm_share(),
+    })
+}
+
+/// The device with gradients.
+fn training_device(config: &Config, device: &OpenDevice) -> Device {
+    let device = device.device.clone().autodiff();
+    if config.model.gradient_checkpointing {
+        device.gradient_checkpointing()
+    } else {
+        device
+    }
+}
+
+/// The steps of a run: those of the configuration, or those of its epochs.
+fn number_of_steps(config: &Config, examples: usize) -> usize {
+    let by_epochs =
+        (config.optimiser.epochs * examples as f64 / config.optimiser.batch as f64).ceil() as usize;
+    config.optimiser.steps.unwrap_or(by_epochs)
+}
+
+/// The state of the last checkpoint, or of a run that begins.
+fn resume_or_begin(
+    config: &Config,
+    checkpoints: &Checkpoints,
+    device: &Device,
+) -> Result<(Resumed, Optimiser)> {
+    match checkpoints.last()? {
         Some((step, folder)) => {
             eprintln!("resuming from step {step}");
-            Checkpoints::load(&folder, config, &device)?
+            Checkpoints::load(&folder, config, device)
         }
         None => {
-            let model = Model::begin(config, &device)?;
-            let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, &device);
+            let model = Model::begin(config, device)?;
+            let mut optimiser = Optimiser::new(&config.optimiser, &model.towers, device);
             optimiser.scale = Scale::begin(config.model.precision);
-            let perturbation = Perturbation::begin(&model, config, &device)?;
-            (
+            let perturbation = Perturbation::begin(&model, config, device)?;
+            Ok((
                 Resumed {
                     step: 0,
                     data: None,
@@ -145,12 +235,13 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
                     perturbation,
                 },
                 optimiser,
-            )
+            ))
         }
-    };
-    let (config, deviation) = with_epsilon(config, &model, (step, deviation), &device)?;
-    let config = &config;
-    let checkpoints = checkpoints.with_deviation(deviation);
+    }
+}
+
+/// Reads the concepts and the examples, and records in the model which concepts it is trained on.
+fn read_inputs(config: &Config, model: &mut Model) -> Result<(EntityInputs, Examples, Report)> {
     let view = match config.data.task {
         Task::Link | Task::Rank | Task::Detect => config.view_options(),
         Task::Align => pel_model::tokens::ViewOptions {
@@ -192,89 +283,7 @@ pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<Trained
             .iter()
             .for_each(|words| eprintln!("warning: {words}"));
     }
-    let checkpoints =
-        checkpoints.with_data(fingerprint(&entity_inputs, &examples), data.as_deref())?;
-    checkpoint::check_hard(&hard, examples.len(), entity_inputs.rows().sequences.len())?;
-    let validation = Validation::read(config, &model, &entity_inputs)?;
-    let bests = match (&validation, config.validation.keep) {
-        (Some(_), Keep::Best) => Some(BestWeights::open(out, step)?),
-        _ => None,
-    };
-    let by_epochs = (config.optimiser.epochs * examples.len() as f64
-        / config.optimiser.batch as f64)
-        .ceil() as usize;
-    let steps = config.optimiser.steps.unwrap_or(by_epochs);
-    eprintln!(
-        "{} examples, {} concepts, {steps} steps",
-        examples.len(),
-        entity_inputs.kb.len()
-    );
-    if report.skipped_in_all() > 0 {
-        eprintln!("skipped: {}", report.reasons());
-    }
-    // The processor knows each figure at once, and the transformation reads back in each step.
-    let at_once = device.clone().inner() == Device::flex() || perturbation.is_some();
-    let pending = Pending::new(config.log.every, at_once || optimiser.scale.is_some());
-    let mut run = Run {
-        config,
-        folder: out,
-        order: Order::new(config.seed, examples.len()),
-        log: Log::open(out, config, step, steps)?,
-        entity_inputs,
-        examples,
-        validation,
-        device,
-        replicas,
-        steps,
-        model,
-        optimiser,
-        hard,
-        perturbation,
-        deviation,
-        encoded_kb: None,
-        checkpoints,
-        bests,
-        pending,
-        times: Times::default(),
-    };
-    let (mut mining_seconds, mut validated) = (0.0, None);
-    let mut end = steps;
-    run.validate_if_due(step)?;
-    for step in step..steps {
-        if run.stops(step)? {
-            end = step;
-            break;
-        }
-        let mined = run.step(step);
-        mining_seconds += run.save_if_interrupted(step, mined)?;
-        let done = step + 1;
-        if done.is_multiple_of(config.checkpoints.every) || done == steps {
-            run.save(done)?;
-        }
-        let validated_now = run.validate_if_due(done);
-        run.save_if_interrupted(done, validated_now)?;
-    }
-    let model = out.join(MODEL);
-    if run.validation.is_some() {
-        // A run that was killed after its last validation has logged it already.
-        validated = match run.log.validated(end)? {
-            Some(found) => Some(found),
-            None => run.validate(end)?,
-        };
-    }
-    let kept = run.write_model(&model, end, validated.as_ref())?;
-    figures::draw(out)?;
-    Ok(Trained {
-        model,
-        steps: end,
-        examples: run.examples.len(),
-        report,
-        validated,
-        kept,
-        step_seconds: run.times.steps,
-        mining_seconds,
-        fgsm_share: run.times.fgsm_share(),
-    })
+    Ok((entity_inputs, examples, report))
 }
 
 /// The configuration with ε of FGSM itself as `fgsm.absolute_epsilon`, and the deviation of the

@@ -5,7 +5,7 @@ use super::config::Task;
 use super::examples::Example;
 use super::log::{Event, FgsmFigures};
 use super::pending::StepOutcome;
-use super::run::{Examples, Run, encoded_kb};
+use super::run::{Ending, Examples, Run, encoded_kb};
 use super::step::perturbation::Perturbation;
 use super::step::{Learned, Step, is_measured};
 use crate::train::differentiable::Figure;
@@ -15,8 +15,29 @@ use pel_kb::error::{Error, Result};
 use std::time::Instant;
 
 impl Run<'_> {
+    /// Runs the steps that are left. Returns the number of steps when the run ended, and the
+    /// seconds of mining.
+    pub(super) fn steps_from(&mut self, first: usize) -> Result<(usize, f64)> {
+        let mut mining_seconds = 0.0;
+        self.validate_if_due(first)?;
+        for step in first..self.steps {
+            if self.stops(step)? {
+                return Ok((step, mining_seconds));
+            }
+            let mined = self.step(step);
+            mining_seconds += self.save_if_interrupted(step, mined)?;
+            let done = step + 1;
+            if done.is_multiple_of(self.config.checkpoints.every) || done == self.steps {
+                self.save(done)?;
+            }
+            let validated = self.validate_if_due(done);
+            self.save_if_interrupted(done, validated)?;
+        }
+        Ok((self.steps, mining_seconds))
+    }
+
     /// One training step, after mining if that is due. Returns the seconds of mining.
-    pub(super) fn step(&mut self, step: usize) -> Result<f64> {
+    fn step(&mut self, step: usize) -> Result<f64> {
         interrupt::check()?;
         let mut mining = 0.0;
         if self.config.mines() && step.is_multiple_of(self.mine_every()) {
