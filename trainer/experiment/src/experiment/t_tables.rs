@@ -26,89 +26,12 @@ pub fn layout(
     notes: &[String],
 ) -> Table {
     let [validation, test] = splits;
-    let on =
-        |measured: &[Measured], split: &str| values(measured, |one| one.recall_on(split, "all", K));
     let mut text = match table {
-        TableId::T2 | TableId::T5 => {
-            let mut text = Table::new(
-                table.title(),
-                &[
-                    "Model",
-                    "Scorer",
-                    "Negatives",
-                    "Validation",
-                    "Testing",
-                    "Minutes per epoch",
-                ],
-            );
-            for baseline in baselines {
-                let one = std::slice::from_ref(baseline);
-                let cells = [
-                    &baseline.name,
-                    "-",
-                    "-",
-                    &on(one, validation),
-                    &on(one, test),
-                    "-",
-                ];
-                text.line(&cells);
-            }
-            for (row, measured) in rows {
-                let minutes = mean(measured.iter().filter_map(Measured::minutes_per_epoch));
-                let minutes = minutes.map_or("-".into(), |minutes| format!("{minutes:.1}"));
-                let (validation, test) = (on(measured, validation), on(measured, test));
-                text.line(&[
-                    row.name(),
-                    row.scorer_name().into(),
-                    row.negatives(),
-                    validation,
-                    test,
-                    minutes,
-                ]);
-            }
-            text
-        }
+        TableId::T2 | TableId::T5 => by_negatives(table, baselines, rows, splits),
         TableId::T3 => best(table, rows, splits),
         TableId::T4 => by_domain(table, rows, splits),
-        TableId::T7 => {
-            let head = [
-                "Model",
-                "Scorer",
-                "Testing",
-                "Training domains, seen",
-                "Training domains, unseen",
-            ];
-            let mut text = Table::new(table.title(), &head);
-            for (row, measured) in rows {
-                let held_out =
-                    |of: &'static str| values(measured, |one| one.recall_on(HELD_OUT, of, K));
-                let cells = [on(measured, test), held_out("seen"), held_out("zero-shot")];
-                text.line(&[vec![row.name(), row.scorer_name().into()], cells.into()].concat());
-            }
-            text
-        }
-        _ => {
-            let by_layer = table == TableId::T6;
-            let varied = if by_layer { "K" } else { "ε" };
-            let mut text = Table::new(table.title(), &["Scorer", varied, "Validation", "Testing"]);
-            for (row, measured) in rows {
-                let value = |of: Transformed| {
-                    if by_layer {
-                        of.layer.to_string()
-                    } else {
-                        of.epsilon.to_string()
-                    }
-                };
-                let value = row.transformed.map_or_else(String::new, value);
-                text.line(&[
-                    row.scorer_name().to_owned(),
-                    value,
-                    on(measured, validation),
-                    on(measured, test),
-                ]);
-            }
-            text
-        }
+        TableId::T7 => by_seen(table, rows, test),
+        _ => by_setting(table, rows, splits),
     };
     let figure = format!("recall@{K} on {test}");
     let baselines = match table {
@@ -134,6 +57,102 @@ pub fn layout(
         text.note("Seen are concepts that the row has learned from.");
     }
     notes.iter().for_each(|words| text.note(words));
+    text
+}
+
+/// The recall of mentions of a split.
+fn recall_on(measured: &[Measured], split: &str) -> String {
+    values(measured, |one| one.recall_on(split, "all", K))
+}
+
+/// Tables 2 and 5: the rows by scorer and negatives, with the time of an epoch.
+fn by_negatives(
+    table: TableId,
+    baselines: &[Measured],
+    rows: &Rows,
+    [validation, test]: [&str; 2],
+) -> Table {
+    let mut text = Table::new(
+        table.title(),
+        &[
+            "Model",
+            "Scorer",
+            "Negatives",
+            "Validation",
+            "Testing",
+            "Minutes per epoch",
+        ],
+    );
+    for baseline in baselines {
+        let one = std::slice::from_ref(baseline);
+        let cells = [
+            &baseline.name,
+            "-",
+            "-",
+            &recall_on(one, validation),
+            &recall_on(one, test),
+            "-",
+        ];
+        text.line(&cells);
+    }
+    for (row, measured) in rows {
+        let minutes = mean(measured.iter().filter_map(Measured::minutes_per_epoch));
+        let minutes = minutes.map_or("-".into(), |minutes| format!("{minutes:.1}"));
+        text.line(&[
+            row.name(),
+            row.scorer_name().into(),
+            row.negatives(),
+            recall_on(measured, validation),
+            recall_on(measured, test),
+            minutes,
+        ]);
+    }
+    text
+}
+
+/// Table 7: the rows also on the training domains, by whether training has the concept.
+fn by_seen(table: TableId, rows: &Rows, test: &str) -> Table {
+    let head = [
+        "Model",
+        "Scorer",
+        "Testing",
+        "Training domains, seen",
+        "Training domains, unseen",
+    ];
+    let mut text = Table::new(table.title(), &head);
+    for (row, measured) in rows {
+        let held_out = |of: &'static str| values(measured, |one| one.recall_on(HELD_OUT, of, K));
+        let cells = [
+            recall_on(measured, test),
+            held_out("seen"),
+            held_out("zero-shot"),
+        ];
+        text.line(&[vec![row.name(), row.scorer_name().into()], cells.into()].concat());
+    }
+    text
+}
+
+/// Table 6 and figure 3: the rows by K or by ε.
+fn by_setting(table: TableId, rows: &Rows, [validation, test]: [&str; 2]) -> Table {
+    let by_layer = table == TableId::T6;
+    let varied = if by_layer { "K" } else { "ε" };
+    let mut text = Table::new(table.title(), &["Scorer", varied, "Validation", "Testing"]);
+    for (row, measured) in rows {
+        let value = |of: Transformed| {
+            if by_layer {
+                of.layer.to_string()
+            } else {
+                of.epsilon.to_string()
+            }
+        };
+        let value = row.transformed.map_or_else(String::new, value);
+        text.line(&[
+            row.scorer_name().to_owned(),
+            value,
+            recall_on(measured, validation),
+            recall_on(measured, test),
+        ]);
+    }
     text
 }
 
