@@ -17,120 +17,118 @@ type Rows = [(PelRow, Vec<Measured>)];
 
 /// A table with its baselines.
 pub fn layout(table: TableId, baselines: &[Measured], rows: &Rows) -> Table {
-    let head: &[&str] = match table {
-        TableId::Pel2 => &[
-            "",
-            "# Neg.",
-            "recall@1",
-            "recall@64",
-            "zero-shot @1",
-            "zero-shot @64",
-        ],
-        TableId::Pel3 => &[
-            "",
-            "Random recall@1",
-            "Random recall@64",
-            "Mixed recall@1",
-            "Mixed recall@64",
-        ],
-        _ => &[
-            "",
-            "NIL auPR",
-            "Precision",
-            "Recall",
-            "All recall@1",
-            "All recall@64",
-        ],
+    let mut text = match table {
+        TableId::Pel2 => by_count(table, baselines, rows),
+        TableId::Pel3 => by_sampling(table, baselines, rows),
+        _ => nil_table(table, baselines, rows),
     };
-    let mut text = Table::new(table.title(), head);
-    let one = |measured: &Measured| vec![measured.clone()];
-    match table {
-        TableId::Pel2 => {
-            let cells = |measured: &[Measured]| {
-                [("all", 1), ("all", 64), ("zero-shot", 1), ("zero-shot", 64)]
-                    .map(|(of, k)| recall(measured, of, k))
-            };
-            for baseline in baselines {
-                text.line(
-                    &[
-                        vec![baseline.name.clone(), "-".into()],
-                        cells(&one(baseline)).into(),
-                    ]
-                    .concat(),
-                );
-            }
-            for (row, measured) in rows {
-                let count = format!("{} ({})", row.count, row.sampling_name());
-                text.line(&[vec![row.name(), count], cells(measured).into()].concat());
-            }
-        }
-        TableId::Pel3 => {
-            let cells =
-                |measured: &[Measured]| [recall(measured, "all", 1), recall(measured, "all", 64)];
-            let none = || ["-".to_owned(), "-".to_owned()];
-            for baseline in baselines {
-                text.line(
-                    &[
-                        vec![baseline.name.clone()],
-                        cells(&one(baseline)).into(),
-                        none().into(),
-                    ]
-                    .concat(),
-                );
-            }
-            let mut names: Vec<String> = rows.iter().map(|(row, _)| row.name()).collect();
-            names.dedup();
-            for name in names {
-                let of = |sampling| {
-                    rows.iter()
-                        .find(|(row, _)| row.name() == name && row.sampling == sampling)
-                };
-                let both = [NegativeKind::Random, NegativeKind::Mixed]
-                    .map(|sampling| of(sampling).map_or_else(none, |row| cells(&row.1)));
-                text.line(&[vec![name], both.concat()].concat());
-            }
-        }
-        _ => {
-            let named = rows
-                .iter()
-                .map(|(row, measured)| (row.name(), measured.clone()));
-            for (name, measured) in baselines
-                .iter()
-                .map(|one| (one.name.clone(), vec![one.clone()]))
-                .chain(named)
-            {
-                let kinds: Vec<String> = measured.first().map_or_else(Vec::new, |first| {
-                    first.nil.iter().map(|nil| nil.kind.clone()).collect()
-                });
-                for kind in &kinds {
-                    let nil = |value: &dyn Fn(&NilResult) -> Option<f64>| {
-                        let values = measured
-                            .iter()
-                            .filter_map(|one| value(one.nil.iter().find(|nil| nil.kind == *kind)?));
-                        over_seeds(&values.collect::<Vec<_>>())
-                    };
-                    let all = |k: usize| {
-                        nil(&move |nil| nil.all_classes.iter().find(|at| at.k == k)?.value)
-                    };
-                    let name = if kinds.len() > 1 {
-                        format!("{name}, NIL {kind}")
-                    } else {
-                        name.clone()
-                    };
-                    text.line(&[
-                        name,
-                        nil(&|nil| nil.au_pr),
-                        nil(&|nil| nil.precision),
-                        nil(&|nil| nil.recall),
-                        all(1),
-                        all(64),
-                    ]);
-                }
-            }
-        }
-    }
     text.compare(compared(table, baselines, rows));
     text.trainings(rows.iter().flat_map(|(_, measured)| measured));
+    text
+}
+
+/// Table 2: recall by the number of negatives.
+fn by_count(table: TableId, baselines: &[Measured], rows: &Rows) -> Table {
+    let head = [
+        "",
+        "# Neg.",
+        "recall@1",
+        "recall@64",
+        "zero-shot @1",
+        "zero-shot @64",
+    ];
+    let mut text = Table::new(table.title(), &head);
+    let cells = |measured: &[Measured]| {
+        [("all", 1), ("all", 64), ("zero-shot", 1), ("zero-shot", 64)]
+            .map(|(of, k)| recall(measured, of, k))
+    };
+    for baseline in baselines {
+        let name = vec![baseline.name.clone(), "-".into()];
+        text.line(&[name, cells(std::slice::from_ref(baseline)).into()].concat());
+    }
+    for (row, measured) in rows {
+        let count = format!("{} ({})", row.count, row.sampling_name());
+        text.line(&[vec![row.name(), count], cells(measured).into()].concat());
+    }
+    text
+}
+
+/// Table 3: recall with random and with mixed negatives.
+fn by_sampling(table: TableId, baselines: &[Measured], rows: &Rows) -> Table {
+    let head = [
+        "",
+        "Random recall@1",
+        "Random recall@64",
+        "Mixed recall@1",
+        "Mixed recall@64",
+    ];
+    let mut text = Table::new(table.title(), &head);
+    let cells = |measured: &[Measured]| [1, 64].map(|k| recall(measured, "all", k));
+    let none = || ["-".to_owned(), "-".to_owned()];
+    for baseline in baselines {
+        let found = cells(std::slice::from_ref(baseline));
+        text.line(&[vec![baseline.name.clone()], found.into(), none().into()].concat());
+    }
+    let mut names: Vec<String> = rows.iter().map(|(row, _)| row.name()).collect();
+    names.dedup();
+    for name in names {
+        let of = |sampling| {
+            rows.iter()
+                .find(|(row, _)| row.name() == name && row.sampling == sampling)
+        };
+        let both = [NegativeKind::Random, NegativeKind::Mixed]
+            .map(|sampling| of(sampling).map_or_else(none, |row| cells(&row.1)));
+        text.line(&[vec![name], both.concat()].concat());
+    }
+    text
+}
+
+/// Table 4: the detection of NIL, and recall over all classes.
+fn nil_table(table: TableId, baselines: &[Measured], rows: &Rows) -> Table {
+    let head = [
+        "",
+        "NIL auPR",
+        "Precision",
+        "Recall",
+        "All recall@1",
+        "All recall@64",
+    ];
+    let mut text = Table::new(table.title(), &head);
+    let named = rows
+        .iter()
+        .map(|(row, measured)| (row.name(), measured.clone()));
+    for (name, measured) in baselines
+        .iter()
+        .map(|one| (one.name.clone(), vec![one.clone()]))
+        .chain(named)
+    {
+        let kinds: Vec<String> = measured.first().map_or_else(Vec::new, |first| {
+            first.nil.iter().map(|nil| nil.kind.clone()).collect()
+        });
+        for kind in &kinds {
+            let nil = |value: &dyn Fn(&NilResult) -> Option<f64>| {
+                let values = measured
+                    .iter()
+                    .filter_map(|one| value(one.nil.iter().find(|nil| nil.kind == *kind)?));
+                over_seeds(&values.collect::<Vec<_>>())
+            };
+            let all =
+                |k: usize| nil(&move |nil| nil.all_classes.iter().find(|at| at.k == k)?.value);
+            let name = if kinds.len() > 1 {
+                format!("{name}, NIL {kind}")
+            } else {
+                name.clone()
+            };
+            text.line(&[
+                name,
+                nil(&|nil| nil.au_pr),
+                nil(&|nil| nil.precision),
+                nil(&|nil| nil.recall),
+                all(1),
+                all(64),
+            ]);
+        }
+    }
     text
 }
 
