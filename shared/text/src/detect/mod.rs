@@ -234,10 +234,8 @@ impl Dictionary {
                 let joined = term_end == Some(at) && token.gap == Gap::Hyphen;
                 let term = detected.last_mut().filter(|_| joined);
                 // One half of a double name ("Harrow-Lindqvist") may be an English word.
-                let is_half = capital
-                    && term
-                        .as_ref()
-                        .is_some_and(|term| is_capital(text, term.span.start));
+                let begins_so = |term: &Detected| is_capital(text, term.span.start);
+                let is_half = capital && term.as_deref().is_some_and(begins_so);
                 if is_half || self.is_unknown_term(&mut scan, at) {
                     match term {
                         Some(term) => term.span.end = token.end,
