@@ -649,7 +649,8 @@ impl Linker {
         links
     }
 
-    /// Decides on a mention. `behind` is how far the best candidate was behind the most similar one.
+    /// Decides on a mention. `behind` is how far the best candidate was behind the most similar
+    /// one.
     fn link_of(
         &self,
         prepared: &Prepared,
