@@ -301,7 +301,7 @@ impl SplitReader<'_> {
     /// Adds the mention at a place of the file, or each part of a composite one.
     fn add(&mut self, at: usize, placed: &PlacedMention) -> Result<()> {
         let every = self.reading.every;
-        if at % every.max(1) != 0 {
+        if !at.is_multiple_of(every.max(1)) {
             self.counts
                 .skipped
                 .skip(THINNED, || format!("every {every}. is measured"));
