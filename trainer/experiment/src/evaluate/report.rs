@@ -106,10 +106,10 @@ impl Evaluation {
     /// The tables for the terminal: the protocol, recall, NIL, and each system's protocol.
     pub fn tables(&self) -> String {
         let mut said = self.protocol();
-        self.say_recall(&mut said);
-        self.say_decisions(&mut said);
-        self.say_probabilities(&mut said);
-        self.say_nil(&mut said);
+        self.write_recall(&mut said);
+        self.write_decisions(&mut said);
+        self.write_probabilities(&mut said);
+        self.write_nil(&mut said);
         said.push('\n');
         for system in &self.systems {
             let Figures {
@@ -129,7 +129,7 @@ impl Evaluation {
     }
 
     /// Recall, ranking, and recall by domain.
-    fn say_recall(&self, said: &mut String) {
+    fn write_recall(&self, said: &mut String) {
         said.push_str("\nRecall in %, of the mentions whose concept the knowledge base has:\n");
         said.push_str(&self.recall_table());
         said.push_str(
@@ -158,7 +158,7 @@ impl Evaluation {
     }
 
     /// Decisions, if a system decides.
-    fn say_decisions(&self, said: &mut String) {
+    fn write_decisions(&self, said: &mut String) {
         if let Some(table) = self.decision_table() {
             let SplitCounts { in_kb, nil, .. } = &self.split;
             said.push_str(&format!(
@@ -173,7 +173,7 @@ impl Evaluation {
     }
 
     /// Probabilities and sets of answers, if a system has any.
-    fn say_probabilities(&self, said: &mut String) {
+    fn write_probabilities(&self, said: &mut String) {
         if let Some(table) = self.probability_table() {
             said.push_str(&format!(
                 "\nProbability that the best candidate is right, in % (a candidate of a NIL \
@@ -194,7 +194,7 @@ impl Evaluation {
     }
 
     /// NIL, if the split has any, and thresholds that reject every mention.
-    fn say_nil(&self, said: &mut String) {
+    fn write_nil(&self, said: &mut String) {
         let Some(table) = self.nil_table() else {
             said.push_str("\nNo mention of the split is NIL, so NIL is not measured.\n");
             return;

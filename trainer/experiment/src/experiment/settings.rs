@@ -202,12 +202,12 @@ pub fn check(bench: &Bench<'_>, data: &str) -> Result<()> {
         check_windows(ranker).context(|| "--ranker-set view".into())?;
     }
     let encoder_hash = hash_of(&bench.options.encoder)?;
-    same_rows(bench, config, data, &encoder_hash)?;
+    compare_rows(bench, config, data, &encoder_hash)?;
     if let Some(ranker) = ranker {
-        same_ranking(bench, ranker, data, encoder_hash)?;
+        compare_ranking(bench, ranker, data, encoder_hash)?;
     }
-    same_pretrained(bench)?;
-    same_other_kb(bench)
+    compare_pretrained(bench)?;
+    compare_other_kb(bench)
 }
 
 /// Checks that no setting has an option of its own.
@@ -259,7 +259,7 @@ fn check_stages(bench: &Bench<'_>) -> Result<()> {
 }
 
 /// Compares the settings that all rows share.
-fn same_rows(bench: &Bench<'_>, config: Config, data: &str, encoder_hash: &str) -> Result<()> {
+fn compare_rows(bench: &Bench<'_>, config: Config, data: &str, encoder_hash: &str) -> Result<()> {
     let options = bench.options;
     let name = match bench.family {
         Family::Pel => "settings.json",
@@ -286,7 +286,12 @@ fn same_rows(bench: &Bench<'_>, config: Config, data: &str, encoder_hash: &str) 
 
 /// Compares the settings that all cross-encoders share. `encoder_hash` is that of the bi-encoder's
 /// encoder.
-fn same_ranking(bench: &Bench<'_>, ranker: Config, data: &str, encoder_hash: String) -> Result<()> {
+fn compare_ranking(
+    bench: &Bench<'_>,
+    ranker: Config,
+    data: &str,
+    encoder_hash: String,
+) -> Result<()> {
     let options = bench.options;
     let name = if bench.family == Family::Blink {
         "settings-blink-ranker.json"
@@ -314,7 +319,7 @@ fn same_ranking(bench: &Bench<'_>, ranker: Config, data: &str, encoder_hash: Str
 }
 
 /// Compares the models of another corpus, if the table uses them.
-fn same_pretrained(bench: &Bench<'_>) -> Result<()> {
+fn compare_pretrained(bench: &Bench<'_>) -> Result<()> {
     if !matches!(bench.table, TableId::Blink4 | TableId::Blink6)
         || bench.options.pretrained.is_none()
     {
@@ -342,7 +347,7 @@ fn same_pretrained(bench: &Bench<'_>) -> Result<()> {
 }
 
 /// Compares the other knowledge base, if the table uses it.
-fn same_other_kb(bench: &Bench<'_>) -> Result<()> {
+fn compare_other_kb(bench: &Bench<'_>) -> Result<()> {
     let (TableId::Blink4, Some(kb)) = (bench.table, &bench.options.other_kb) else {
         return Ok(());
     };
