@@ -2,6 +2,7 @@
 
 pub mod changes;
 pub mod clean;
+pub mod codes;
 pub mod container;
 pub mod digest;
 pub mod error;
