@@ -7,6 +7,7 @@ use pel_corpora::indexing::recall::Floor;
 use pel_corpora::indexing::{Recipe, build};
 use pel_index::Precision;
 use pel_io::resume::WorkFolder;
+use pel_kb::codes::CodeList;
 use pel_kb::score::{Scorer, Similarity};
 use pel_kb::{Concept, KnowledgeBase};
 use pel_linker::bundle::{Bundle, EncoderInfo, KbInfo, Parts, names};
@@ -87,6 +88,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         kb,
         licence_text: None,
         redirects: Vec::new(),
+        codes: CodeList::new(),
         files,
         view: ViewOptions::names(),
         precision: Precision::Int8,

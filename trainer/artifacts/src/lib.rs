@@ -3,6 +3,7 @@
 pub mod additions;
 pub mod blink;
 pub mod bundles;
+pub mod codes;
 pub mod concept_table;
 pub mod device;
 pub mod kb_versions;

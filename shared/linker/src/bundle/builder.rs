@@ -1,5 +1,6 @@
 //! Builds a bundle in memory from concepts and an encoder.
 
+use super::codes;
 use super::{Bundle, EncoderInfo, KbInfo, Manifest, OLDEST_FORMAT, Parts, Queries, names};
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use pel_index::{
     CellOptions, HnswOptions, Index, IndexInfo, MixedRows, Precision, TokenStore,
     TokenStoreBuilder, TokenStoreInfo, mixed_rows,
 };
+use pel_kb::codes::CodeList;
 use pel_kb::container::Check;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::redirects;
@@ -58,6 +60,7 @@ pub struct BundleBuilder {
     kb_info: Option<KbInfo>,
     licence_text: Option<String>,
     redirects: Vec<Redirect>,
+    codes: CodeList,
     view: ViewOptions,
     precision: Precision,
     scorer: Scorer,
@@ -146,6 +149,7 @@ impl BundleBuilder {
             encoder: EncoderInfo::new("not stated", tied),
             licence_text: None,
             redirects: Vec::new(),
+            codes: CodeList::new(),
             view: ViewOptions::names(),
             precision: Precision::Int8,
             scorer: Scorer::Dual,
@@ -188,6 +192,13 @@ impl BundleBuilder {
     #[must_use]
     pub fn redirects(self, redirects: Vec<Redirect>) -> Self {
         Self { redirects, ..self }
+    }
+
+    /// Sets the codes of the concepts in standard code systems. The bundle has a file of them if
+    /// there are any.
+    #[must_use]
+    pub fn codes(self, codes: CodeList) -> Self {
+        Self { codes, ..self }
     }
 
     /// Sets the templates and window lengths of concepts and mentions.
@@ -546,6 +557,7 @@ impl TokenizedBundle {
             kb_info,
             licence_text,
             redirects,
+            codes: code_list,
             view,
             nil,
             detector,
@@ -563,6 +575,7 @@ impl TokenizedBundle {
         }
         parts.0.insert(names::INDEX.into(), index);
         insert_concepts(&mut parts, &kb, licence_text, &redirects)?;
+        codes::insert(&mut parts, &code_list, kb.len())?;
         let manifest = Manifest {
             format: OLDEST_FORMAT,
             written_by: WRITTEN_BY.to_owned(),

@@ -3,6 +3,7 @@
 //! A bundle is a folder of files, or one file with the same files in it.
 
 mod builder;
+mod codes;
 mod detect;
 mod encoders;
 mod manifest;
@@ -24,6 +25,7 @@ pub use update::{BundleUpdate, ConceptOrigin, UpdatedBundle, UpdatedRows};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_index::{Index, TokenStore};
+use pel_kb::codes::CodeTable;
 use pel_kb::container;
 use pel_kb::container::{Check, Container, Format};
 use pel_kb::error::{Context, Error, Result};
@@ -78,6 +80,12 @@ pub mod names {
 
     /// The retired identifiers and their successors, if there are any.
     pub const REDIRECTS: &str = "redirects.tsv";
+
+    /// The codes of the concepts in standard code systems, if there are any.
+    pub const CODES: &str = "codes.bin";
+
+    /// The notice of LOINC, if one of the codes is of LOINC.
+    pub const LOINC_NOTICE: &str = "codes.loinc.txt";
 
     /// The identifiers of the concepts whose mentions the encoder was trained on, if it is known.
     pub const TRAINED: &str = "trained.txt";
@@ -224,6 +232,8 @@ pub struct Bundle {
     pub dictionary: Dictionary,
     /// The retired identifiers, if the bundle has any.
     pub redirects: Option<Redirects>,
+    /// The codes of the concepts, if the bundle has any.
+    pub codes: Option<CodeTable>,
     /// The detector of mentions, if the bundle has one.
     pub detector: Option<Detector>,
     /// Wordings in place of those of English.
@@ -345,6 +355,8 @@ impl Bundle {
             ),
             false => None,
         };
+        let codes =
+            codes::read(&manifest, &parts, concepts.len()).context(|| names::CODES.to_owned())?;
         view_fits(&manifest, &parts)?;
         let Manifest { view, encoder, .. } = &manifest;
         view.check_mix()
@@ -375,6 +387,7 @@ impl Bundle {
             concepts,
             dictionary,
             redirects,
+            codes,
             detector,
             wordings: None,
             parts,

@@ -5,6 +5,7 @@
 //! start.
 
 use super::builder::{WRITTEN_BY, insert_concepts, quantise};
+use super::codes;
 use super::{Bundle, KbInfo, Manifest, Parts, Queries, names};
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use pel_index::{
     GraphUpdate, IndexInfo, Precision, RowSource, TokenStore, TokenStoreBuilder, UpdatedIndex,
     mixed_rows,
 };
+use pel_kb::codes::CodeList;
 use pel_kb::container::Check;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::redirects::Redirect;
@@ -34,6 +36,14 @@ pub enum ConceptOrigin {
 }
 
 impl ConceptOrigin {
+    /// The position in the old version of a concept that it has.
+    pub fn former(self) -> Option<ConceptId> {
+        match self {
+            Self::Same(at) | Self::Changed(at) => Some(at),
+            Self::New => None,
+        }
+    }
+
     /// The origin of a concept whose identifier both versions have. Cross-references, sources and
     /// identifiers of types are not part of its texts.
     pub fn of(old: (ConceptId, &Concept), new: &Concept) -> Self {
@@ -68,6 +78,7 @@ pub struct BundleUpdate<'a> {
     sources: Vec<RowSource>,
     sequences: Vec<Encoded>,
     without_rows: Vec<ConceptId>,
+    codes: CodeList,
 }
 
 /// The number of rows of an updated index by their source.
@@ -209,6 +220,10 @@ impl<'a> BundleUpdate<'a> {
                 "no concept can be indexed: every name is empty after normalisation",
             ));
         }
+        let codes = old.codes.as_ref().map(|codes| {
+            let former = origins.iter().map(|origin| origin.former());
+            CodeList::kept(codes, former)
+        });
         Ok(Self {
             old,
             kb,
@@ -216,6 +231,7 @@ impl<'a> BundleUpdate<'a> {
             sources,
             sequences,
             without_rows,
+            codes: codes.unwrap_or_default(),
         })
     }
 
@@ -227,6 +243,11 @@ impl<'a> BundleUpdate<'a> {
     /// The new version of the knowledge base.
     pub fn kb(&self) -> &KnowledgeBase {
         &self.kb
+    }
+
+    /// Sets the codes of the concepts. By default concepts that stay keep the codes that they have.
+    pub fn set_codes(&mut self, codes: CodeList) {
+        self.codes = codes;
     }
 
     /// The number of rows by their source.
@@ -338,12 +359,14 @@ impl<'a> BundleUpdate<'a> {
             concepts,
             sources,
             without_rows,
+            codes: code_list,
             ..
         } = self;
         let mut parts = old.parts().clone();
         parts.0.remove(names::REDIRECTS);
         parts.0.insert(names::INDEX.into(), index.bytes);
         insert_concepts(&mut parts, &kb, licence_text, redirects)?;
+        codes::insert(&mut parts, &code_list, kb.len())?;
         let token_vectors = match &old.token_vectors {
             None => None,
             Some(store) => {

@@ -14,6 +14,7 @@ use pel_io::interrupt;
 use pel_io::progress::Progress;
 use pel_io::resume::WorkFolder;
 use pel_io::terminal::counted;
+use pel_kb::codes::CodeList;
 use pel_kb::container::Check;
 use pel_kb::error::Result;
 use pel_kb::redirects::Redirect;
@@ -42,6 +43,8 @@ pub struct Recipe {
     pub licence_text: Option<String>,
     /// The retired identifiers and their successors.
     pub redirects: Vec<Redirect>,
+    /// The codes of the concepts.
+    pub codes: CodeList,
     /// The encoder's files and its tokenizer.
     pub files: Parts,
     /// The templates and window lengths of concepts and mentions.
@@ -147,6 +150,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         .kb_info(kb_info)
         .licence_text(recipe.licence_text)
         .redirects(recipe.redirects)
+        .codes(recipe.codes)
         .view(view)
         .precision(recipe.precision)
         .scorer(scorer)

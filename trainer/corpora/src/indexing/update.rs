@@ -6,6 +6,7 @@ use super::{reached_recall, tick};
 use pel_artifacts::device::OpenDevice;
 use pel_index::GraphUpdate;
 use pel_io::resume::WorkFolder;
+use pel_kb::codes::CodeList;
 use pel_kb::error::Result;
 use pel_kb::redirects::Redirect;
 use pel_kb::{ConceptId, KnowledgeBase};
@@ -30,6 +31,8 @@ pub struct UpdateRecipe<'a> {
     pub licence_text: Option<String>,
     /// The redirects of the new bundle.
     pub redirects: Vec<Redirect>,
+    /// The codes of the concepts; `None` leaves those of concepts that stay.
+    pub codes: Option<CodeList>,
     /// The float files of the bundle's encoder, to encode new texts with.
     pub floats: Option<Parts>,
     /// How to treat the graph, if the bundle has one.
@@ -65,7 +68,10 @@ pub fn update(recipe: UpdateRecipe<'_>, device: &OpenDevice, work: &WorkFolder) 
         ..
     } = recipe;
     let count = kb.len();
-    let update = BundleUpdate::plan(old, kb, &origins, &retired, tick(count))?;
+    let mut update = BundleUpdate::plan(old, kb, &origins, &retired, tick(count))?;
+    if let Some(codes) = recipe.codes {
+        update.set_codes(codes);
+    }
     let rows = update.rows();
     eprintln!(
         "{count} concepts, {} rows of the old bundle, {} new texts for {} rows, on {}",

@@ -1,0 +1,55 @@
+//! Tables of codes of concepts and of their names.
+
+use pel_io::files::for_each_line_in;
+use pel_io::limits::Bound;
+use pel_io::text_encoding::TextEncoding;
+use pel_kb::ConceptId;
+use pel_kb::codes::{CodeList, CodeReader, NameReader};
+use pel_kb::error::{Context, Result};
+use std::path::{Path, PathBuf};
+
+/// Codes that were read, and what was left out.
+pub struct CodeFile {
+    /// The codes with their names.
+    pub list: CodeList,
+    /// The number of rows whose identifier no concept has, and the first such identifier.
+    pub unknown: Option<(usize, String)>,
+    /// The number of rows that repeat a code of their concept.
+    pub repeated: usize,
+}
+
+/// Reads codes of concepts and names of these codes, compressed or not. `find` finds the concept of
+/// an identifier.
+///
+/// # Errors
+/// If a file cannot be read, or a line is wrong. The error names file and line.
+pub fn read(
+    path: &Path,
+    names: &[PathBuf],
+    mut find: impl FnMut(&str) -> Result<Option<ConceptId>>,
+) -> Result<CodeFile> {
+    let encoding = TextEncoding::default();
+    let mut name_reader = NameReader::new();
+    for path in names {
+        name_reader.begin();
+        for_each_line_in(path, &encoding, Bound::Records, |_, line| {
+            name_reader.read_line(line)
+        })?;
+    }
+    let mut reader = CodeReader::new();
+    for_each_line_in(path, &encoding, Bound::Records, |_, line| {
+        reader.read_line(line, &mut find)
+    })?;
+    let unknown = reader
+        .unknown()
+        .map(|(rows, first)| (rows, first.to_owned()));
+    let repeated = reader.repeated();
+    let list = reader
+        .finish(name_reader)
+        .context(|| path.display().to_string())?;
+    Ok(CodeFile {
+        list,
+        unknown,
+        repeated,
+    })
+}
