@@ -1,11 +1,13 @@
 //! A table for spreadsheets: one mention per row.
 
-use super::{DecidedBy, Note, origin_words};
+use super::{DecidedBy, Named, Note, origin_words};
 use pel_kb::clean::cell;
+use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
 use pel_text::context::{Allergy, Laterality, Severity};
 use pel_text::{Offsets, Span};
+use std::borrow::Cow;
 
 const HEAD: [&str; 24] = [
     "doc",
@@ -34,15 +36,21 @@ const HEAD: [&str; 24] = [
     "decided_by",
 ];
 
-/// The names of the columns.
-pub(super) fn head() -> String {
-    format!("{}\r\n", HEAD.join(","))
+/// The names of the columns. Each chosen code system has two: its code, and how its meaning stands
+/// to that of the concept.
+pub(super) fn head(systems: &[System]) -> String {
+    let mut names = HEAD.join(",");
+    for system in systems {
+        let prefix = system.prefix();
+        names += &format!(",{prefix},{prefix}_match");
+    }
+    names + "\r\n"
 }
 
 /// The rows of a note. Offsets are code points. Fragments are written as in BRAT (`7 11;27 35`),
 /// cross-references with `|` between them. The decision of a NIL mention is its reason. Its best
 /// candidate is left out, because a reader of the table would take it for the answer.
-pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
+pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
     let mut table = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
@@ -69,46 +77,67 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
         let score = concept
             .map(|concept| concept.score.to_string())
             .unwrap_or_default();
+        let text = note.mention(record);
+        let fields = [
+            cell(note.name),
+            start.to_string().into(),
+            end.to_string().into(),
+            cell(&text),
+            cell(record.read_as.as_deref().unwrap_or_default()),
+            decision.into(),
+            cell(concept.map_or("", |concept| &concept.id)),
+            cell(concept.map_or("", |concept| &concept.name)),
+            cell(concept.map_or("", |concept| concept.kind())),
+            score.into(),
+            origin_words(record.origin).into(),
+            fragments.join(";").into(),
+            cell(&xrefs),
+            record
+                .probability
+                .map_or(String::new(), |probability| probability.to_string())
+                .into(),
+            record.group.map_or("", Group::name).into(),
+            if record.context.negated {
+                "true"
+            } else {
+                "false"
+            }
+            .into(),
+            record.context.certainty.name().into(),
+            record.context.temporality.name().into(),
+            record.context.experiencer.name().into(),
+            cell(record.context.section.as_deref().unwrap_or_default()),
+            record
+                .context
+                .laterality
+                .map_or("", Laterality::name)
+                .into(),
+            record.context.severity.map_or("", Severity::name).into(),
+            record.context.allergy.map_or("", Allergy::name).into(),
+            match record.decided_by {
+                DecidedBy::Machine => "",
+                DecidedBy::Reader => "reader",
+            }
+            .into(),
+        ];
+        let fields: [Cow<'_, str>; HEAD.len()] = fields;
+        let codes = systems.iter().flat_map(|system| codes_of(concept, *system));
+        let row = fields.into_iter().chain(codes.map(Cow::Owned));
         table
-            .write_record([
-                cell(note.name).as_ref(),
-                &start.to_string(),
-                &end.to_string(),
-                &cell(&note.mention(record)),
-                &cell(record.read_as.as_deref().unwrap_or_default()),
-                &decision,
-                &cell(concept.map_or("", |concept| &concept.id)),
-                &cell(concept.map_or("", |concept| &concept.name)),
-                &cell(concept.map_or("", |concept| concept.kind())),
-                &score,
-                origin_words(record.origin),
-                &fragments.join(";"),
-                &cell(&xrefs),
-                &record
-                    .probability
-                    .map_or(String::new(), |probability| probability.to_string()),
-                record.group.map_or("", Group::name),
-                if record.context.negated {
-                    "true"
-                } else {
-                    "false"
-                },
-                record.context.certainty.name(),
-                record.context.temporality.name(),
-                record.context.experiencer.name(),
-                &cell(record.context.section.as_deref().unwrap_or_default()),
-                record.context.laterality.map_or("", Laterality::name),
-                record.context.severity.map_or("", Severity::name),
-                record.context.allergy.map_or("", Allergy::name),
-                match record.decided_by {
-                    DecidedBy::Machine => "",
-                    DecidedBy::Reader => "reader",
-                },
-            ])
+            .write_record(row.map(|field| field.into_owned()))
             .map_err(failed)?;
     }
     let bytes = table
         .into_inner()
         .map_err(|cause| Error::io("writing a table").caused_by(cause.to_string()))?;
     String::from_utf8(bytes).map_err(|cause| Error::io("writing a table").caused_by(cause))
+}
+
+/// The preferred code of a concept in a system, or the codes of its parts with `|` between them; and
+/// how its meaning stands to that of the concept.
+fn codes_of(concept: Option<&Named>, system: System) -> [String; 2] {
+    let preferred = concept.map_or_else(Vec::new, |concept| concept.preferred(system));
+    let codes: Vec<&str> = preferred.iter().map(|code| code.code.as_str()).collect();
+    let matches = preferred.first().map_or("", |code| code.matches.name());
+    [cell(&codes.join("|")).into_owned(), matches.to_owned()]
 }

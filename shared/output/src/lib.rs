@@ -5,6 +5,7 @@
 mod bioc;
 mod brat;
 mod cas;
+mod codes;
 mod csv;
 mod facts;
 mod fhir;
@@ -29,6 +30,7 @@ use pel_text::detect::Origin;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+pub use codes::NamedCode;
 pub use json::Line;
 pub use moment::Moment;
 pub use omop::{RowIds, note_id as omop_note_id};
@@ -177,7 +179,7 @@ pub fn has_prefix(xref: &str, prefix: &str) -> bool {
 }
 
 /// A candidate with the fields of its concept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Named {
     /// The identifier.
     pub id: String,
@@ -192,6 +194,14 @@ pub struct Named {
     /// Cross-references: the concept in other vocabularies, such as `ICD10CM:R50.9`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub xrefs: Vec<String>,
+    /// The code that comes first for a reader of the concept; `None` for a candidate that is not
+    /// linked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<NamedCode>,
+    /// Codes in standard code systems, if the bundle has any; empty for a candidate that is not
+    /// linked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<NamedCode>,
     /// Its similarity to the mention.
     pub score: f32,
     /// The score of the cross-encoder that ordered the candidates.
@@ -235,6 +245,8 @@ impl Named {
             types,
             sources,
             xrefs,
+            code: None,
+            codes: Vec::new(),
             score: linker.shown_score(candidate.score),
             ranker_score: None,
             added,
@@ -271,7 +283,7 @@ impl Record {
                 .map_or_else(|| named(&best), Ok)?),
             Decision::Nil { reason, .. } => Err(reason),
         };
-        Ok(Record {
+        let mut record = Record {
             span: link.span,
             fragments: link.fragments.clone(),
             origin: link.origin,
@@ -289,7 +301,12 @@ impl Record {
             },
             answer_sets: Vec::new(),
             cut: link.cut,
-        })
+        };
+        if let (Decision::Linked { best }, Some(codes)) = (&link.decision, &linker.bundle().codes) {
+            let linked = link.candidates.first().unwrap_or(best);
+            record.set_codes(codes.of(linked.concept));
+        }
+        Ok(record)
     }
 
     /// Adds the sets of answers of its link ([`Linker::answer_sets`]).

@@ -5,6 +5,7 @@ use super::moment::Moment;
 use super::omop::RowIds;
 use super::{Form, Note, Record};
 use super::{bioc, brat, cas, csv, fhir, html, json, omop, pubtator, spacy};
+use pel_kb::codes::System;
 use pel_kb::error::Result;
 use pel_linker::linker::Linker;
 use pel_text::Offsets;
@@ -21,6 +22,8 @@ pub struct NoteWriter<'a> {
     linker: &'a Linker,
     offsets: Offsets<'a>,
     moment: Option<Moment>,
+    /// The code systems that were chosen; empty for all.
+    systems: Vec<System>,
     /// The number of records that were written.
     written: usize,
     state: State,
@@ -61,6 +64,7 @@ impl<'a> NoteWriter<'a> {
             linker,
             offsets: Offsets::new(text),
             moment: None,
+            systems: Vec::new(),
             written: 0,
             state,
         }
@@ -70,6 +74,13 @@ impl<'a> NoteWriter<'a> {
     /// BioC. OMOP needs it.
     pub fn dated(mut self, moment: Option<Moment>) -> Self {
         self.moment = moment;
+        self
+    }
+
+    /// States which code systems were chosen ([`Record::keep_codes`]), for the formats that have a
+    /// column for each (CSV) or other codes besides (FHIR).
+    pub fn coded_in(mut self, systems: &[System]) -> Self {
+        self.systems = systems.to_vec();
         self
     }
 
@@ -101,7 +112,7 @@ impl<'a> NoteWriter<'a> {
         }
         Ok(match self.form {
             Form::Json => json::head(&note)?,
-            Form::Csv => csv::head(),
+            Form::Csv => csv::head(&self.systems),
             Form::Omop => omop::head(),
             Form::Pubtator => pubtator::head(&note),
             Form::BiocXml => bioc::head(&note, Encoding::Xml, moment)?,
@@ -134,11 +145,11 @@ impl<'a> NoteWriter<'a> {
                 String::new()
             }
             State::Omop(ids) => omop::write(&note, offsets, ids, self.moment.as_ref())?,
-            State::Fhir(entries) => entries.part(&note, offsets)?,
+            State::Fhir(entries) => entries.part(&note, offsets, &self.systems)?,
             State::Cas(annotations) => cas::part(&note, offsets, annotations)?,
             State::Nothing => match self.form {
                 Form::Json => json::members(&note, offsets, before)?,
-                Form::Csv => csv::write(&note, offsets)?,
+                Form::Csv => csv::write(&note, offsets, &self.systems)?,
                 Form::Brat => brat::write(&note, offsets, before),
                 Form::Pubtator => pubtator::rows(&note, offsets),
                 Form::BiocXml => bioc::part(&note, offsets, Encoding::Xml, before)?,

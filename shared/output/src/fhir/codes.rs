@@ -1,6 +1,6 @@
 //! The codes of a mention, and what they depend on.
 
-use super::systems::{codings, tidy};
+use super::systems::{Vocabulary, codings, tidy};
 use crate::{Note, Record};
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 pub(super) struct Source<'a> {
     /// The reference to the document with the note.
     pub document: &'a str,
-    /// The hash of the knowledge base.
-    pub kb_blake3: &'a str,
+    /// Where codes come from.
+    pub vocabulary: Vocabulary<'a>,
     /// The patient.
     pub subject: Value,
 }
@@ -18,7 +18,7 @@ pub(super) struct Source<'a> {
 pub(super) fn code(note: &Note<'_>, source: &Source<'_>, record: &Record) -> Value {
     let mut fields = Map::new();
     if let Ok(named) = &record.decision {
-        let codings = codings(named, source.kb_blake3);
+        let codings = codings(named, &source.vocabulary);
         if !codings.is_empty() {
             fields.insert("coding".to_owned(), codings.into());
         }

@@ -16,11 +16,12 @@ use super::{Note, Record};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use codes::Source;
+use pel_kb::codes::System;
 use pel_kb::error::Result;
 use pel_text::Offsets;
 use resources::{PATH, resource};
 use serde_json::{Value, json};
-use systems::tidy;
+use systems::{Vocabulary, tidy};
 
 /// The resources of a note that were written.
 pub(super) struct Entries {
@@ -102,15 +103,20 @@ impl Entries {
         })
     }
 
-    /// The resources of mentions.
+    /// The resources of mentions. `systems` are the code systems that were chosen; empty for all.
     ///
     /// # Errors
     /// If JSON cannot be encoded.
-    pub(super) fn part(&mut self, note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
+    pub(super) fn part(
+        &mut self,
+        note: &Note<'_>,
+        offsets: &Offsets<'_>,
+        systems: &[System],
+    ) -> Result<String> {
         let document = ids::of(&self.document);
         let source = Source {
             document: &document,
-            kb_blake3: &note.linker.bundle().manifest.kb.blake3,
+            vocabulary: Vocabulary::of(note, systems),
             subject: subject(note),
         };
         let mut out = String::new();

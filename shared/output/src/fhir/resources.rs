@@ -58,7 +58,7 @@ impl Kind {
         if let Some(code) = allergies::none_known(words, &record.context) {
             return Some(Self::NoAllergy(code));
         }
-        let group = group(record);
+        let group = record.group_of_concept();
         if *experiencer == Experiencer::Family {
             // A family history can state neither absence nor doubt.
             let stated = !negated && *certainty == Certainty::Certain;
@@ -80,15 +80,6 @@ impl Kind {
             None => (record.decision.is_ok() && !planned).then_some(Self::Observation),
         }
     }
-}
-
-/// The group of a mention, or else of its concept.
-fn group(record: &Record) -> Option<Group> {
-    let of_concept = || {
-        let named = record.decision.as_ref().ok()?;
-        named.types.iter().find_map(|name| Group::of_label(name))
-    };
-    record.group.or_else(of_concept)
 }
 
 /// The resource of a record, if it has one. `reactions` are those that belong to an allergen.

@@ -1,7 +1,8 @@
 //! The code systems of cross-references: what FHIR calls them, and how it writes their codes.
 
-use crate::Named;
 use crate::fhir::ids::urn;
+use crate::{Named, NamedCode, Note};
+use pel_kb::codes::{Match, System};
 use serde_json::{Value, json};
 
 /// How the codes of a system are written.
@@ -18,41 +19,33 @@ enum Code {
 const SYSTEMS: [(&[&str], &str, Code); 26] = [
     (
         &["SNOMED", "SNOMEDCT", "SNOMEDCT_US", "SCTID", "SCT"],
-        "http://snomed.info/sct",
+        System::SnomedCt.uri(),
         Code::Bare,
     ),
-    (
-        &["ICD10CM"],
-        "http://hl7.org/fhir/sid/icd-10-cm",
-        Code::Bare,
-    ),
+    (&["ICD10CM"], System::Icd10Cm.uri(), Code::Bare),
     (&["ICD10"], "http://hl7.org/fhir/sid/icd-10", Code::Bare),
     (
         &["ICD9CM", "ICD9"],
         "http://hl7.org/fhir/sid/icd-9-cm",
         Code::Bare,
     ),
-    (&["LOINC", "LNC"], "http://loinc.org", Code::Bare),
+    (&["LOINC", "LNC"], System::Loinc.uri(), Code::Bare),
     (
         &["RXNORM", "RXCUI", "RXNORM_CUI"],
-        "http://www.nlm.nih.gov/research/umls/rxnorm",
+        System::RxNorm.uri(),
         Code::Bare,
     ),
-    (
-        &["UMLS", "UMLS_CUI", "CUI"],
-        "http://www.nlm.nih.gov/research/umls",
-        Code::Bare,
-    ),
-    (&["MESH", "MSH"], "https://www.nlm.nih.gov/mesh", Code::Bare),
-    (&["UNII"], "http://fdasis.nlm.nih.gov", Code::Bare),
+    (&["UMLS", "UMLS_CUI", "CUI"], System::Umls.uri(), Code::Bare),
+    (&["MESH", "MSH"], System::Mesh.uri(), Code::Bare),
+    (&["UNII"], System::Unii.uri(), Code::Bare),
     (
         &["NCIT", "NCI"],
         "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl",
         Code::Bare,
     ),
-    (&["CVX"], "http://hl7.org/fhir/sid/cvx", Code::Bare),
+    (&["CVX"], System::Cvx.uri(), Code::Bare),
     (&["NDC"], "http://hl7.org/fhir/sid/ndc", Code::Bare),
-    (&["ATC"], "http://www.whocc.no/atc", Code::Bare),
+    (&["ATC"], System::Atc.uri(), Code::Bare),
     (&["CPT"], "http://www.ama-assn.org/go/cpt", Code::Bare),
     (&["OMIM", "MIM"], "http://www.omim.org", Code::Bare),
     (
@@ -60,16 +53,8 @@ const SYSTEMS: [(&[&str], &str, Code); 26] = [
         "http://www.orpha.net",
         Code::Bare,
     ),
-    (
-        &["HP", "HPO"],
-        "http://human-phenotype-ontology.org",
-        Code::Prefixed("HP"),
-    ),
-    (
-        &["MONDO"],
-        "http://purl.obolibrary.org/obo/mondo.owl",
-        Code::Prefixed("MONDO"),
-    ),
+    (&["HP", "HPO"], System::Hpo.uri(), Code::Prefixed("HP")),
+    (&["MONDO"], System::Mondo.uri(), Code::Prefixed("MONDO")),
     (
         &["DOID"],
         "http://purl.obolibrary.org/obo/doid.owl",
@@ -112,29 +97,114 @@ const SYSTEMS: [(&[&str], &str, Code); 26] = [
     ),
 ];
 
-/// The codings of a concept: its own identifier first, then its cross-references to known systems.
-/// An identifier of no known system gets the knowledge base as its system, by the URN of
-/// `kb_blake3`.
-pub(super) fn codings(named: &Named, kb_blake3: &str) -> Vec<Value> {
-    let (system, code) = own(named).unwrap_or_else(|| {
-        let system = urn(&[b"knowledge base", kb_blake3.as_bytes()]);
-        (system, tidy(&named.id))
-    });
-    let mut all = vec![(system, code)];
-    for xref in &named.xrefs {
-        if let Some(coding) = known(xref).filter(|coding| !all.contains(coding)) {
-            all.push(coding);
+/// What the codings of a concept depend on, besides the concept.
+pub(super) struct Vocabulary<'a> {
+    /// The hash of the knowledge base.
+    kb_blake3: &'a str,
+    /// Whether the bundle has codes of its concepts.
+    has_codes: bool,
+    /// Whether the user chose code systems, so that no others are written.
+    is_chosen: bool,
+}
+
+impl<'a> Vocabulary<'a> {
+    /// That of a note's linker, with the code systems that the user chose.
+    pub(super) fn of(note: &Note<'a>, systems: &[System]) -> Self {
+        let bundle = note.linker.bundle();
+        Self {
+            kb_blake3: &bundle.manifest.kb.blake3,
+            has_codes: bundle.codes.is_some(),
+            is_chosen: !systems.is_empty(),
         }
     }
-    let name = tidy(&named.name);
+}
+
+/// The codings of a concept. If the bundle has codes, they are those of the concept
+/// ([`of_codes`]), or else its identifier, if its system is known.
+///
+/// In a bundle without codes they are its own identifier and its cross-references to known systems.
+/// An identifier of no known system gets the knowledge base as its system, by the URN of its hash.
+pub(super) fn codings(named: &Named, vocabulary: &Vocabulary<'_>) -> Vec<Value> {
+    let has_codes = vocabulary.has_codes;
+    if has_codes {
+        let codings = of_codes(&named.codes);
+        if !codings.is_empty() || vocabulary.is_chosen {
+            return codings;
+        }
+    }
+    let local = || {
+        let system = urn(&[b"knowledge base", vocabulary.kb_blake3.as_bytes()]);
+        (system, tidy(&named.id))
+    };
+    let own = own(named).or_else(|| (!has_codes).then(local));
+    let own_name = own.clone().zip(Some(tidy(&named.name)));
+    let mut all = Vec::from_iter(own);
+    // The cross-references of a concept with codes are no codes of it.
+    if !has_codes || named.added {
+        for xref in &named.xrefs {
+            if let Some(coding) = known(xref).filter(|coding| !all.contains(coding)) {
+                all.push(coding);
+            }
+        }
+    }
     let codings = all.into_iter().filter(|(_, code)| !code.is_empty());
     codings
-        .enumerate()
-        .map(|(at, (system, code))| match at {
-            0 if !name.is_empty() => json!({ "system": system, "code": code, "display": name }),
+        .map(|(system, code)| match &own_name {
+            Some((own, name)) if !name.is_empty() && *own == (system.clone(), code.clone()) => {
+                json!({ "system": system, "code": code, "display": name })
+            }
             _ => json!({ "system": system, "code": code }),
         })
         .collect()
+}
+
+/// The systems that receivers expect; others identify a concept for few of them.
+const STANDARD: [System; 5] = [
+    System::SnomedCt,
+    System::Icd10Cm,
+    System::RxNorm,
+    System::Loinc,
+    System::Cvx,
+];
+
+/// The codings of a concept's codes: the preferred exact code of each system. All codings of a
+/// CodeableConcept stand for one concept, so a broader code is a coding only if no standard system
+/// has an exact one, with an extension that says so; a code of a part is none.
+fn of_codes(codes: &[NamedCode]) -> Vec<Value> {
+    let preferred = |matches: Match| {
+        let mut seen = Vec::new();
+        let of_match = codes.iter().filter(move |code| code.matches == matches);
+        of_match.filter(move |code| {
+            let is_new = !seen.contains(&code.system);
+            seen.push(code.system);
+            is_new
+        })
+    };
+    let is_standard = |code: &&NamedCode| STANDARD.contains(&code.system);
+    let has_exact = preferred(Match::Exact).any(|code| is_standard(&code));
+    let broader = preferred(Match::Broader).filter(|code| !has_exact && is_standard(code));
+    preferred(Match::Exact).chain(broader).map(coding).collect()
+}
+
+/// The extension of a coding whose meaning contains that of the concept. FHIR R4 has none.
+const MATCH: &str = "urn:pel:match";
+
+fn coding(code: &NamedCode) -> Value {
+    let bare = tidy(&code.code);
+    let written = match code.system {
+        System::Hpo if !bare.starts_with("HP:") => format!("HP:{bare}"),
+        System::Mondo if !bare.starts_with("MONDO:") => format!("MONDO:{bare}"),
+        _ => bare,
+    };
+    let mut coding = json!({ "system": code.system.uri(), "code": written });
+    let display = code.display.as_deref().map(tidy).unwrap_or_default();
+    if !display.is_empty() {
+        coding["display"] = display.into();
+    }
+    if code.matches == Match::Broader {
+        coding["extension"] = json!([{ "url": MATCH, "valueCode": code.matches.name() }]);
+    }
+    coding
 }
 
 /// The system and code of a concept's identifier: by its prefix, as a UMLS CUI, or by the only
@@ -187,9 +257,115 @@ mod tests {
             sources: list(sources),
             xrefs: list(xrefs),
             score: 1.0,
-            ranker_score: None,
-            added: false,
+            ..Named::default()
         }
+    }
+
+    /// A vocabulary without codes.
+    fn plain(kb_blake3: &str) -> Vocabulary<'_> {
+        Vocabulary {
+            kb_blake3,
+            has_codes: false,
+            is_chosen: false,
+        }
+    }
+
+    const CODED: Vocabulary<'static> = Vocabulary {
+        kb_blake3: "ab",
+        has_codes: true,
+        is_chosen: false,
+    };
+
+    fn code(system: System, code: &str, display: &str, matches: Match) -> NamedCode {
+        NamedCode {
+            system,
+            code: code.to_owned(),
+            display: Some(display.to_owned()).filter(|display| !display.is_empty()),
+            matches,
+            billable: None,
+        }
+    }
+
+    fn coded(codes: &[NamedCode]) -> Value {
+        let mut named = named("PEL:x", &["PEL"], &["ICD10CM:Z99"]);
+        named.codes = codes.to_vec();
+        Value::Array(codings(&named, &CODED))
+    }
+
+    #[test]
+    fn exact_codes_of_each_system_are_codings_with_their_official_names() {
+        let codes = [
+            code(
+                System::Icd10Cm,
+                "I21.9",
+                "Acute myocardial infarction, unspecified",
+                Match::Exact,
+            ),
+            code(
+                System::Icd10Cm,
+                "I21",
+                "Acute myocardial infarction",
+                Match::Broader,
+            ),
+            code(
+                System::SnomedCt,
+                "22298006",
+                "Myocardial infarction",
+                Match::Exact,
+            ),
+            code(System::Hpo, "0001658", "", Match::Exact),
+        ];
+        assert_eq!(
+            coded(&codes),
+            json!([
+                {
+                    "system": "http://hl7.org/fhir/sid/icd-10-cm", "code": "I21.9",
+                    "display": "Acute myocardial infarction, unspecified",
+                },
+                {
+                    "system": "http://snomed.info/sct", "code": "22298006",
+                    "display": "Myocardial infarction",
+                },
+                { "system": "http://human-phenotype-ontology.org", "code": "HP:0001658" },
+            ])
+        );
+    }
+
+    #[test]
+    fn broader_code_is_a_marked_coding_where_no_standard_system_has_an_exact_one() {
+        let broader = code(
+            System::Icd10Cm,
+            "I50.2",
+            "Systolic heart failure",
+            Match::Broader,
+        );
+        let umls = code(System::Umls, "C1", "", Match::Exact);
+        let snomed = code(System::SnomedCt, "1", "", Match::Exact);
+        let marked = json!({
+            "system": "http://hl7.org/fhir/sid/icd-10-cm", "code": "I50.2",
+            "display": "Systolic heart failure",
+            "extension": [{ "url": "urn:pel:match", "valueCode": "broader" }],
+        });
+        let other = json!({ "system": "http://www.nlm.nih.gov/research/umls", "code": "C1" });
+        assert_eq!(coded(&[broader.clone(), umls]), json!([other, marked]));
+        let exact = json!({ "system": "http://snomed.info/sct", "code": "1" });
+        assert_eq!(coded(&[broader, snomed]), json!([exact]));
+    }
+
+    #[test]
+    fn codes_of_parts_cross_references_and_own_identifiers_are_no_codings() {
+        let parts = [
+            code(System::RxNorm, "1191", "aspirin", Match::Parts),
+            code(System::RxNorm, "7052", "morphine", Match::Parts),
+        ];
+        assert_eq!(coded(&parts), json!([]));
+        let umls = named("C0015967", &[], &["ICD10CM:Z99"]);
+        assert_eq!(codings(&umls, &CODED).len(), 1);
+        let chosen = Vocabulary {
+            is_chosen: true,
+            ..CODED
+        };
+        assert!(codings(&umls, &chosen).is_empty());
     }
 
     #[test]
@@ -206,7 +382,7 @@ mod tests {
             "LOINC:",
         ];
         assert_eq!(
-            Value::Array(codings(&named("C0015967", &[], &xrefs), "ab")),
+            Value::Array(codings(&named("C0015967", &[], &xrefs), &plain("ab"))),
             json!([
                 { "system": "http://www.nlm.nih.gov/research/umls", "code": "C0015967", "display": "fever" },
                 { "system": "http://snomed.info/sct", "code": "386661006" },
@@ -220,7 +396,7 @@ mod tests {
 
     #[test]
     fn own_identifier_has_its_vocabulary_or_the_knowledge_base_as_system() {
-        let first = |named: &Named| codings(named, "ab")[0].clone();
+        let first = |named: &Named| codings(named, &plain("ab"))[0].clone();
         let rxnorm = first(&named("161", &["RXNORM"], &[]));
         assert_eq!(
             rxnorm["system"],
@@ -232,7 +408,7 @@ mod tests {
         assert_eq!(ours["code"], "PEL: a b");
         let system = ours["system"].as_str().expect("a URI");
         assert!(system.starts_with("urn:uuid:"), "{system}");
-        let other = codings(&named("PEL:x", &["PEL"], &[]), "cd");
+        let other = codings(&named("PEL:x", &["PEL"], &[]), &plain("cd"));
         assert_ne!(other[0]["system"], system);
     }
 }

@@ -1,6 +1,7 @@
 //! Output formats of links: a terminal table, and those of [`pel_output`].
 
 use clap::ValueEnum;
+use pel_kb::codes::System;
 use pel_kb::error::Result;
 use pel_linker::linker::Linker;
 use pel_output::{Form, Moment, Note, Record, RowIds};
@@ -129,6 +130,17 @@ impl<'a> NoteFormatter<'a> {
         let form = match self.form {
             Formatter::Form(form) => Formatter::Form(Box::new(form.dated(Some(moment.clone())))),
             table => table,
+        };
+        Self { form, ..self }
+    }
+
+    /// States which code systems were chosen, if any were.
+    pub fn coded_in(self, systems: Option<&[System]>) -> Self {
+        let form = match (self.form, systems) {
+            (Formatter::Form(form), Some(systems)) => {
+                Formatter::Form(Box::new(form.coded_in(systems)))
+            }
+            (form, _) => form,
         };
         Self { form, ..self }
     }

@@ -230,7 +230,8 @@ impl Linking {
             self.link_window(&window, &mut done)?;
             let head = match self.format {
                 OutputFormat::Text(format) if self.format.has_header() => {
-                    Some(NoteFormatter::new(format, "", "", &self.engine.linker).head()?)
+                    let formatter = NoteFormatter::new(format, "", "", &self.engine.linker);
+                    Some(formatter.coded_in(self.options.codes.as_deref()).head()?)
                 }
                 _ => None,
             };
@@ -452,6 +453,7 @@ impl Linking {
     ) -> NoteFormatter<'n> {
         NoteFormatter::new(format, &note.name, text, &self.engine.linker)
             .dated(&self.moment)
+            .coded_in(self.options.codes.as_deref())
             .numbered(ids)
     }
 

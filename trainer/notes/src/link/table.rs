@@ -58,9 +58,11 @@ impl TableFormatter {
             Some(_) => "Probability",
             None => "Score",
         };
-        let mut table = text_tables::coloured([
-            "Line", "Mention", "Context", "Concept", "Id", "Type", value, "How",
-        ]);
+        let has_codes = note.linker.bundle().codes.is_some();
+        let code = has_codes.then_some("Code");
+        let names = ["Line", "Mention", "Context", "Concept", "Id"];
+        let names = names.into_iter().chain(code).chain(["Type", value, "How"]);
+        let mut table = text_tables::coloured(names);
         let cell = |text: &str| Cell::new(escaped(text));
         for record in note.records {
             self.lines += note
@@ -100,13 +102,10 @@ impl TableFormatter {
                         how.push_str("; chosen by the cross-encoder");
                     }
                     let kind = cell(best.kind()).fg(colour(best.kind()));
-                    vec![
-                        cell(&best.name),
-                        cell(&best.id),
-                        kind,
-                        score(best.score),
-                        cell(&how),
-                    ]
+                    let mut row = vec![cell(&best.name), cell(&best.id)];
+                    row.extend(has_codes.then(|| cell(&best.code_in_words())));
+                    row.extend([kind, score(best.score), cell(&how)]);
+                    row
                 }
                 Err(reason) => {
                     self.nil += 1;
@@ -116,13 +115,10 @@ impl TableFormatter {
                     });
                     let value = best.map_or(Cell::new(""), |best| score(best.score));
                     let how = cell(&format!("{how}; {}", reason.words()));
-                    vec![
-                        cell(&nearest).fg(Color::Yellow),
-                        Cell::new(""),
-                        Cell::new(""),
-                        value,
-                        how,
-                    ]
+                    let mut row = vec![cell(&nearest).fg(Color::Yellow)];
+                    row.resize(3 + usize::from(has_codes), Cell::new(""));
+                    row.extend([value, how]);
+                    row
                 }
             };
             let mut cells = vec![

@@ -9,6 +9,7 @@ use crate::link::vector_cache::VectorCache;
 use pel_artifacts::bundles;
 use pel_artifacts::device::OpenDevice;
 use pel_io::interrupt;
+use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use pel_kb::score::Scorer;
 use pel_linker::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
@@ -57,6 +58,8 @@ pub struct TextOptions {
     pub k: usize,
     /// Prefixes of the cross-references to keep; `None` keeps all.
     pub xrefs: Option<Vec<String>>,
+    /// The code systems of the codes to keep, in their order; `None` keeps all.
+    pub codes: Option<Vec<System>>,
     /// Whether records have sets of answers.
     pub sets: bool,
     /// Whether only links are kept that are stated of the patient now.
@@ -82,6 +85,7 @@ impl TextOptions {
             link: LinkOptions::default().k(k),
             k,
             xrefs: None,
+            codes: None,
             sets: false,
             asserted: false,
         }
@@ -409,6 +413,11 @@ impl TextLinker {
             records
                 .iter_mut()
                 .for_each(|record| record.keep_xrefs(prefixes));
+        }
+        if let Some(systems) = &options.codes {
+            records
+                .iter_mut()
+                .for_each(|record| record.keep_codes(systems));
         }
         Ok(records)
     }

@@ -170,6 +170,7 @@ async fn results(api: &Api, head: &Parts) -> Result<String, Problem> {
         asserted: false,
         sets: false,
         xrefs: None,
+        codes: None,
         overlapping: false,
         names_only: false,
         scheme: 0,

@@ -32,6 +32,8 @@ const LONG: usize = 64 << 10;
         ("sets" = Option<bool>, Query, nullable = false, description = "See `Options`."),
         ("xrefs" = Option<Vec<String>>, Query, style = Form, explode = false, nullable = false,
             description = "See `Options`. Separated by commas."),
+        ("codes" = Option<Vec<String>>, Query, style = Form, explode = false, nullable = false,
+            description = "See `Options`. Separated by commas."),
         ("overlapping" = Option<bool>, Query, nullable = false, description = "See `Options`."),
         ("names_only" = Option<bool>, Query, nullable = false, description = "See `Options`."),
         ("labels" = Option<String>, Query, nullable = false,
@@ -118,7 +120,7 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     }
     let body = match render {
         Render::Json if !one => format!("[{}]\n", linked.join(",")),
-        Render::Csv => csv_head(&api)? + &linked.concat(),
+        Render::Csv => csv_head(&api, &settings)? + &linked.concat(),
         // Without a copy of what may be long.
         _ if linked.len() == 1 => linked.pop().unwrap_or_default(),
         _ => linked.concat(),
@@ -181,7 +183,9 @@ fn read(api: &Api, bytes: &Bytes, given: Options) -> Result<(bool, Settings, Vec
 }
 
 /// The head of a table.
-fn csv_head(api: &Api) -> Result<String, Problem> {
+fn csv_head(api: &Api, settings: &Settings) -> Result<String, Problem> {
     use pel_output::{Form, NoteWriter};
-    Ok(NoteWriter::new(Form::Csv, "", "", &api.linker.linker).head()?)
+    let systems = settings.codes.as_deref().unwrap_or_default();
+    let writer = NoteWriter::new(Form::Csv, "", "", &api.linker.linker);
+    Ok(writer.coded_in(systems).head()?)
 }

@@ -6,7 +6,8 @@ use crate::api::problem;
 use crate::api::problem::Problem;
 use crate::api::request::{GivenSpan, Item, LinkRequest, ManyTexts, OneText, Options, TextObject};
 use crate::api::schema::{
-    AnswerSetObject, CandidateObject, CutObject, Found, Linked, MentionObject, NoteObject, Place,
+    AnswerSetObject, CandidateObject, CodeObject, CutObject, Found, Linked, MentionObject,
+    NoteObject, Place,
 };
 use crate::api::{concepts, link, state};
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ use utoipa::OpenApi;
         MentionObject,
         Place,
         CandidateObject,
+        CodeObject,
         AnswerSetObject,
         CutObject,
         ConceptObject,

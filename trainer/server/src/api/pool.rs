@@ -7,6 +7,7 @@ use crate::api::metrics::{Metrics, Queue};
 use crate::api::problem::Problem;
 use hyper::StatusCode;
 use pel_io::interrupt;
+use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use pel_linker::linker::{LinkOptions, Linker};
 use pel_notes::link::date::moment;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub sets: bool,
     /// Prefixes of the cross-references to keep; `None` keeps all.
     pub xrefs: Option<Vec<String>>,
+    /// The code systems of the codes to keep, in their order; `None` keeps all.
+    pub codes: Option<Vec<System>>,
     /// Whether overlapping mentions are found.
     pub overlapping: bool,
     /// Whether only names are found.
@@ -71,6 +74,7 @@ impl Settings {
             link,
             k: self.k,
             xrefs: self.xrefs.clone(),
+            codes: self.codes.clone(),
             sets: self.sets,
             asserted: self.asserted,
         }
@@ -402,13 +406,13 @@ impl Worker {
         notes
             .par_iter()
             .zip(&records)
-            .map(|((note, render), records)| self.render(note, *render, records))
+            .map(|((note, render), records)| self.render(note, *render, records, options))
             .collect()
     }
 
     /// Links a long text. Its records are not in memory together.
     fn link_long(&self, note: &Note, render: Render, options: &TextOptions) -> Result<String> {
-        let mut rendering = Rendering::new(note, render, &self.linker.linker)?;
+        let mut rendering = self.rendering(note, render, options)?;
         self.linker
             .link_long(&note.given_text(), options, &mut |records| {
                 self.count_mentions(records);
@@ -440,8 +444,24 @@ impl Worker {
         }
     }
 
-    fn render(&self, note: &Note, render: Render, records: &[Record]) -> Result<String> {
-        let mut rendering = Rendering::new(note, render, &self.linker.linker)?;
+    fn rendering<'n>(
+        &'n self,
+        note: &'n Note,
+        render: Render,
+        options: &TextOptions,
+    ) -> Result<Rendering<'n>> {
+        let systems = options.codes.as_deref().unwrap_or_default();
+        Rendering::new(note, render, &self.linker.linker, systems)
+    }
+
+    fn render(
+        &self,
+        note: &Note,
+        render: Render,
+        records: &[Record],
+        options: &TextOptions,
+    ) -> Result<String> {
+        let mut rendering = self.rendering(note, render, options)?;
         rendering.part(records)?;
         rendering.finish()
     }
@@ -457,14 +477,15 @@ struct Rendering<'a> {
 }
 
 impl<'a> Rendering<'a> {
-    fn new(note: &'a Note, render: Render, linker: &'a Linker) -> Result<Self> {
+    /// `systems` are the code systems that were chosen; empty for all.
+    fn new(note: &'a Note, render: Render, linker: &'a Linker, systems: &[System]) -> Result<Self> {
         let form = match render {
             Render::Json => Form::Json,
             Render::Csv => Form::Csv,
             Render::Fhir => Form::Fhir,
             Render::Line | Render::Candidates => Form::Jsonl,
         };
-        let mut writer = NoteWriter::new(form, &note.id, &note.text, linker);
+        let mut writer = NoteWriter::new(form, &note.id, &note.text, linker).coded_in(systems);
         if render == Render::Fhir {
             writer = writer.dated(Some(moment(None)?));
         }

@@ -4,6 +4,7 @@ use crate::api::pool::{K, Note, Settings};
 use crate::api::problem::Problem;
 use pel_corpora::spans;
 use pel_corpora::spans::Unit;
+use pel_kb::codes::System;
 use pel_linker::bundle::Bundle;
 use pel_text::Offsets;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -53,6 +54,11 @@ pub struct Options {
     /// Only cross-references with these prefixes, in any case [default: all].
     #[schema(max_items = 100)]
     pub xrefs: Option<Vec<String>>,
+    /// Only codes of these systems, in this order: SNOMEDCT, ICD10CM, RXNORM, LOINC and others. The
+    /// first one in which a concept has a code gives its primary code. Needs a bundle with codes
+    /// [default: all].
+    #[schema(max_items = 100)]
+    pub codes: Option<Vec<String>>,
     /// Nested and overlapping mentions too ("knee" in "left knee pain").
     pub overlapping: Option<bool>,
     /// Only names of the knowledge base: neither unknown terms nor what the detector finds.
@@ -435,6 +441,10 @@ impl Options {
                     let prefixes = value.split(',').map(str::to_owned).collect();
                     options.xrefs.replace(prefixes).is_some()
                 }
+                "codes" => {
+                    let systems = value.split(',').map(str::to_owned).collect();
+                    options.codes.replace(systems).is_some()
+                }
                 _ => {
                     return Err(
                         Problem::bad_request("expected a known parameter, found another")
@@ -458,6 +468,7 @@ impl Options {
             asserted: self.asserted.or(rest.asserted),
             sets: self.sets.or(rest.sets),
             xrefs: self.xrefs.or(rest.xrefs),
+            codes: self.codes.or(rest.codes),
             overlapping: self.overlapping.or(rest.overlapping),
             names_only: self.names_only.or(rest.names_only),
             labels: self.labels.or(rest.labels),
@@ -508,10 +519,34 @@ impl Options {
             asserted: self.asserted == Some(true),
             sets,
             xrefs: self.xrefs.clone(),
+            codes: self.code_systems(bundle)?,
             overlapping: self.overlapping == Some(true),
             names_only,
             scheme,
         })
+    }
+}
+
+impl Options {
+    /// The code systems that are chosen, if any are.
+    fn code_systems(&self, bundle: &Bundle) -> Result<Option<Vec<System>>, Problem> {
+        let Some(names) = &self.codes else {
+            return Ok(None);
+        };
+        let wrong = |detail: &str| Problem::unprocessable("codes", detail);
+        if bundle.codes.is_none() {
+            return Err(wrong(
+                "expected a bundle with codes (`pel update --codes`), found none",
+            ));
+        }
+        if names.len() > 100 {
+            return Err(wrong("expected at most 100 code systems, found more"));
+        }
+        let systems = names.iter().map(|name| {
+            let system = name.parse::<System>();
+            system.map_err(|error| wrong(&error.to_string()))
+        });
+        systems.collect::<Result<_, _>>().map(Some)
     }
 }
 
@@ -710,12 +745,14 @@ mod tests {
 
     #[test]
     fn options_of_the_address_are_read() {
-        let found = Options::of_query("k=3&threshold=0.5&asserted=true&xrefs=ICD10CM,MESH");
+        let found =
+            Options::of_query("k=3&threshold=0.5&asserted=true&xrefs=ICD10CM,MESH&codes=LOINC");
         let expected = Options {
             k: Some(3),
             threshold: Some(0.5),
             asserted: Some(true),
             xrefs: Some(vec!["ICD10CM".into(), "MESH".into()]),
+            codes: Some(vec!["LOINC".into()]),
             ..Options::default()
         };
         assert_eq!(found.expect("options"), expected);

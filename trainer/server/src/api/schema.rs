@@ -142,6 +142,12 @@ pub struct CandidateObject {
     /// The concept in other vocabularies, such as `ICD10CM:R50.9`.
     #[schema(nullable = false)]
     xrefs: Option<Vec<String>>,
+    /// The primary code of the linked concept.
+    #[schema(nullable = false)]
+    code: Option<CodeObject>,
+    /// Codes of the linked concept in standard systems, the preferred ones first.
+    #[schema(nullable = false)]
+    codes: Option<Vec<CodeObject>>,
     /// Its similarity to the mention.
     score: f64,
     /// The score of the cross-encoder.
@@ -150,6 +156,26 @@ pub struct CandidateObject {
     /// Whether a user added the concept.
     #[schema(nullable = false)]
     added: Option<bool>,
+}
+
+/// A code of a concept in a standard system.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct CodeObject {
+    /// The system: SNOMEDCT, ICD10CM, RXNORM, ATC, LOINC, CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO.
+    system: String,
+    /// The code.
+    code: String,
+    /// The official name.
+    #[schema(nullable = false)]
+    display: Option<String>,
+    /// How the meaning of the code stands to that of the concept: exact, broader, parts.
+    #[serde(rename = "match")]
+    matches: String,
+    /// Whether the code may be billed.
+    #[schema(nullable = false)]
+    billable: Option<bool>,
 }
 
 /// A set of answers.
