@@ -4,6 +4,7 @@ use super::choices::{
     MentionChoice, PoolingChoice, PrecisionChoice, ScoreChoice, ScorerChoice, TemplateChoice,
     ViewChoice, WeightsChoice,
 };
+use super::code_args::CodeArgs;
 use super::compute::ComputeArgs;
 use clap::{ArgGroup, Args, ValueEnum};
 use pel_artifacts::bundles;
@@ -44,6 +45,8 @@ pub struct IndexArgs {
     /// replaced_by and reason between tabs, as `pel import` writes it
     #[arg(long, value_name = "FILE")]
     redirects: Option<PathBuf>,
+    #[command(flatten)]
+    codes: CodeArgs,
     /// The encoder: a folder with config.json, model.safetensors (or pytorch_model.bin) and
     /// tokenizer.json (or vocab.txt), or a bundle, which also gives the views and the NIL threshold
     #[arg(long)]
@@ -289,6 +292,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     Inputs::new()
         .files([args.kb.as_path(), licences.as_path()])
         .files(args.redirects.as_deref())
+        .files(args.codes.files())
         .artifacts(encoders)
         .check(
             [bundles::writes(&args.out), Output::Folder(&work)]
@@ -313,6 +317,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         None => Vec::new(),
         Some(path) => redirects::resolved(path, &kb_file.kb)?,
     };
+    let codes = args.codes.read_for(&kb_file.kb, &redirects)?;
     let (detector, every_name) = args.detector_of(bundle.as_ref(), &kb_file.blake3);
     if detector.is_none() {
         let files_of_detector = [names::DETECTOR_CONFIG, names::DETECTOR_WEIGHTS];
@@ -384,6 +389,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         kb: kb_file.kb,
         licence_text,
         redirects,
+        codes: codes.unwrap_or_default(),
         files,
         view,
         precision: args.precision.into(),

@@ -9,10 +9,13 @@ use pel_io::json;
 use pel_io::outputs::Inputs;
 use pel_io::terminal::counted;
 use pel_io::text_tables;
-use pel_kb::Concept;
+use pel_kb::codes::{CodeTable, Match, System, SystemCounts};
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::redirects::Redirect;
+use pel_kb::{Concept, ConceptId};
 use pel_linker::bundle::{Bundle, Manifest, Resolved, names};
+use pel_output::NamedCode;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Check every file of a bundle and show what it contains
@@ -76,7 +79,7 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
                 Resolved::Concept(_) | Resolved::Unknown => {}
             }
             match resolved.concept() {
-                Some(at) => vec![bundle.concepts.get(at)?],
+                Some(at) => vec![at],
                 None => {
                     return Err(Error::input(format!(
                         "expected a concept of the bundle, found the id {id}"
@@ -92,9 +95,6 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
                 )));
             }
             found
-                .into_iter()
-                .map(|at| bundle.concepts.get(at))
-                .collect::<Result<_>>()?
         }
         (None, None) => {
             if json {
@@ -104,11 +104,13 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
             return print_manifest(&bundle).context(|| args.bundle.display().to_string());
         }
     };
+    let shown = concepts.into_iter().map(|at| shown(&bundle, at));
+    let shown = shown.collect::<Result<Vec<_>>>()?;
     if json {
-        println!("{}", json::pretty(&concepts)?);
+        println!("{}", json::pretty(&shown)?);
         return Ok(());
     }
-    concepts.iter().for_each(print_concept);
+    shown.iter().for_each(print_concept);
     Ok(())
 }
 
@@ -213,6 +215,9 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
     if let Some(redirects) = &bundle.redirects {
         row("Redirects", counted(redirects.len(), "retired identifier"));
     }
+    if let Some(codes) = &bundle.codes {
+        row("Codes", code_counts(codes));
+    }
     if let Some(detector) = detector {
         let schemes = detector.schemes.iter().map(|scheme| {
             let (name, labels) = (&scheme.name, scheme.labels.join(", "));
@@ -303,7 +308,49 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
     Ok(())
 }
 
-fn print_concept(concept: &Concept) {
+/// The number of concepts and codes of each system, one line each.
+fn code_counts(codes: &CodeTable) -> String {
+    let line = |(system, counts): (System, SystemCounts)| {
+        let by_match = [
+            (counts.exact, Match::Exact),
+            (counts.broader, Match::Broader),
+            (counts.parts, Match::Parts),
+        ];
+        let by_match = by_match.iter().filter(|(count, _)| *count > 0);
+        let by_match: Vec<String> = by_match
+            .map(|(count, one)| format!("{count} {}", one.name()))
+            .collect();
+        format!(
+            "{} ({}): {} of {} ({})",
+            system.name(),
+            system.prefix(),
+            counted(counts.codes, "code"),
+            counted(counts.concepts, "concept"),
+            by_match.join(", ")
+        )
+    };
+    let lines: Vec<String> = codes.counts().into_iter().map(line).collect();
+    lines.join("\n")
+}
+
+/// A concept with its codes.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    concept: Concept,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    codes: Vec<NamedCode>,
+}
+
+fn shown(bundle: &Bundle, at: ConceptId) -> Result<Shown> {
+    let codes = bundle.codes.iter().flat_map(|codes| codes.of(at));
+    Ok(Shown {
+        concept: bundle.concepts.get(at)?,
+        codes: codes.map(NamedCode::from).collect(),
+    })
+}
+
+fn print_concept(Shown { concept, codes }: &Shown) {
     println!("{}  {}", concept.id, concept.name);
     for (name, values) in [
         ("synonyms", &concept.synonyms),
@@ -314,6 +361,10 @@ fn print_concept(concept: &Concept) {
         if !values.is_empty() {
             println!("  {name}: {}", values.join("; "));
         }
+    }
+    for code in codes {
+        let display = code.display.as_deref().unwrap_or_default();
+        println!("  {} {display}", code.in_words());
     }
     if let Some(definition) = &concept.definition {
         println!("  {definition}");

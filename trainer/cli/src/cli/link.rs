@@ -78,6 +78,13 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             )));
         }
     }
+    if args.codes.is_some() && bundle.codes.is_none() {
+        return Err(Error::input(format!(
+            "--codes: expected a bundle with codes, found none in {}; `pel update --codes FILE` \
+             gives it some",
+            args.bundle.display()
+        )));
+    }
     let store = open_store(args, &bundle)?;
     let opened = device.open(Work::Short)?;
     let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
@@ -110,6 +117,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             link: options,
             k: usize::from(args.k),
             xrefs: args.xrefs.clone(),
+            codes: args.codes.clone(),
             sets: args.sets,
             asserted: args.asserted,
         },

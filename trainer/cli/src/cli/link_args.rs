@@ -4,6 +4,7 @@ use super::choices::ScorerChoice;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use pel_io::text_encoding::EncodingArgs;
+use pel_kb::codes::System;
 use pel_notes::link::detection::DetectionArgs;
 use pel_notes::link::inputs::{ColumnArgs, InputFormat};
 use pel_notes::link::output_format::OutputFormat;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
     pel link --bundle bundle note.txt --spans note.ann --spans-only --format jsonl\n  \
     pel link --bundle bundle notes.csv --text-column text --id-column note_id --format jsonl\n  \
     pel link --bundle bundle shards/ --format parquet --out linked/\n  \
-    pel link --bundle bundle note.txt --format csv --xrefs ICD10CM,SNOMED\n  \
+    pel link --bundle bundle note.txt --format csv --codes SNOMEDCT,ICD10CM\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
     No text leaves this machine or is logged. With --vectors the vectors of mentions go to the \
@@ -111,6 +112,15 @@ pub struct LinkArgs {
         value_parser = NonEmptyStringValueParser::new(),
     )]
     pub(super) xrefs: Option<Vec<String>>,
+    /// Write only codes of these systems, in this order, separated by commas: SNOMEDCT, ICD10CM,
+    /// RXNORM, ATC, LOINC, CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO. The first one that a concept
+    /// has a code in gives its primary code. CSV has two columns for each: its code, and its match,
+    /// which is exact, broader (the code's meaning contains the concept's) or parts (one code for
+    /// each part of the concept). The table shows the primary code, with ~ before a broader one
+    /// [default: all; the primary code is of ICD10CM for problems, RXNORM for drugs, LOINC for
+    /// measurements, else of SNOMEDCT]
+    #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
+    pub(super) codes: Option<Vec<System>>,
     /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
     /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]

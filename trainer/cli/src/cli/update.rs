@@ -1,5 +1,6 @@
 //! `pel update`: brings a bundle to another version of its knowledge base.
 
+use super::code_args::CodeArgs;
 use super::compute::ComputeArgs;
 use super::index::share;
 use clap::Args;
@@ -35,7 +36,8 @@ use std::path::{Path, PathBuf};
     after_help = "Examples:\n  pel update bundle --kb new.jsonl --redirects redirects.tsv \
     --out new-bundle\n  \
     pel diff bundle new-bundle\n  \
-    pel update bundle --add names.jsonl --out local\n\n\
+    pel update bundle --add names.jsonl --out local\n  \
+    pel update bundle --codes codes.tsv --code-names names.tsv --out coded\n\n\
     Encoder, views, index precision and NIL threshold stay those of the bundle. After an \
     interruption the same command resumes."
 )]
@@ -44,7 +46,7 @@ pub struct UpdateArgs {
     bundle: PathBuf,
     /// The new version of the concept table that `pel import` writes (JSONL; may be gz, bz2, xz or
     /// zst)
-    #[arg(long, required_unless_present = "add")]
+    #[arg(long, required_unless_present_any = ["add", "codes"])]
     kb: Option<PathBuf>,
     /// Concept tables with names and concepts to add to --kb, or to the bundle's own knowledge
     /// base, as `pel map --reviewed` writes them. Concepts gain names and cross-references, and
@@ -58,6 +60,8 @@ pub struct UpdateArgs {
     /// reason between tabs. The bundle's own redirects stay
     #[arg(long, value_name = "FILE")]
     redirects: Option<PathBuf>,
+    #[command(flatten)]
+    codes: CodeArgs,
     /// The bundle to write: a folder, or one file if the name ends in .pel
     #[arg(long)]
     out: PathBuf,
@@ -133,6 +137,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         .files(licence_file.as_deref())
         .files(args.add.iter().map(PathBuf::as_path))
         .files(args.redirects.as_deref())
+        .files(args.codes.files())
         .artifacts([args.bundle.as_path()])
         .artifacts(args.encoder.as_deref())
         .check(
@@ -142,6 +147,9 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         )?;
     bundles::check_output(&args.out)?;
     let old = bundles::open(&args.bundle)?;
+    if args.kb.is_none() && args.add.is_empty() && args.redirects.is_none() {
+        return add_codes(args, &old, json);
+    }
     let floats = match &args.encoder {
         None => None,
         Some(path) => Some(Source::read(path, None)?.files),
@@ -161,6 +169,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         let path = args.redirects.as_ref().unwrap_or(&args.bundle);
         path.display().to_string()
     })?;
+    let codes = args.codes.read_for(&kb_file.kb, &redirects.all)?;
     let (licences, licence_text) = match &args.kb {
         Some(kb) => concept_table::licences(kb)?.unzip(),
         None => (None, None),
@@ -209,6 +218,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         kb_info,
         licence_text,
         redirects: all,
+        codes,
         floats,
         graph: match args.rebuild_graph {
             true => GraphUpdate::Rebuild,
@@ -240,6 +250,32 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     match json {
         true => println!("{}", json::compact(&report)?),
         false => print(&escaped(&report.words()))?,
+    }
+    Ok(())
+}
+
+/// Gives the bundle codes, and leaves all else as it is.
+fn add_codes(args: &UpdateArgs, old: &Bundle, json: bool) -> Result<()> {
+    let codes = args
+        .codes
+        .read(|id| Ok(old.resolve(id)?.concept()))?
+        .unwrap_or_default();
+    let (parts, manifest) = old.with_codes(&codes)?;
+    bundles::save(&args.out, &parts)?;
+    let (concepts, codes) = (manifest.kb.concepts, codes.len());
+    match json {
+        true => println!(
+            "{}",
+            json::compact(&serde_json::json!({
+                "bundle": args.bundle, "out": args.out, "concepts": concepts, "codes": codes,
+            }))?
+        ),
+        false => print(&escaped(&format!(
+            "{}: {}, {}; nothing was encoded\n",
+            args.out.display(),
+            counted(concepts, "concept"),
+            counted(codes, "code")
+        )))?,
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod bad_input;
 mod bench;
 mod calibrate;
 mod cases;
+mod codes;
 mod common;
 mod default_bundle;
 mod detector;
