@@ -78,6 +78,11 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             )));
         }
     }
+    if args.codes.is_some() && !has_codes(format) {
+        return Err(Error::input(
+            "--codes: expected --format table, json, jsonl, csv or fhir, found a format without codes",
+        ));
+    }
     if args.codes.is_some() && bundle.codes.is_none() {
         return Err(Error::input(format!(
             "--codes: expected a bundle with codes, found none in {}; `pel update --codes FILE` \
@@ -175,6 +180,15 @@ fn output_format(args: &LinkArgs, json: bool) -> Result<OutputFormat> {
 /// Whether a format has a place for sets of answers.
 fn has_sets(format: OutputFormat) -> bool {
     matches!(format, OutputFormat::Text(Format::Json | Format::Jsonl))
+}
+
+/// Whether a format has a place for codes.
+fn has_codes(format: OutputFormat) -> bool {
+    use Format::{Csv, Fhir, Json, Jsonl, Table};
+    matches!(
+        format,
+        OutputFormat::Text(Table | Json | Jsonl | Csv | Fhir)
+    )
 }
 
 /// Sets the given spans and the output of each note.

@@ -299,6 +299,11 @@ fn bad_codes_and_systems_are_refused() {
             "--codes: expected a bundle with codes",
         ),
         (
+            "link --bundle @plain @note.txt --codes ICD10CM --format pubtator",
+            3,
+            "--codes: expected --format table, json, jsonl, csv or fhir",
+        ),
+        (
             "link --bundle @plain @note.txt --codes ICD10CM,OPCS4",
             2,
             "expected a code system (SNOMEDCT, ICD10CM, RXNORM",
