@@ -1,6 +1,6 @@
 //! Codes of concepts before they are written.
 
-use super::{CodeTable, Match, System};
+use super::{Match, System};
 use crate::ConceptId;
 use std::collections::{HashMap, HashSet};
 
@@ -69,22 +69,5 @@ impl CodeList {
     /// Whether a code of a system is in the list.
     pub fn has(&self, system: System) -> bool {
         self.rows.iter().any(|row| row.system == system)
-    }
-
-    /// The codes of a table for concepts at other positions: `former` has, for each new position,
-    /// the position of the concept in the table, if it was there.
-    pub fn kept(table: &CodeTable, former: impl IntoIterator<Item = Option<ConceptId>>) -> Self {
-        let mut list = Self::new();
-        for (at, former) in (0..).map(ConceptId).zip(former) {
-            for code in former.into_iter().flat_map(|former| table.of(former)) {
-                list.push(at, code.system, code.code, code.matches);
-                let name = Name {
-                    display: code.display.unwrap_or_default().to_owned(),
-                    billable: code.billable,
-                };
-                list.set_name(code.system, code.code, name);
-            }
-        }
-        list
     }
 }

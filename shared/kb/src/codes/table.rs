@@ -291,6 +291,23 @@ impl CodeTable {
         })
     }
 
+    /// The codes for concepts at other positions: `former` has, for each new position, the position of
+    /// the concept in this table, if it was there.
+    pub fn kept(&self, former: impl IntoIterator<Item = Option<ConceptId>>) -> CodeList {
+        let mut list = CodeList::new();
+        for (at, former) in (0..).map(ConceptId).zip(former) {
+            for code in former.into_iter().flat_map(|former| self.of(former)) {
+                list.push(at, code.system, code.code, code.matches);
+                let name = Name {
+                    display: code.display.unwrap_or_default().to_owned(),
+                    billable: code.billable,
+                };
+                list.set_name(code.system, code.code, name);
+            }
+        }
+        list
+    }
+
     /// What the table has of each of its systems.
     pub fn counts(&self) -> BTreeMap<System, SystemCounts> {
         let mut counts = BTreeMap::<System, SystemCounts>::new();
@@ -413,7 +430,7 @@ mod tests {
     #[test]
     fn kept_codes_follow_their_concepts_to_new_positions() {
         let former = [None, Some(ConceptId(2)), None, None, Some(ConceptId(0))];
-        let list = CodeList::kept(&table(), former);
+        let list = table().kept(former);
         let bytes = CodeTable::build(&list, 5).expect("it can be written");
         let kept = CodeTable::from_bytes(&bytes.into(), Check::Checksums).expect("whole");
         assert_eq!(of(&kept, 1), of(&table(), 2));

@@ -1,6 +1,7 @@
 //! Builds a bundle in memory from concepts and an encoder.
 
 use super::codes;
+use super::manifest::WRITTEN_BY;
 use super::{Bundle, EncoderInfo, KbInfo, Manifest, OLDEST_FORMAT, Parts, Queries, names};
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -600,9 +601,6 @@ impl TokenizedBundle {
         })
     }
 }
-
-/// The program and version that writes bundles.
-pub(super) const WRITTEN_BY: &str = concat!("pel ", env!("CARGO_PKG_VERSION"));
 
 /// Adds the files that depend on the concepts and not on vectors.
 pub(super) fn insert_concepts(

@@ -1,6 +1,6 @@
 //! The codes of a bundle's concepts: read, written, and given to a bundle that exists.
 
-use super::builder::WRITTEN_BY;
+use super::manifest::WRITTEN_BY;
 use super::{Bundle, Manifest, Parts, names};
 use bytes::Bytes;
 use pel_kb::codes::{CodeList, CodeTable, LOINC_NOTICE, System};

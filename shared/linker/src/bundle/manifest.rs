@@ -13,6 +13,9 @@ use pel_model::tower::{Pooling, Reduction};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The program and version that writes bundles.
+pub(super) const WRITTEN_BY: &str = concat!("pel ", env!("CARGO_PKG_VERSION"));
+
 /// The oldest format that is read, and the one that a manifest has without the fields of a newer
 /// one.
 pub const OLDEST_FORMAT: u32 = 8;

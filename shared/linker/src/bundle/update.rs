@@ -4,8 +4,9 @@
 //! do not depend on their batch, so the files have the bytes of a bundle that is built from the
 //! start.
 
-use super::builder::{WRITTEN_BY, insert_concepts, quantise};
+use super::builder::{insert_concepts, quantise};
 use super::codes;
+use super::manifest::WRITTEN_BY;
 use super::{Bundle, KbInfo, Manifest, Parts, Queries, names};
 use burn::tensor::Device;
 use bytes::Bytes;
@@ -222,7 +223,7 @@ impl<'a> BundleUpdate<'a> {
         }
         let codes = old.codes.as_ref().map(|codes| {
             let former = origins.iter().map(|origin| origin.former());
-            CodeList::kept(codes, former)
+            codes.kept(former)
         });
         Ok(Self {
             old,
