@@ -104,7 +104,7 @@ pub fn licence_file(beside: &Path) -> PathBuf {
 /// The lines `source: licence` and the text of the licence file beside a concept table
 /// (`LICENSES.md`).
 ///
-/// The first table of the file is read: `| source | ... | licence | ...`.
+/// Each table with a column of licences is read: `| source | ... | licence | ...`.
 ///
 /// # Errors
 /// If the file exists and cannot be read.
@@ -115,29 +115,48 @@ pub fn licences(beside: &Path) -> Result<Option<(Vec<String>, String)>> {
     }
     let text =
         pel_io::files::read_text(&path).context(|| "the licences of the knowledge base".into())?;
-    let rows: Vec<Vec<&str>> = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix('|')?.strip_suffix('|'))
-        .map(|row| row.split('|').map(str::trim).collect())
-        .collect();
-    let column = rows.first().and_then(|head| {
-        head.iter()
-            .position(|cell| cell.to_lowercase().starts_with("licen"))
-    });
-    let lines = match column {
-        None => Vec::new(),
-        Some(at) => rows
-            .iter()
-            .skip(2)
-            .filter_map(|row| Some(format!("{}: {}", row.first()?, row.get(at)?)))
-            .collect(),
-    };
+    let lines = licences_of_tables(&text);
     Ok(Some((lines, text)))
+}
+
+/// The lines `source: licence` of the tables of a text in Markdown.
+fn licences_of_tables(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    // Inside a table, the column with the licences, if there is one.
+    let mut table: Option<Option<usize>> = None;
+    for line in text.lines() {
+        let row = line.trim().strip_prefix('|');
+        let Some(row) = row.and_then(|row| row.strip_suffix('|')) else {
+            table = None;
+            continue;
+        };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let is_licence = |cell: &&str| cell.to_lowercase().starts_with("licen");
+        let Some(column) = table else {
+            table = Some(cells.iter().position(is_licence));
+            continue;
+        };
+        let licence = column.and_then(|at| cells.get(at));
+        if let (Some(source), Some(licence)) = (cells.first(), licence)
+            && !source.starts_with("--")
+        {
+            lines.push(format!("{source}: {licence}"));
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn licences_of_all_tables_are_listed() {
+        let text = "# Licences\n\n| source | concepts | licence |\n| --- | --- | --- |\n| A | 2 | CC0 1.0 |\n\n\
+                    | word | use |\n| --- | --- |\n| x | y |\n\nText.\n\n\
+                    | source | licence |\n| --- | --- |\n| B | MIT |\n";
+        assert_eq!(licences_of_tables(text), ["A: CC0 1.0", "B: MIT"]);
+    }
 
     #[test]
     fn error_names_file_and_line() {
