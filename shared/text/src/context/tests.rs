@@ -519,7 +519,7 @@ fn more_cues() {
         "[COVID|negated] negative. [Flu] A positive.",
         "[Cancer|family]: mother. [Hypertension]: yes.",
         "Family Hx: [DM|family] (mother), no [CAD|negated family]. Patient has [asthma].",
-        "FH - Father: [MI|family] at 60. Patient denies [chest pain|negated].",
+        "FH - Father: [MI|historical family] at 60. Patient denies [chest pain|negated].",
         "Return precautions: [fever|hypothetical], worsening [pain|hypothetical].",
         "DDx: [PE|uncertain]\nDDx : [gastroenteritis|uncertain]",
         "He had [pneumonia|historical], which has since resolved.",
@@ -559,7 +559,7 @@ fn more_cues() {
         "FAMILY HISTORY:\nMother: [asthma|family]\n\nSOCIAL HISTORY: [smoker]",
         "Lives with mother who has [COPD|family].",
         "Child of a diabetic mother, has [jaundice].",
-        "Lives with a coworker who had [COVID-19|other] and now has [cough].",
+        "Lives with a coworker who had [COVID-19|historical other] and now has [cough].",
     ] {
         check(marked);
     }
