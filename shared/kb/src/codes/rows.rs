@@ -44,7 +44,7 @@ impl Header {
 }
 
 /// The fields of a line at these places.
-fn fields<'l, const N: usize>(line: &'l str, places: [usize; N]) -> Result<[&'l str; N]> {
+fn fields<const N: usize>(line: &str, places: [usize; N]) -> Result<[&str; N]> {
     let all: Vec<&str> = line.split('\t').collect();
     let mut fields = [""; N];
     for (field, place) in fields.iter_mut().zip(places) {

@@ -344,6 +344,9 @@ fn system_of(kind: u8) -> usize {
 mod tests {
     use super::*;
 
+    /// Changes the header or the sections of a table.
+    type Change<'a> = &'a dyn Fn(&mut Fields, &mut BTreeMap<String, Vec<u8>>);
+
     fn list() -> CodeList {
         let mut list = CodeList::new();
         list.push(ConceptId(2), System::RxNorm, "1191", Match::Parts);
@@ -459,7 +462,7 @@ mod tests {
         let whole: Bytes = CodeTable::build(&list(), 4)
             .expect("it can be written")
             .into();
-        let read = |change: &dyn Fn(&mut Fields, &mut BTreeMap<String, Vec<u8>>)| {
+        let read = |change: Change<'_>| {
             let container =
                 Container::<Fields>::read(FORMAT, &whole, Check::Checksums).expect("whole");
             let mut sections: BTreeMap<String, Vec<u8>> = container
