@@ -133,7 +133,7 @@ impl Contrasts {
         all
     }
 
-    /// As [`Contrasts::differ`], with the values of a text.
+    /// As `Contrasts::differ`, with the values of a text.
     pub fn differ_from(&self, text: &str) -> bool {
         // A plain text differs from one with "non" alone.
         let denies = |three: &[u8]| three.eq_ignore_ascii_case(b"non");

@@ -167,7 +167,7 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
     )
 }
 
-/// The protocol of [`LinkRetriever`] with a policy.
+/// The protocol of `LinkRetriever` with a policy.
 pub fn protocol(linker: &Linker, device: &OpenDevice, policy: &NilPolicy) -> String {
     let spelling = linker.bundle().manifest.view.spelling;
     format!(
@@ -198,7 +198,7 @@ fn ranked(link: &Link) -> Vec<Candidate> {
     link.candidates.iter().map(shifted).collect()
 }
 
-/// As [`ranked`]. The first candidate has an infinite score if it is linked at any score: without a
+/// As `ranked`. The first candidate has an infinite score if it is linked at any score: without a
 /// probability, one with the mention as a name is.
 pub fn judged(link: &Link) -> Vec<Candidate> {
     let mut ranked = ranked(link);

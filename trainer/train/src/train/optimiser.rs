@@ -2,7 +2,7 @@
 //! clipped by their global norm.
 //!
 //! On the CPU the moments are plain vectors and a step updates values in place. On a GPU they are
-//! tensors, in groups ([`Group`]), and neither clipping nor the update reads anything back.
+//! tensors, in groups (`Group`), and neither clipping nor the update reads anything back.
 //!
 //! Burn's AdamW clips the gradient of each tensor alone. The papers clip the norm of all gradients.
 
