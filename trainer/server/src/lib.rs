@@ -1,6 +1,6 @@
 //! The page and the REST interface over HTTP.
 
-#[macro_use]
+#[cfg_attr(feature = "api", macro_use)]
 extern crate pel_io;
 
 pub mod serve;

@@ -31,7 +31,7 @@ impl<'a> LinkTable<'a> {
 ///
 /// # Errors
 /// Always.
-pub(crate) fn check_build() -> Result<()> {
+pub fn check_build() -> Result<()> {
     Err(Error::usage(format!(
         "this build of pel writes no Parquet files; {}",
         super::PARQUET_HINT
