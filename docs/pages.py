@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the links of the documentation and collects its pages for mdbook; scripts/docs calls it.
+"""Checks the links of the documentation and collects its pages for mdbook; scripts/build/docs calls it.
 
     pages.py check                 links and anchors of the Markdown files, as they stand in the repository
     pages.py collect FOLDER        copies the pages and pictures below FOLDER/src, with a SUMMARY.md for mdbook

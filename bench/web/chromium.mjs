@@ -3,7 +3,7 @@
 //
 //   node chromium.mjs --pel PACKAGE --model NAME=FOLDER... [--onnx NAME=FILE...] [--rounds 3]
 //
-// PACKAGE is what scripts/wasm-build --release --features pel-web/parts printed; FOLDER has config.json and model.safetensors. The
+// PACKAGE is what scripts/build/wasm-build --release --features pel-web/parts printed; FOLDER has config.json and model.safetensors. The
 // browser is that of tests/browser, whose packages must be installed (./check browser does it).
 
 import { dirname } from "node:path";

@@ -3,7 +3,7 @@
 //
 //   node page.mjs --pel PEL --page FOLDER --bundle BUNDLE [--note FILE] [--rounds 5]
 //
-// PEL is the binary, FOLDER what scripts/page made. The browser is that of tests/browser, whose packages must be installed
+// PEL is the binary, FOLDER what scripts/build/page made. The browser is that of tests/browser, whose packages must be installed
 // (./check browser does it); no other Chromium may run.
 
 import { spawn } from "node:child_process";

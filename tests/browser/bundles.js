@@ -17,7 +17,7 @@ export function built() {
   return { page, pel };
 }
 
-/** The program; scripts/npm-test sets it without a page. */
+/** The program; scripts/test/npm-test sets it without a page. */
 function program() {
   if (!process.env.PEL) throw new Error("PEL is not set: run ./check browser");
   return process.env.PEL;

@@ -1,4 +1,4 @@
-// The pictures of the README and the manual; scripts/screenshots calls it.
+// The pictures of the README and the manual; scripts/build/screenshots calls it.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

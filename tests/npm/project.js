@@ -1,4 +1,4 @@
-// Helpers: projects with the packed package installed, and their real bundlers. PEL_NPM names the packed package; scripts/npm-test sets it.
+// Helpers: projects with the packed package installed, and their real bundlers. PEL_NPM names the packed package; scripts/test/npm-test sets it.
 
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -10,7 +10,7 @@ export const here = (name) => new URL(name, import.meta.url).pathname;
 
 /** The packed package, a `.tgz`. */
 export function tarball() {
-  if (!process.env.PEL_NPM) throw new Error("PEL_NPM is not set: run scripts/npm-test");
+  if (!process.env.PEL_NPM) throw new Error("PEL_NPM is not set: run scripts/test/npm-test");
   return process.env.PEL_NPM;
 }
 

@@ -1,4 +1,4 @@
-"""Tests the REST interface of a running `pel serve --api`. See scripts/api-test.
+"""Tests the REST interface of a running `pel serve --api`. See scripts/test/api-test.
 
 Usage: api.py [--seconds N] [--examples N] [--bundle BUNDLE] PEL
 """

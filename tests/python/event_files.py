@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the event files of a training by TensorBoard, and compares them with metrics.jsonl. scripts/tensorboard calls it.
+"""Reads the event files of a training by TensorBoard, and compares them with metrics.jsonl. scripts/test/tensorboard calls it.
 
     event_files.py PEL
 

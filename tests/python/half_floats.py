@@ -1,4 +1,4 @@
-"""Training in half floats with FGSM and mining on a Vulkan device, as scripts/vulkan runs it.
+"""Training in half floats with FGSM and mining on a Vulkan device, as scripts/test/vulkan runs it.
 
 usage: half_floats.py PEL ENCODER FOLDER [DEVICE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads what `pel link` writes with public readers of each format, and compares places, words and concepts. scripts/outputs calls it.
+"""Reads what `pel link` writes with public readers of each format, and compares places, words and concepts. scripts/test/outputs calls it.
 
     outputs.py PEL
 

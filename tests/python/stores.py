@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests stores of vectors and rows of OMOP with a real PostgreSQL and pgvector, and Parquet files with pyarrow. scripts/stores calls it.
+"""Tests stores of vectors and rows of OMOP with a real PostgreSQL and pgvector, and Parquet files with pyarrow. scripts/test/stores calls it.
 
     stores.py PEL      PEL: a program with the cargo feature `stores`
 

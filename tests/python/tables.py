@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests `pel link` over tables as other programs write them, and its manifest when it is killed. scripts/tables calls it.
+"""Tests `pel link` over tables as other programs write them, and its manifest when it is killed. scripts/test/tables calls it.
 
     tables.py PEL      PEL: a program with the cargo feature `parquet`
 

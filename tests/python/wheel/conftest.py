@@ -1,4 +1,4 @@
-"""The tests of the installed package pel_linker. scripts/wheel-test runs them."""
+"""The tests of the installed package pel_linker. scripts/test/wheel-test runs them."""
 
 import pathlib
 

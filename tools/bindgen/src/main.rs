@@ -1,6 +1,6 @@
 //! Writes the JavaScript glue of a WebAssembly module: `pel-bindgen MODULE.wasm FOLDER`.
 //!
-//! This is `wasm-bindgen --target web` without its other options. `scripts/wasm-build` builds and
+//! This is `wasm-bindgen --target web` without its other options. `scripts/build/wasm-build` builds and
 //! calls it.
 
 use anyhow::{Context, bail};

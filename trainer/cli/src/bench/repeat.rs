@@ -16,7 +16,7 @@ use std::hint::black_box;
 /// From the row of one query to that of the next; a prime, so that queries differ.
 const STEP: usize = 7919;
 
-/// The work of a run. `scripts/instructions` reads its JSON.
+/// The work of a run. `scripts/test/instructions` reads its JSON.
 #[derive(Serialize)]
 pub(crate) struct Repeated {
     /// The best instructions that the processor has, or that its emulation has.

@@ -3,7 +3,7 @@
 //! A preloaded library (`faults/faults.c`) counts calls that change files, and kills the program or
 //! simulates a full disk at a given call. No output may be partial and no input may change. The
 //! same command, repeated, must give the same files as an undisturbed run. A few calls of each
-//! command are tried; `scripts/kill-sweep` tries all.
+//! command are tried; `scripts/test/kill-sweep` tries all.
 
 use crate::common::{CommandOutput, KB, bundle, copy, from, tiny};
 use std::collections::BTreeMap;
