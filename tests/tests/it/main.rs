@@ -8,6 +8,7 @@ mod gpu_rows;
 mod interchange;
 mod names;
 mod pipeline;
+mod plain_names;
 mod report;
 mod report_parts;
 mod sum_of_max;

@@ -137,7 +137,8 @@ impl Linker {
         let fits = |concept: &ConceptId| types.is_empty() || self.has_type(*concept, types);
         let own = |mention: &PreparedMention| {
             let Some(at) = mention.sequence else {
-                return Vec::new();
+                let known = mention.known().filter(&fits);
+                return known.map(named_alone).into_iter().collect();
             };
             let mut all = found[at].clone();
             if self.names_score_highest() && !mention.modified {
@@ -185,7 +186,7 @@ impl Linker {
         let ordered = pel_kernels::for_each_chunk(&mentions, CHUNK, |_, mentions| {
             let ordered = mentions.iter().map(|(highest, mention, candidates)| {
                 let mut candidates = candidates.clone();
-                if spelling.weight > 0.0 {
+                if spelling.weight > 0.0 && mention.sequence.is_some() {
                     let own = MentionSpelling::new(mention);
                     let spelled = |candidate: &mut Candidate| {
                         *candidate = spelling.spelled(&own, *highest, *candidate)
@@ -306,6 +307,14 @@ impl Linker {
             link.candidates.truncate(k - places);
             link.candidates.extend(joined);
         }
+    }
+}
+
+/// The concept of a mention that is plainly its name: nothing is more similar to it.
+fn named_alone(concept: ConceptId) -> Candidate {
+    Candidate {
+        concept,
+        score: 1.0,
     }
 }
 

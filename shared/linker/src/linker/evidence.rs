@@ -52,6 +52,7 @@ impl Linker {
             short_mention: is_word && mention.text.chars().count() < SHORT_BELOW,
             unknown_word: mention.unknown_word,
             found_by_name: mention.detected.origin == Origin::Name,
+            plain_name: mention.plain,
         })
     }
 

@@ -94,7 +94,7 @@ fn commonest(groups: &[Group]) -> Option<Group> {
 }
 
 /// Whether a mention is a few letters, two or more of them capitals.
-fn is_short_form(words: &str) -> bool {
+pub(super) fn is_short_form(words: &str) -> bool {
     let capitals = words.chars().filter(|c| c.is_uppercase()).count();
     capitals > 1 && words.chars().count() <= SHORT && !words.contains(char::is_whitespace)
 }

@@ -26,6 +26,7 @@ mod evidence;
 mod explain;
 mod kinds;
 mod named;
+mod plain_names;
 mod prepared;
 mod proposals;
 mod queries;
@@ -75,6 +76,8 @@ pub struct Linker {
     scorer: Scorer,
     added: AddedConcepts,
     context_rules: Cow<'static, ContextRules>,
+    /// Whether plain names are encoded and searched as the others.
+    search_names: bool,
 }
 
 /// The options for linking a text.
@@ -225,6 +228,7 @@ impl Linker {
             scorer,
             added,
             context_rules: Cow::Borrowed(ContextRules::english()),
+            search_names: false,
         };
         linker.set_scorer(scorer)?;
         Ok(linker)
@@ -363,6 +367,14 @@ impl Linker {
         self.context_rules = Cow::Owned(rules);
     }
 
+    /// Sets whether mentions that are plainly a name of one concept are encoded and searched as the
+    /// others. Their probability stays, and they get further candidates. By default a bundle that
+    /// has probabilities of plain names leaves both out: more than half of the mentions of a
+    /// clinical note then need no encoder.
+    pub fn set_search_names(&mut self, search: bool) {
+        self.search_names = search;
+    }
+
     /// The rules of context.
     pub fn context_rules(&self) -> &ContextRules {
         &self.context_rules
@@ -468,8 +480,13 @@ impl Linker {
                 mention.text = Cow::Owned(name);
                 concepts
             });
+            let is_own = read.is_none() && matches!(mention.text, Cow::Borrowed(_));
             let mut named = read.unwrap_or_else(|| self.named_concepts(&mention.text));
-            let encoded = view.mention_named(&self.bundle.tokens, &mention, named.len())?;
+            let plain = is_own && self.is_plain_name(&detected, &mention.text, &named);
+            let encoded = match plain && self.skips_plain_names() {
+                true => None,
+                false => view.mention_named(&self.bundle.tokens, &mention, named.len())?,
+            };
             let sequence = encoded.map(|encoded| interner.intern(encoded));
             let mut modified = false;
             if let (true, Some(core)) = (named.is_empty(), without_modifiers(&mention.text)) {
@@ -495,6 +512,7 @@ impl Linker {
                 sequence,
                 named: lists.share(named),
                 modified,
+                plain,
                 misspelt: misspelt.unwrap_or_default(),
                 unknown_word,
                 text: mention.text.into_owned(),
@@ -684,9 +702,10 @@ impl Linker {
         let highest = self.highest(prepared, mention).max(1.0);
         let evidence = self.evidence(mention, &searched, highest, named, behind);
         candidates.truncate(options.k.max(1));
-        let decision = match mention.sequence {
-            Some(_) => self.decide(&candidates, named, options.threshold),
-            None => Decision::Nil {
+        let is_empty = mention.sequence.is_none() && mention.known().is_none();
+        let decision = match is_empty {
+            false => self.decide(&candidates, named, options.threshold),
+            true => Decision::Nil {
                 reason: NilReason::EmptyMention,
                 best: None,
             },
@@ -702,7 +721,7 @@ impl Linker {
             decision,
             candidates,
             probability: None,
-            evidence: evidence.filter(|_| mention.sequence.is_some()),
+            evidence: evidence.filter(|_| !is_empty),
             searched,
             ranker_scores,
             named,

@@ -21,7 +21,8 @@ pub struct Prepared {
 #[derive(Clone)]
 pub(super) struct PreparedMention {
     pub detected: Detected,
-    /// The position of its token sequence; `None` if it is empty after normalisation.
+    /// The position of its token sequence; `None` if it is empty after normalisation, or its name
+    /// alone decides.
     pub sequence: Option<usize>,
     /// The concepts with this name after normalisation, ascending: at most the first [`MOST_NAMED`].
     /// If there are none, those with it without words of side and severity at its ends. Mentions
@@ -29,6 +30,10 @@ pub(super) struct PreparedMention {
     pub named: Arc<[ConceptId]>,
     /// Whether they have it only without such words.
     pub modified: bool,
+    /// Whether it is plainly a name of one concept ([`Linker::is_plain_name`]).
+    ///
+    /// [`Linker::is_plain_name`]: super::Linker::is_plain_name
+    pub plain: bool,
     /// The concepts that it may name if it is misspelt. Empty if it is a name.
     pub misspelt: Vec<SimilarName>,
     /// Whether it has an unknown word and is similar to no name.
@@ -75,6 +80,12 @@ impl PreparedMention {
     /// Whether it is a name of a concept, as detection by names finds them.
     pub fn is_name(&self) -> bool {
         !self.named.is_empty() && !self.modified
+    }
+
+    /// The concept, if the mention's name alone decides and it was not encoded.
+    pub fn known(&self) -> Option<ConceptId> {
+        let unsearched = self.plain && self.sequence.is_none();
+        self.named.first().copied().filter(|_| unsearched)
     }
 }
 
@@ -199,6 +210,7 @@ mod tests {
             sequence,
             named: Arc::default(),
             modified: false,
+            plain: false,
             misspelt: Vec::new(),
             unknown_word: false,
             text: String::new(),

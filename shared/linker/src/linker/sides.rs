@@ -31,6 +31,7 @@ impl Prepared {
             if side == Side::Names {
                 mention.named = Arc::default();
                 mention.modified = false;
+                mention.plain = false;
             }
             if side == Side::Edits {
                 mention.misspelt.clear();

@@ -4,7 +4,7 @@ mod logistic;
 mod probability;
 mod sets;
 
-pub use probability::{Evidence, Feature, Labelled, ProbabilityModel, SHORT_BELOW};
+pub use probability::{Evidence, Feature, Labelled, NameModel, ProbabilityModel, SHORT_BELOW};
 pub use sets::{AnswerSet, COVERAGES, SetLimits};
 
 use pel_index::metrics::CurvePoint;

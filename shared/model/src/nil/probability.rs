@@ -70,6 +70,9 @@ pub struct Evidence {
     /// Whether the mention was found because it is a name. Such a mention says nothing about how
     /// many of the others the knowledge base has, so it does not count for the share of those.
     pub found_by_name: bool,
+    /// Whether the mention is plainly a name of one concept, so that its name alone decides
+    /// ([`ProbabilityModel::plain_names`]). Its score and margin may be unknown, and are then 0.
+    pub plain_name: bool,
 }
 
 /// A feature of the regression.
@@ -210,17 +213,70 @@ pub struct ProbabilityModel {
     /// The mean value of each feature over the right candidates of the calibration. The reason for
     /// NIL is the feature that falls short of it most.
     pub typical: BTreeMap<Feature, f32>,
+    /// The regression for plain names, without their scores; `None` judges them as the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_names: Option<NameModel>,
+}
+
+/// The regression for mentions that are plainly a name of one concept: nothing is known of their
+/// similarity, because they were not encoded. It is fitted on plain names alone, so the share of
+/// right candidates of their text does not change what it gives.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameModel {
+    /// The weights of [`NameModel::FEATURES`]; 0 for one that is missing.
+    pub weights: BTreeMap<Feature, f32>,
+    /// The intercept.
+    pub intercept: f32,
+}
+
+impl NameModel {
+    /// What is known of a name without its vector.
+    pub const FEATURES: [Feature; 5] = [
+        Feature::PreferredName,
+        Feature::Names,
+        Feature::SourceFit,
+        Feature::KindFit,
+        Feature::ShortMention,
+    ];
+
+    /// The fewest mentions to fit it on.
+    const FEWEST: usize = 500;
+
+    /// Fits the weights on the plain names among mentions. `None` if they are few, or all are right,
+    /// or none is.
+    fn fit(mentions: &[Labelled]) -> Option<Self> {
+        let plain = || mentions.iter().filter(|one| one.evidence.plain_name);
+        if plain().count() < Self::FEWEST {
+            return None;
+        }
+        let (weights, intercept) = fit_weights(plain(), &Self::FEATURES)?;
+        Some(Self { weights, intercept })
+    }
 }
 
 impl ProbabilityModel {
     /// The log odds that the best candidate is right, in a text with the share of right candidates
     /// of the calibration.
     pub fn logit(&self, evidence: &Evidence) -> f32 {
-        let terms = self
-            .weights
+        let (weights, intercept) = self.regression(evidence);
+        let terms = weights
             .iter()
             .map(|(feature, weight)| weight * evidence.value(*feature));
-        self.intercept + terms.sum::<f32>()
+        intercept + terms.sum::<f32>()
+    }
+
+    /// Whether the name of a mention alone decides.
+    fn judges_by_name(&self, evidence: &Evidence) -> bool {
+        self.plain_names.is_some() && evidence.plain_name
+    }
+
+    /// The weights and the intercept for a mention.
+    fn regression(&self, evidence: &Evidence) -> (&BTreeMap<Feature, f32>, f32) {
+        match &self.plain_names {
+            Some(names) if evidence.plain_name => (&names.weights, names.intercept),
+            _ => (&self.weights, self.intercept),
+        }
     }
 
     /// The probabilities of the mentions of one text. `None` stays `None`.
@@ -239,8 +295,12 @@ impl ProbabilityModel {
         let of_all = shift(&|_| true);
         let of_others = shift(&|evidence| !evidence.found_by_name);
         let probability = |(evidence, logit): (&Option<Evidence>, &Option<f64>)| {
-            let by_name = evidence.as_ref()?.found_by_name;
-            let shift = if by_name { of_all } else { of_others };
+            let evidence = evidence.as_ref()?;
+            let shift = match (self.judges_by_name(evidence), evidence.found_by_name) {
+                (true, _) => 0.0,
+                (false, true) => of_all,
+                (false, false) => of_others,
+            };
             Some(sigmoid((*logit)? + shift) as f32)
         };
         evidence.iter().zip(&logits).map(probability).collect()
@@ -267,7 +327,8 @@ impl ProbabilityModel {
     /// equals the first of [`Feature::ALL`].
     pub fn shortfalls(&self, evidence: &Evidence) -> Vec<(Feature, f32)> {
         let mut all: Vec<(Feature, f32)> = self
-            .weights
+            .regression(evidence)
+            .0
             .iter()
             .map(|(feature, weight)| {
                 let typical = self.typical.get(feature).copied().unwrap_or(0.0);
@@ -301,35 +362,22 @@ impl ProbabilityModel {
         }
     }
 
-    /// Fits the weights of all features. `None` if all candidates are right, or none is.
+    /// Fits the weights of all features, and those of plain names. `None` if all candidates are
+    /// right, or none is.
     pub fn fit(mentions: &[Labelled]) -> Option<Self> {
         Self::fit_with(mentions, &Feature::ALL)
     }
 
     /// As [`ProbabilityModel::fit`], with some of the features.
     pub fn fit_with(mentions: &[Labelled], features: &[Feature]) -> Option<Self> {
-        let mut matrix = DesignMatrix::new(features.len());
-        for mention in mentions {
-            let values = features
-                .iter()
-                .map(|feature| mention.evidence.value(*feature));
-            matrix.push(values, mention.right, mention.weight);
-        }
-        let fitted = matrix.fit()?;
-        let weights: BTreeMap<Feature, f32> = features
-            .iter()
-            .copied()
-            .zip(fitted.weights)
-            .map(|(feature, weight)| (feature, weight as f32))
-            // A feature that no mention has learns nothing. Earlier versions read what is left.
-            .filter(|(_, weight)| *weight != 0.0)
-            .collect();
+        let (weights, intercept) = fit_weights(mentions.iter(), features)?;
         Some(Self {
             typical: typical(mentions, &weights),
             weights,
-            intercept: fitted.intercept as f32,
+            intercept,
             prior: share_right(mentions) as f32,
             prior_mentions: PRIOR_MENTIONS,
+            plain_names: NameModel::fit(mentions),
         })
     }
 
@@ -347,16 +395,22 @@ impl ProbabilityModel {
         }
         let fitted = matrix.fit()?;
         let factor = fitted.weights[0] as f32;
+        let weights = |weights: &BTreeMap<Feature, f32>| {
+            let all = weights.iter();
+            all.map(|(feature, weight)| (*feature, factor * weight))
+                .collect()
+        };
+        let intercept = |intercept: f32| factor * intercept + fitted.intercept as f32;
         (factor > 0.0).then(|| Self {
-            weights: self
-                .weights
-                .iter()
-                .map(|(feature, weight)| (*feature, factor * weight))
-                .collect(),
-            intercept: factor * self.intercept + fitted.intercept as f32,
+            weights: weights(&self.weights),
+            intercept: intercept(self.intercept),
             prior: share_right(mentions) as f32,
             prior_mentions: self.prior_mentions,
             typical: typical(mentions, &self.weights),
+            plain_names: self.plain_names.as_ref().map(|names| NameModel {
+                weights: weights(&names.weights),
+                intercept: intercept(names.intercept),
+            }),
         })
     }
 
@@ -371,11 +425,20 @@ impl ProbabilityModel {
             prior,
             prior_mentions,
             typical,
+            plain_names,
         } = self;
-        for (field, values) in [("weights", weights), ("typical", typical)] {
+        let of_names = plain_names
+            .iter()
+            .map(|names| ("plain_names.weights", &names.weights));
+        for (field, values) in [("weights", weights), ("typical", typical)]
+            .into_iter()
+            .chain(of_names)
+        {
             let values: Vec<f32> = values.values().copied().collect();
             check_finite(&format!("`nil.probability.{field}`"), &values)?;
         }
+        let of_names = plain_names.as_ref().map_or(0.0, |names| names.intercept);
+        check_finite("`nil.probability.plain_names.intercept`", &[of_names])?;
         check_finite("`nil.probability`", &[*intercept, *prior, *prior_mentions])?;
         match *prior > 0.0 && *prior < 1.0 && *prior_mentions >= 0.0 {
             true => Ok(()),
@@ -385,6 +448,30 @@ impl ProbabilityModel {
             ))),
         }
     }
+}
+
+/// The weights of features that mentions have, and the intercept.
+fn fit_weights<'m>(
+    mentions: impl Iterator<Item = &'m Labelled>,
+    features: &[Feature],
+) -> Option<(BTreeMap<Feature, f32>, f32)> {
+    let mut matrix = DesignMatrix::new(features.len());
+    for mention in mentions {
+        let values = features
+            .iter()
+            .map(|feature| mention.evidence.value(*feature));
+        matrix.push(values, mention.right, mention.weight);
+    }
+    let fitted = matrix.fit()?;
+    let weights = features
+        .iter()
+        .copied()
+        .zip(fitted.weights)
+        .map(|(feature, weight)| (feature, weight as f32))
+        // A feature that no mention has learns nothing. Earlier versions read what is left.
+        .filter(|(_, weight)| *weight != 0.0)
+        .collect();
+    Some((weights, fitted.intercept as f32))
 }
 
 /// The weighted share of right candidates.
@@ -397,7 +484,6 @@ fn share_right(mentions: &[Labelled]) -> f64 {
     bounded(right / all)
 }
 
-/// The weighted means of the features over the right candidates.
 /// The mean values of the features that have a weight, over the right candidates.
 fn typical(mentions: &[Labelled], weights: &BTreeMap<Feature, f32>) -> BTreeMap<Feature, f32> {
     let right = || mentions.iter().filter(|mention| mention.right);
@@ -436,6 +522,7 @@ mod tests {
             prior,
             prior_mentions: 2.0,
             typical: [(Feature::Score, 1.0)].into(),
+            plain_names: None,
         }
     }
 
@@ -465,6 +552,7 @@ mod tests {
             short_mention: true,
             unknown_word: true,
             found_by_name: false,
+            plain_name: false,
         };
         // Intercept, score, margin, exact, ln 4 for three concepts, ln 4 for four names, source
         // fit, kind fit, expanded, short, unknown word.
@@ -510,6 +598,63 @@ mod tests {
         });
         let last = plain.of_text(&named)[3].expect("a probability");
         assert!((last - 0.5).abs() < 1e-6, "{last}");
+    }
+
+    #[test]
+    fn the_name_of_a_plain_name_alone_decides() {
+        let names = NameModel {
+            weights: [(Feature::KindFit, 1.0)].into(),
+            intercept: 0.5,
+        };
+        let with_names = ProbabilityModel {
+            plain_names: Some(names),
+            ..model(&[(Feature::Score, 1.0)], -0.5, 0.5)
+        };
+        let plain = Evidence {
+            kind_fit: 1.0,
+            plain_name: true,
+            ..scored(9.0)
+        };
+        assert_eq!(with_names.logit(&plain), 1.5);
+        assert_eq!(with_names.logit(&scored(9.0)), 8.5);
+        // Neither the score nor the other mentions of the text matter.
+        let alone = with_names.of_text(&[Some(plain)])[0];
+        let unsearched = Evidence {
+            score: 0.0,
+            ..plain
+        };
+        let among = with_names.of_text(&[Some(scored(-9.0)), Some(unsearched)])[1];
+        assert_eq!(alone, among);
+        // A model without a regression for names judges them as the others.
+        let without = model(&[(Feature::Score, 1.0)], -0.5, 0.5);
+        assert_eq!(without.logit(&plain), without.logit(&scored(9.0)));
+    }
+
+    #[test]
+    fn plain_names_have_a_regression_of_their_own_if_there_are_enough() {
+        let labelled = |at: usize, plain_name| Labelled {
+            evidence: Evidence {
+                kind_fit: if at.is_multiple_of(2) { 1.0 } else { -1.0 },
+                plain_name,
+                ..scored(0.5 + 0.1 * (at % 3) as f32)
+            },
+            // Of the kind that was read nine in ten are right, of another one in ten.
+            right: at.is_multiple_of(2) != at.is_multiple_of(10),
+            weight: 1.0,
+        };
+        let few: Vec<Labelled> = (0..600).map(|at| labelled(at, at < 400)).collect();
+        let fitted = ProbabilityModel::fit(&few).expect("a model");
+        assert_eq!(fitted.plain_names, None);
+        let many: Vec<Labelled> = (0..600).map(|at| labelled(at, true)).collect();
+        let fitted = ProbabilityModel::fit(&many).expect("a model");
+        let names = fitted.plain_names.as_ref().expect("names");
+        assert!(names.weights[&Feature::KindFit] > 0.5, "{names:?}");
+        assert!(!names.weights.contains_key(&Feature::Score));
+        let read = serde_json::to_string(&fitted).expect("JSON");
+        assert_eq!(
+            serde_json::from_str::<ProbabilityModel>(&read).expect("read"),
+            fitted
+        );
     }
 
     #[test]

@@ -65,6 +65,7 @@ pub(crate) fn sides(options: &Options, folder: &Path, device: &OpenDevice) -> Re
     let bundle = bundles::open(&options.bundle)?;
     let mut linker =
         Linker::new(bundle, &device.device).context(|| options.bundle.display().to_string())?;
+    linker.set_search_names(true);
     let linking = LinkOptions::default();
     let mut notes = Vec::new();
     for path in texts(folder)? {

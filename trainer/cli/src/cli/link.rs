@@ -99,6 +99,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     if let Some(file) = &args.wordings {
         linker.set_wordings(wordings(file)?);
     }
+    linker.set_search_names(args.search_names);
     super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
     let options = LinkOptions::default()

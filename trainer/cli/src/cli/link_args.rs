@@ -137,6 +137,10 @@ pub struct LinkArgs {
     /// what patients say). `include english` in it keeps these
     #[arg(long, value_name = "FILE")]
     pub(super) wordings: Option<PathBuf>,
+    /// Search candidates of every mention. By default a bundle with probabilities of plain names
+    /// neither encodes nor searches a mention that is plainly the name of one concept
+    #[arg(long)]
+    pub(super) search_names: bool,
     #[command(flatten)]
     pub(super) second: RankerArgs,
     #[command(flatten)]

@@ -206,6 +206,10 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         Some(first) => format!("{described} {first}"),
         None => described,
     };
+    let described = match args.search_names {
+        true => format!("{described} search names"),
+        false => described,
+    };
     Ok(RunKey {
         pel: env!("CARGO_PKG_VERSION").to_owned(),
         bundle: linking.engine.linker.bundle().manifest.digest.clone(),

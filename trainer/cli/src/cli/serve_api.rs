@@ -50,6 +50,9 @@ pub struct ApiArgs {
     /// File of wordings that stand for names, as in `pel link` [default: those of English]
     #[arg(long, value_name = "FILE", requires = "api")]
     wordings: Option<PathBuf>,
+    /// Search candidates of every mention, as in `pel link`
+    #[arg(long, requires = "api")]
+    search_names: bool,
     /// Maximum size of a request, and of a line of a stream
     #[arg(long, value_name = "SIZE", default_value = "8MiB", requires = "api")]
     max_body: Size,
@@ -129,6 +132,7 @@ impl ApiArgs {
         if let Some(file) = &self.wordings {
             linker.set_wordings(wordings(file)?);
         }
+        linker.set_search_names(self.search_names);
         let local = at.ip().is_loopback();
         let (has_token, has_tls) = (token.is_some(), tls.is_some());
         let access = Access {

@@ -37,6 +37,8 @@ impl Trial {
         let device = device.open(Work::Long)?;
         let mut linker =
             Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
+        // A fit needs the evidence of all mentions.
+        linker.set_search_names(true);
         let before = linker.bundle().manifest.nil.clone();
         linker.set_policy(NilPolicy::default());
         Ok(Self {
