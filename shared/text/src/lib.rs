@@ -3,6 +3,7 @@
 
 pub mod abbreviations;
 pub mod allergens;
+pub mod attributes;
 pub mod code_systems;
 pub mod context;
 pub mod contrasts;

@@ -33,6 +33,7 @@ use rules::RuleSet;
 pub use rules::RuleText;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
+pub(crate) use tokens::Border;
 pub use values::{Allergy, Certainty, Effect, Experiencer, Laterality, Severity, Temporality};
 
 /// The rule files that are built in, by name.
@@ -146,6 +147,16 @@ pub struct Cue {
     pub rule: usize,
 }
 
+/// A word or mark of a text.
+pub(crate) struct Piece {
+    /// Its bytes.
+    pub span: Span,
+    /// What stands before it.
+    pub border: Border,
+    /// The character of a mark; a blank for a word.
+    pub mark: char,
+}
+
 /// The language of built-in rules.
 fn language_of(name: &str) -> Option<Language> {
     match name {
@@ -241,6 +252,17 @@ impl ContextRules {
     /// The headings of a text, without what follows them, in their order.
     pub fn headings(&self, text: &str) -> impl Iterator<Item = (Span, Heading)> {
         sections::headings(text, &self.set).into_iter()
+    }
+
+    /// The words and marks of a text with the borders of sentences, lines and cells before them.
+    pub(crate) fn pieces(&self, text: &str) -> Vec<Piece> {
+        let tokens = tokens::tokenize(text, &self.set.vocabulary);
+        let pieces = tokens.into_iter().map(|token| Piece {
+            span: Span::new(token.start, token.end),
+            border: token.border,
+            mark: token.mark,
+        });
+        pieces.collect()
     }
 
     /// Judges mentions of a text, in time linear in the text and the mentions. A mention that is

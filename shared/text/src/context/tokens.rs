@@ -30,7 +30,7 @@ pub(super) struct Token {
 
 /// What separates a token from the one before it, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Border {
+pub(crate) enum Border {
     /// Nothing, or blanks.
     None,
     /// A border of table cells.

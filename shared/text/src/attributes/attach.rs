@@ -1,0 +1,381 @@
+//! Which mention an attribute is said of.
+
+use super::Kind;
+use super::matcher::{Hit, Note};
+use super::rules::{Direction, Rules, Section};
+use crate::context::Border;
+
+/// The tokens between a verb and its mention at most.
+const MAX_VERB: usize = 16;
+/// The tokens between an attribute and the mention behind it, where no other is before it.
+const MAX_AHEAD: usize = 8;
+/// The sentences that a mention goes on through at most.
+const MAX_CARRIED: usize = 3;
+/// The mentions of a list at most.
+const MAX_LIST: usize = 16;
+
+/// The classes of the rules that tell which mention an attribute is said of.
+#[derive(Clone, Copy)]
+struct Classes {
+    /// Words between the mentions of a list: "," and "and".
+    joining: Option<u16>,
+    /// Words that may stand between an attribute and its mention: "of", "the".
+    linking: Option<u16>,
+    /// Words that go on about the mention of the sentence before: "it", "her dosage".
+    referring: Option<u16>,
+    /// Words that begin a line about the mention of the line before: "take".
+    continuing: Option<u16>,
+}
+
+/// The mentions of some kinds, in order.
+struct Family {
+    /// The numbers of the mentions.
+    order: Vec<u32>,
+}
+
+/// Finds mentions for attributes.
+pub(super) struct Attacher<'n, 't> {
+    note: &'n Note<'t>,
+    classes: Classes,
+    families: Vec<Family>,
+    /// Whether an attribute is at a token.
+    covered: Vec<bool>,
+    /// The number of tokens before each that join mentions and are no attribute.
+    joints: Vec<u32>,
+    /// The number of tokens before each that may not stand between an attribute and its mention.
+    strangers: Vec<u32>,
+    /// The number of tokens before each that refer to a mention before.
+    references: Vec<u32>,
+    /// The first token of each sentence.
+    sentences: Vec<usize>,
+}
+
+/// A place of attributes with its mentions.
+pub(super) struct Attached {
+    /// The number of the hit.
+    pub hit: usize,
+    /// The mentions.
+    pub mentions: Vec<u32>,
+    /// The sentences, then the tokens, between the attribute and the nearest mention.
+    pub distance: (usize, usize),
+}
+
+impl<'n, 't> Attacher<'n, 't> {
+    pub fn new(note: &'n Note<'t>, hits: &[Hit]) -> Self {
+        let rules: &Rules = note.rules;
+        let mut covered = vec![false; note.lexemes.len()];
+        for hit in hits {
+            let end = hit.end.min(covered.len());
+            if let Some(tokens) = covered.get_mut(hit.first..end) {
+                tokens.fill(true);
+            }
+        }
+        let mut sentences: Vec<usize> = Vec::new();
+        for (at, token) in note.lexemes.iter().enumerate() {
+            if token.sentence as usize >= sentences.len() {
+                sentences.push(at);
+            }
+        }
+        let classes = Classes {
+            joining: rules.class("joining"),
+            linking: rules.class("linking"),
+            referring: rules.class("referring"),
+            continuing: rules.class("continuing"),
+        };
+        let joins = |at: usize| note.has(at, classes.joining) && !covered[at];
+        let joints = sums(covered.len(), joins);
+        let strange = |at: usize| !covered[at] && !note.has(at, classes.linking);
+        let strangers = sums(covered.len(), strange);
+        let references = sums(covered.len(), |at| note.has(at, classes.referring));
+        let families = rules.families.iter();
+        let families = families.map(|family| Family::new(note, &family.kinds));
+        Self {
+            note,
+            classes,
+            families: families.collect(),
+            covered,
+            joints,
+            strangers,
+            references,
+            sentences,
+        }
+    }
+
+    /// The mentions that a hit is said of.
+    pub fn attach(&self, number: usize, hit: &Hit) -> Option<Attached> {
+        let section = self.note.rules.sections.get(hit.section)?;
+        let family = self.families.get(section.family)?;
+        if let Some(mention) = hit.inside {
+            let kinds = &self.note.rules.families.get(section.family)?.kinds;
+            let mention_of = self.note.mentions.get(mention as usize)?;
+            let own = section.inside && kinds.contains(&mention_of.kind);
+            return own.then(|| Attached {
+                hit: number,
+                mentions: vec![mention],
+                distance: (0, 0),
+            });
+        }
+        let (left, right) = (self.left(family, hit), self.right(family, hit));
+        let nearest = match section.direction {
+            Direction::Forward => self.forward(hit, left, right),
+            Direction::Backward => left.filter(|at| self.gap_left(family, *at, hit) <= MAX_VERB),
+            Direction::Near => self.near(family, hit, left, right),
+            Direction::Before => self.before(family, hit, left, right),
+        };
+        let (at, sentences) = match nearest {
+            Some(at) => (at, 0),
+            None if section.carried => self.carried(family, hit)?,
+            None => return None,
+        };
+        let mention = self.note.mentions[family.order[at] as usize];
+        let tokens = match mention.first >= hit.end {
+            true => mention.first - hit.end,
+            false => hit.first.saturating_sub(mention.end),
+        };
+        let mut mentions = vec![family.order[at]];
+        if section.list && sentences == 0 {
+            self.extend(family, section, at, mention.first >= hit.end, &mut mentions);
+        }
+        Some(Attached {
+            hit: number,
+            mentions,
+            distance: (sentences, tokens),
+        })
+    }
+
+    fn sentence(&self, token: usize) -> Option<u32> {
+        self.note.lexemes.get(token).map(|token| token.sentence)
+    }
+
+    /// The last mention before a hit in its sentence, by its place in the family.
+    fn left(&self, family: &Family, hit: &Hit) -> Option<usize> {
+        let after = family.after(self.note, hit.first);
+        let mut at = after;
+        // A mention may contain the start of another.
+        while let Some(before) = at.checked_sub(1) {
+            let mention = family.mention(self.note, before);
+            if self.sentence(mention.first) != self.sentence(hit.first) {
+                return None;
+            }
+            if mention.end <= hit.first {
+                return Some(before);
+            }
+            at = before;
+        }
+        None
+    }
+
+    /// The first mention behind a hit in its sentence.
+    fn right(&self, family: &Family, hit: &Hit) -> Option<usize> {
+        let at = family.after(self.note, hit.end);
+        let index = family.order.get(at)?;
+        let mention = self.note.mentions[*index as usize];
+        (self.sentence(mention.first) == self.sentence(hit.first)).then_some(at)
+    }
+
+    fn gap_left(&self, family: &Family, at: usize, hit: &Hit) -> usize {
+        hit.first.saturating_sub(family.mention(self.note, at).end)
+    }
+
+    /// The mention of a verb before it.
+    fn forward(&self, hit: &Hit, left: Option<usize>, right: Option<usize>) -> Option<usize> {
+        let family = self.family_of(hit)?;
+        let reaches = |at: &usize| {
+            let first = family.mention(self.note, *at).first;
+            first - hit.end <= MAX_VERB
+        };
+        if let Some(right) = right.filter(reaches) {
+            return Some(right);
+        }
+        // "Aspirin: continue."
+        let beside = |at: &usize| {
+            let end = family.mention(self.note, *at).end;
+            self.is_beside(end, hit.first)
+        };
+        left.filter(beside)
+    }
+
+    fn family_of(&self, hit: &Hit) -> Option<&Family> {
+        let section = self.note.rules.sections.get(hit.section)?;
+        self.families.get(section.family)
+    }
+
+    /// The mention of an attribute beside it.
+    fn near(
+        &self,
+        family: &Family,
+        hit: &Hit,
+        left: Option<usize>,
+        right: Option<usize>,
+    ) -> Option<usize> {
+        let separated = |at: &usize| {
+            let end = family.mention(self.note, *at).end;
+            count(&self.joints, end, hit.first) > 0
+        };
+        if let Some(left) = left.filter(|left| !separated(left)) {
+            return Some(left);
+        }
+        if let Some(right) = right {
+            let first = family.mention(self.note, right).first;
+            let near = first - hit.end <= MAX_AHEAD && count(&self.joints, hit.end, first) == 0;
+            if self.is_beside(hit.end, first) || left.is_none() && near {
+                return Some(right);
+            }
+        }
+        left
+    }
+
+    /// The mention right behind an attribute, or the one beside it.
+    fn before(
+        &self,
+        family: &Family,
+        hit: &Hit,
+        left: Option<usize>,
+        right: Option<usize>,
+    ) -> Option<usize> {
+        let beside = |at: &usize| self.is_beside(hit.end, family.mention(self.note, *at).first);
+        let next = right.filter(beside);
+        next.or_else(|| self.near(family, hit, left, right))
+    }
+
+    /// Whether only attributes and words of linking stand between two tokens.
+    fn is_beside(&self, from: usize, to: usize) -> bool {
+        count(&self.strangers, from, to) == 0
+    }
+
+    /// The mention of the sentences before that this one goes on about, and how many sentences it
+    /// is away.
+    fn carried(&self, family: &Family, hit: &Hit) -> Option<(usize, usize)> {
+        let sentence = self.sentence(hit.first)? as usize;
+        let start = *self.sentences.get(sentence)?;
+        let begins = self.is_beside(start, hit.first);
+        let refers = count(&self.references, start, hit.first) > 0;
+        if !begins && !refers && !self.note.has(start, self.classes.continuing) {
+            return None;
+        }
+        let mut first = start;
+        for back in 1..=MAX_CARRIED {
+            if !self.goes_on(first) {
+                return None;
+            }
+            let before = *self.sentences.get(sentence.checked_sub(back)?)?;
+            let at = family.after(self.note, first).checked_sub(1);
+            if let Some(at) = at.filter(|at| family.mention(self.note, *at).first >= before) {
+                return Some((at, back));
+            }
+            first = before;
+        }
+        None
+    }
+
+    /// Whether the sentence that starts at a token may go on about what is before it: it is in the
+    /// same line, or in the next one and begins like directions for use.
+    fn goes_on(&self, at: usize) -> bool {
+        match self.note.lexemes[at].border {
+            Border::Sentence => true,
+            Border::Line => {
+                let start = self.note.lexemes[at].start;
+                let before = self.note.text.get(..start).unwrap_or_default();
+                let indented = before.ends_with(|c: char| c == ' ' || c == '\t');
+                self.note.has(at, self.classes.continuing) || indented
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds the other mentions of a list, before or behind the one at `at`.
+    fn extend(
+        &self,
+        family: &Family,
+        section: &Section,
+        at: usize,
+        ahead: bool,
+        mentions: &mut Vec<u32>,
+    ) {
+        let may_cover = section.direction != Direction::Near;
+        let mut at = at;
+        while mentions.len() < MAX_LIST {
+            let next = match ahead {
+                true => at + 1,
+                false => match at.checked_sub(1) {
+                    Some(next) => next,
+                    None => return,
+                },
+            };
+            let Some(index) = family.order.get(next) else {
+                return;
+            };
+            let (one, other) = (at.min(next), at.max(next));
+            let end = family.mention(self.note, one).end;
+            let first = family.mention(self.note, other).first;
+            if !self.is_list(end, first, may_cover) {
+                return;
+            }
+            mentions.push(*index);
+            at = next;
+        }
+    }
+
+    /// Whether the tokens between two mentions make them a list.
+    fn is_list(&self, end: usize, first: usize, may_cover: bool) -> bool {
+        if end > first || first - end > MAX_VERB {
+            return false;
+        }
+        let mut joined = false;
+        for at in end..first {
+            let token = &self.note.lexemes[at];
+            let joins = self.note.has(at, self.classes.joining) && !self.covered[at];
+            joined |= joins;
+            let links = !self.covered[at] && self.note.has(at, self.classes.linking);
+            let fits = joins || links || may_cover && self.covered[at];
+            if token.border.ends_sentence() || !fits {
+                return false;
+            }
+        }
+        joined
+    }
+}
+
+/// The number of tokens before each that are counted, and at last of all tokens.
+fn sums(tokens: usize, counts: impl Fn(usize) -> bool) -> Vec<u32> {
+    let mut sums = Vec::with_capacity(tokens + 1);
+    let mut sum = 0;
+    sums.push(0);
+    for at in 0..tokens {
+        sum += u32::from(counts(at));
+        sums.push(sum);
+    }
+    sums
+}
+
+/// The number of counted tokens between two.
+fn count(sums: &[u32], from: usize, to: usize) -> u32 {
+    let at = |at: usize| sums.get(at).or(sums.last()).copied().unwrap_or(0);
+    at(to).saturating_sub(at(from))
+}
+
+impl Family {
+    fn new(note: &Note<'_>, kinds: &[Kind]) -> Self {
+        let mentions = note.mentions.iter().enumerate();
+        let own = mentions
+            .filter(|(_, mention)| kinds.contains(&mention.kind) && mention.end > mention.first);
+        let mut order: Vec<u32> = own
+            .filter_map(|(index, _)| u32::try_from(index).ok())
+            .collect();
+        order.sort_by_key(|index| {
+            let mention = note.mentions[*index as usize];
+            (mention.first, mention.end)
+        });
+        Self { order }
+    }
+
+    fn mention(&self, note: &Note<'_>, at: usize) -> super::matcher::Mention {
+        note.mentions[self.order[at] as usize]
+    }
+
+    /// The place of the first mention that starts at a token or behind it.
+    fn after(&self, note: &Note<'_>, token: usize) -> usize {
+        self.order
+            .partition_point(|index| note.mentions[*index as usize].first < token)
+    }
+}

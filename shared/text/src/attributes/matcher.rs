@@ -1,0 +1,521 @@
+//! Where the patterns of a rule file match the tokens of a text.
+
+use super::lexer::{Kind as Lexical, Lexeme, value};
+use super::rules::{Group, NUMBER, Normal, Part, Product, Rules, Symbol, Trie};
+use super::value::{Value, date, duration, timing};
+use super::{Attribute, Kind};
+use crate::Span;
+
+/// The elements that are tried at most from one token on.
+const BUDGET: usize = 1024;
+/// The phrases at a token at most.
+const MAX_READINGS: usize = 32;
+/// How often phrases are sought at a token, so that phrases may begin with each other.
+const ROUNDS: usize = 3;
+/// The letters of an abbreviation before a point that ends no sentence.
+const MAX_ABBREVIATION: usize = 5;
+
+/// A phrase of a class at a token.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    pub class: u16,
+    /// One past the last token.
+    pub end: usize,
+    /// `None` if the text does not settle the value.
+    value: Option<Value>,
+}
+
+/// A mention by its tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mention {
+    pub first: usize,
+    /// One past the last token.
+    pub end: usize,
+    pub kind: Kind,
+}
+
+/// A place where a pattern of attributes matches.
+#[derive(Clone, Debug)]
+pub(super) struct Hit {
+    /// The section of the rules.
+    pub section: usize,
+    pub first: usize,
+    /// One past the last token.
+    pub end: usize,
+    pub attributes: Vec<Attribute>,
+    /// The mention that it is in.
+    pub inside: Option<u32>,
+}
+
+/// A text with what the rules know of its tokens.
+pub(super) struct Note<'t> {
+    pub text: &'t str,
+    pub rules: &'t Rules,
+    pub lexemes: Vec<Lexeme>,
+    pub mentions: Vec<Mention>,
+    /// The mentions that start at each token.
+    pub starting: Vec<Vec<u32>>,
+    pub readings: Vec<Vec<Reading>>,
+}
+
+/// What an element of a match is.
+#[derive(Clone, Copy, PartialEq)]
+enum Element {
+    /// A word or mark.
+    Token,
+    /// A phrase of a class.
+    Class(u16),
+    /// A mention.
+    Mention,
+}
+
+/// An element of a match.
+#[derive(Clone, Copy)]
+struct Step {
+    first: usize,
+    end: usize,
+    element: Element,
+}
+
+impl Step {
+    fn is_class(&self) -> bool {
+        matches!(self.element, Element::Class(_))
+    }
+}
+
+/// A walk along the patterns from one token on.
+struct Walk<'n, 't> {
+    note: &'n Note<'t>,
+    trie: &'n Trie,
+    path: Vec<Step>,
+    budget: usize,
+    /// The products that were found, with one past the last token.
+    found: Vec<(u32, Vec<Step>)>,
+    /// Whether only the longest match counts.
+    longest: bool,
+}
+
+impl<'t> Note<'t> {
+    pub fn new(
+        text: &'t str,
+        rules: &'t Rules,
+        lexemes: Vec<Lexeme>,
+        mentions: Vec<Mention>,
+    ) -> Self {
+        let mut starting = vec![Vec::new(); lexemes.len()];
+        for (index, mention) in mentions.iter().enumerate() {
+            let at = starting
+                .get_mut(mention.first)
+                .filter(|_| mention.end > mention.first);
+            if let (Some(at), Ok(index)) = (at, u32::try_from(index)) {
+                at.push(index);
+            }
+        }
+        let count = lexemes.len();
+        let mut note = Self {
+            text,
+            rules,
+            lexemes,
+            mentions,
+            starting,
+            readings: vec![Vec::new(); count],
+        };
+        for at in (0..count).rev() {
+            note.read(at);
+        }
+        note
+    }
+
+    /// Finds the phrases that start at a token. Those of later tokens are known.
+    fn read(&mut self, at: usize) {
+        if self.lexemes[at].kind == Lexical::Number {
+            let written = &self.text[self.lexemes[at].start..self.lexemes[at].end];
+            let value = value(written).map(Value::Text);
+            self.readings[at].push(Reading {
+                class: NUMBER,
+                end: at + 1,
+                value,
+            });
+        }
+        let plain = self.phrases(&self.rules.phrases, at);
+        self.add(at, plain);
+        for _ in 0..ROUNDS {
+            let composite = self.phrases(&self.rules.composites, at);
+            if !self.add(at, composite) {
+                break;
+            }
+        }
+    }
+
+    /// Adds phrases, each class and end once. Whether there were any others before.
+    fn add(&mut self, at: usize, found: Vec<Reading>) -> bool {
+        let readings = &mut self.readings[at];
+        let before = readings.len();
+        for reading in found {
+            let known = readings
+                .iter()
+                .any(|known| known.class == reading.class && known.end == reading.end);
+            if !known && readings.len() < MAX_READINGS {
+                readings.push(reading);
+            }
+        }
+        readings.len() > before
+    }
+
+    fn phrases(&self, trie: &Trie, at: usize) -> Vec<Reading> {
+        let mut walk = Walk::new(self, trie, false);
+        walk.go(0, at);
+        let mut found = walk.found;
+        found.sort_by_key(|(product, _)| *product);
+        let readings = found.iter().filter_map(|(product, path)| {
+            match self.rules.products.get(*product as usize)? {
+                Product::Phrase(class, normal) => Some(Reading {
+                    class: *class,
+                    end: path.last()?.end,
+                    value: self.normal(normal, path, 0, path.len()),
+                }),
+                _ => None,
+            }
+        });
+        readings.collect()
+    }
+
+    /// Whether a token has a phrase of a class.
+    pub fn has(&self, at: usize, class: Option<u16>) -> bool {
+        let readings = self.readings.get(at).map_or(&[][..], Vec::as_slice);
+        class.is_some() && readings.iter().any(|reading| Some(reading.class) == class)
+    }
+
+    /// The places where patterns of attributes match: the longest at each token, without those that
+    /// begin in another one.
+    pub fn hits(&self, trie: &Trie) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let mut at = 0;
+        while at < self.lexemes.len() {
+            if !self.starts(at) {
+                at += 1;
+                continue;
+            }
+            let mut walk = Walk::new(self, trie, true);
+            walk.go(0, at);
+            let best = walk.found.into_iter().min_by_key(|(product, path)| {
+                let end = path.last().map_or(0, |step| step.end);
+                (usize::MAX - end, *product)
+            });
+            let Some((product, path)) = best else {
+                at += 1;
+                continue;
+            };
+            let end = path.last().map_or(at, |step| step.end).max(at + 1);
+            if let Some(Product::Attributes(section, groups)) =
+                self.rules.products.get(product as usize)
+            {
+                let attributes = groups
+                    .iter()
+                    .filter_map(|group| self.attribute(group, &path));
+                let own = path.iter().find(|step| step.element != Element::Mention);
+                let inside = own.and_then(|step| self.lexemes[step.first].anchor);
+                hits.push(Hit {
+                    section: *section,
+                    first: at,
+                    end,
+                    attributes: attributes.collect(),
+                    inside,
+                });
+            }
+            at = end;
+        }
+        hits
+    }
+
+    fn attribute(&self, group: &Group, path: &[Step]) -> Option<Attribute> {
+        let steps = path.get(group.first..group.end)?;
+        let span = self.span(steps)?;
+        Some(Attribute {
+            name: group.name,
+            span,
+            value: self.normal(&group.normal, path, group.first, group.end),
+            prior: group.prior,
+        })
+    }
+
+    /// The bytes of elements. The last point of "p.o." belongs to them.
+    fn span(&self, steps: &[Step]) -> Option<Span> {
+        let (first, last) = (steps.first()?, steps.last()?);
+        let start = self.lexemes.get(first.first)?.start;
+        let mut end = self.lexemes.get(last.end.checked_sub(1)?)?.end;
+        let tokens = self.lexemes.get(first.first..last.end)?;
+        let mut dotted = false;
+        let mut before = Lexical::Broken;
+        for token in tokens {
+            dotted |= token.kind == Lexical::Mark('.') && token.glued && before == Lexical::Word;
+            before = token.kind;
+        }
+        if let Some(next) = self.lexemes.get(last.end)
+            && dotted
+            && before == Lexical::Word
+            && next.glued
+            && next.kind == Lexical::Mark('.')
+        {
+            end = next.end;
+        }
+        Some(Span::new(start, end))
+    }
+
+    /// The normal form of a match, or of its elements from `first` to `end`.
+    fn normal(&self, normal: &Normal, path: &[Step], first: usize, end: usize) -> Option<Value> {
+        let text = |parts: &[Part]| self.joined(parts, path);
+        let steps = path.get(first..end)?;
+        match normal {
+            Normal::Null => None,
+            Normal::Lower => self.lower(steps),
+            Normal::Values => {
+                let with_class: Vec<&Step> = steps.iter().filter(|step| step.is_class()).collect();
+                match with_class.as_slice() {
+                    [] => self.lower(steps),
+                    [one] => self.value(one).cloned(),
+                    many => {
+                        let mut joined = String::new();
+                        for step in many {
+                            let Value::Text(text) = self.value(step)? else {
+                                return None;
+                            };
+                            if !joined.is_empty() {
+                                joined.push(' ');
+                            }
+                            joined.push_str(text);
+                        }
+                        Some(Value::Text(joined))
+                    }
+                }
+            }
+            Normal::Text(parts) => match parts.as_slice() {
+                [Part::Element(at)] => self.value(path.get(*at)?).cloned(),
+                parts => text(parts).map(Value::Text),
+            },
+            Normal::Timing(parts) => {
+                let [times, period, unit, when] = &**parts;
+                let when = match when.is_empty() {
+                    true => None,
+                    false => Some(text(when)?),
+                };
+                timing(&text(times)?, &text(period)?, &text(unit)?, when.as_deref())
+            }
+            Normal::Duration(sign, parts) => {
+                let [amount, unit] = &**parts;
+                duration(sign, &text(amount)?, &text(unit)?)
+            }
+            Normal::Date(parts) => {
+                let mut fields = [None, None, None];
+                for (field, parts) in fields.iter_mut().zip(&**parts) {
+                    if !parts.is_empty() {
+                        *field = Some(text(parts)?);
+                    }
+                }
+                let [year, month, day] = &fields;
+                date(year.as_deref(), month.as_deref(), day.as_deref())
+            }
+        }
+    }
+
+    /// The parts of a normal form as one text; `None` if a part is missing.
+    fn joined(&self, parts: &[Part], path: &[Step]) -> Option<String> {
+        let mut joined = String::new();
+        for part in parts {
+            match part {
+                Part::Text(text) => joined.push_str(text),
+                Part::Missing => return None,
+                Part::Element(at) => match self.value(path.get(*at)?)? {
+                    Value::Text(text) => joined.push_str(text),
+                    Value::Timing(_) => return None,
+                },
+            }
+        }
+        Some(joined)
+    }
+
+    fn value(&self, step: &Step) -> Option<&Value> {
+        let readings = self.readings.get(step.first)?;
+        let is_own = |reading: &&Reading| {
+            step.element == Element::Class(reading.class) && reading.end == step.end
+        };
+        readings.iter().find(is_own)?.value.as_ref()
+    }
+
+    /// The words of elements in lower case, with one blank for whitespace.
+    fn lower(&self, steps: &[Step]) -> Option<Value> {
+        let span = self.span(steps)?;
+        let text = self.text.get(span.start..span.end)?.to_lowercase();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Some(Value::Text(words.join(" ")))
+    }
+
+    /// Whether attributes may begin at a token: not at the "4" of "q4h", nor at the "20" of "10/20".
+    fn starts(&self, at: usize) -> bool {
+        let token = &self.lexemes[at];
+        let Some(before) = at.checked_sub(1).and_then(|at| self.lexemes.get(at)) else {
+            return true;
+        };
+        if !token.glued || matches!(token.kind, Lexical::Mark(_)) {
+            return true;
+        }
+        let other = |one: &Lexeme| one.anchor.is_some() && one.anchor != token.anchor;
+        match before.kind {
+            Lexical::Mark(c @ ('-' | '/')) => {
+                let joined = before.glued && (c == '-' || token.kind != Lexical::Word);
+                let first = at.checked_sub(2).and_then(|at| self.lexemes.get(at));
+                !joined || first.is_some_and(other)
+            }
+            Lexical::Mark(_) => true,
+            _ => other(before),
+        }
+    }
+
+    /// Whether attributes may end before a token: not before the "mg" of "20mg", nor the "/80" of
+    /// "120/80".
+    fn ends(&self, end: usize) -> bool {
+        let Some(last) = end.checked_sub(1).and_then(|at| self.lexemes.get(at)) else {
+            return true;
+        };
+        let Some(next) = self.lexemes.get(end).filter(|next| next.glued) else {
+            return true;
+        };
+        match next.kind {
+            // Not before the ".n" of "p.r.n".
+            Lexical::Mark('.') => {
+                let after = self.lexemes.get(end + 1).filter(|after| after.glued);
+                let letter =
+                    |token: &Lexeme| token.kind == Lexical::Word && token.end - token.start == 1;
+                !letter(last) || !after.is_some_and(letter)
+            }
+            Lexical::Mark('-' | '/') => {
+                let number = |token: &Lexeme| {
+                    token.glued && matches!(token.kind, Lexical::Number | Lexical::Broken)
+                };
+                last.kind != Lexical::Number || !self.lexemes.get(end + 1).is_some_and(number)
+            }
+            Lexical::Mark(_) => true,
+            _ => {
+                let other = next.anchor.is_some() && next.anchor != last.anchor;
+                matches!(last.kind, Lexical::Mark(_)) || other
+            }
+        }
+    }
+
+    /// The token after a point or dash that is nothing to a pattern: those of "p.o." and
+    /// "as-needed".
+    fn skipped(&self, at: usize) -> Option<usize> {
+        let token = self.lexemes.get(at).filter(|token| token.glued)?;
+        let before = self.lexemes.get(at.checked_sub(1)?)?;
+        let next = self.lexemes.get(at + 1)?;
+        let word = |token: &Lexeme| token.kind == Lexical::Word;
+        let skips = match token.kind {
+            Lexical::Mark('.') => {
+                word(before)
+                    && before.end - before.start <= MAX_ABBREVIATION
+                    && !next.border.ends_sentence()
+            }
+            Lexical::Mark('-') => next.glued && (word(before) || word(next)),
+            _ => false,
+        };
+        skips.then_some(at + 1)
+    }
+}
+
+impl<'n, 't> Walk<'n, 't> {
+    fn new(note: &'n Note<'t>, trie: &'n Trie, longest: bool) -> Self {
+        Self {
+            note,
+            trie,
+            path: Vec::new(),
+            budget: BUDGET,
+            found: Vec::new(),
+            longest,
+        }
+    }
+
+    /// Follows the patterns from a node at a token.
+    fn go(&mut self, node: u32, at: usize) {
+        self.keep(node);
+        self.step(node, at);
+        if !self.path.is_empty()
+            && let Some(at) = self.note.skipped(at)
+        {
+            self.step(node, at);
+        }
+    }
+
+    /// Keeps the products of a node.
+    fn keep(&mut self, node: u32) {
+        let products = self.trie.products(node);
+        let Some(end) = self.path.last().map(|step| step.end) else {
+            return;
+        };
+        if products.is_empty() || self.longest && !self.note.ends(end) {
+            return;
+        }
+        for product in products {
+            self.found.push((*product, self.path.clone()));
+        }
+    }
+
+    /// Tries what can follow a node at a token.
+    fn step(&mut self, node: u32, at: usize) {
+        let note = self.note;
+        let Some(token) = note.lexemes.get(at) else {
+            return;
+        };
+        if !self.path.is_empty() && token.border.ends_sentence() || self.budget == 0 {
+            return;
+        }
+        self.budget -= 1;
+        for index in &note.starting[at] {
+            let mention = note.mentions[*index as usize];
+            let symbol = Symbol::Mention(mention.kind);
+            if let Some(next) = self.trie.next(node, symbol) {
+                self.take(next, at, mention.end, Element::Mention);
+            }
+        }
+        if !self.fits(at) {
+            return;
+        }
+        let mark = match token.kind {
+            Lexical::Mark(c) => Some(Symbol::Mark(c)),
+            _ => None,
+        };
+        let words = [token.word, token.written];
+        let words = words.into_iter().flatten().map(Symbol::Word);
+        for symbol in words.chain(mark) {
+            if let Some(next) = self.trie.next(node, symbol) {
+                self.take(next, at, at + 1, Element::Token);
+            }
+        }
+        for reading in &note.readings[at] {
+            let fits = reading.end == at + 1 || self.fits(reading.end - 1);
+            if fits && let Some(next) = self.trie.next(node, Symbol::Class(reading.class)) {
+                self.take(next, at, reading.end, Element::Class(reading.class));
+            }
+        }
+    }
+
+    /// Whether a token is in the same mention as the others of the match, or in none.
+    fn fits(&self, at: usize) -> bool {
+        let note = self.note;
+        let anchor = note.lexemes[at].anchor;
+        match self.path.first() {
+            None => true,
+            Some(first) if first.element == Element::Mention => anchor.is_none(),
+            Some(first) => anchor == note.lexemes[first.first].anchor,
+        }
+    }
+
+    fn take(&mut self, node: u32, first: usize, end: usize, element: Element) {
+        self.path.push(Step {
+            first,
+            end,
+            element,
+        });
+        self.go(node, end);
+        self.path.pop();
+    }
+}
