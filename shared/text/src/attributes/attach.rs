@@ -1,6 +1,7 @@
 //! Which mention an attribute is said of.
 
 use super::Kind;
+use super::lexer::Kind as Lexical;
 use super::matcher::{Hit, Note};
 use super::rules::{Direction, Rules, Section};
 use crate::context::Border;
@@ -40,6 +41,8 @@ pub(super) struct Attacher<'n, 't> {
     families: Vec<Family>,
     /// Whether an attribute is at a token.
     covered: Vec<bool>,
+    /// Whether a verb is at a token.
+    verbs: Vec<bool>,
     /// The number of tokens before each that join mentions and are no attribute.
     joints: Vec<u32>,
     /// The number of tokens before each that may not stand between an attribute and its mention.
@@ -64,9 +67,17 @@ impl<'n, 't> Attacher<'n, 't> {
     pub fn new(note: &'n Note<'t>, hits: &[Hit]) -> Self {
         let rules: &Rules = note.rules;
         let mut covered = vec![false; note.lexemes.len()];
+        let mut verbs = vec![false; note.lexemes.len()];
         for hit in hits {
             let end = hit.end.min(covered.len());
             if let Some(tokens) = covered.get_mut(hit.first..end) {
+                tokens.fill(true);
+            }
+            let section = rules.sections.get(hit.section);
+            let verb = section.is_some_and(|section| {
+                matches!(section.direction, Direction::Forward | Direction::Backward)
+            });
+            if let Some(tokens) = verbs.get_mut(hit.first..end).filter(|_| verb) {
                 tokens.fill(true);
             }
         }
@@ -94,6 +105,7 @@ impl<'n, 't> Attacher<'n, 't> {
             classes,
             families: families.collect(),
             covered,
+            verbs,
             joints,
             strangers,
             references,
@@ -115,10 +127,19 @@ impl<'n, 't> Attacher<'n, 't> {
                 distance: (0, 0),
             });
         }
+        if !hit.mentions.is_empty() {
+            return Some(Attached {
+                hit: number,
+                mentions: hit.mentions.clone(),
+                distance: (0, 0),
+            });
+        }
         let (left, right) = (self.left(family, hit), self.right(family, hit));
         let nearest = match section.direction {
             Direction::Forward => self.forward(hit, left, right),
-            Direction::Backward => left.filter(|at| self.gap_left(family, *at, hit) <= MAX_VERB),
+            Direction::Backward => left
+                .filter(|at| self.gap_left(family, *at, hit) <= MAX_VERB)
+                .or_else(|| self.forward(hit, None, right)),
             Direction::Near => self.near(family, hit, left, right),
             Direction::Before => self.before(family, hit, left, right),
         };
@@ -322,13 +343,16 @@ impl<'n, 't> Attacher<'n, 't> {
             return false;
         }
         let mut joined = false;
+        // "Aspirin 81 mg and statin 20 mg for pain", but not entries with commas between them.
+        let comma = |at: usize| matches!(self.note.lexemes[at].kind, Lexical::Mark(',' | ';'));
+        let may_cover = may_cover || !(end..first).any(comma);
         for at in end..first {
             let token = &self.note.lexemes[at];
             let joins = self.note.has(at, self.classes.joining) && !self.covered[at];
             joined |= joins;
             let links = !self.covered[at] && self.note.has(at, self.classes.linking);
             let fits = joins || links || may_cover && self.covered[at];
-            if token.border.ends_sentence() || !fits {
+            if token.border.ends_sentence() || self.verbs[at] || !fits {
                 return false;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::lexer::{Kind as Lexical, Lexeme, value};
 use super::rules::{Group, NUMBER, Normal, Part, Product, Rules, Symbol, Trie};
-use super::value::{Value, date, duration, timing};
+use super::value::{Number, Value, date, duration, timing};
 use super::{Attribute, Kind};
 use crate::Span;
 
@@ -45,6 +45,8 @@ pub(super) struct Hit {
     pub attributes: Vec<Attribute>,
     /// The mention that it is in.
     pub inside: Option<u32>,
+    /// The mentions of its pattern.
+    pub mentions: Vec<u32>,
 }
 
 /// A text with what the rules know of its tokens.
@@ -221,11 +223,36 @@ impl<'t> Note<'t> {
                     end,
                     attributes: attributes.collect(),
                     inside,
+                    mentions: self.mentions_of(&path, *section),
                 });
             }
             at = end;
         }
         hits
+    }
+
+    /// The mentions of a match that its section is for.
+    fn mentions_of(&self, path: &[Step], section: usize) -> Vec<u32> {
+        let section = self.rules.sections.get(section);
+        let family = section.and_then(|section| self.rules.families.get(section.family));
+        let kinds = family.map_or(&[][..], |family| &family.kinds);
+        let steps = path.iter().filter(|step| step.element == Element::Mention);
+        let own = steps.filter_map(|step| {
+            let starting = self.starting.get(step.first)?;
+            starting.iter().copied().find(|index| {
+                let mention = self.mentions[*index as usize];
+                mention.end == step.end && kinds.contains(&mention.kind)
+            })
+        });
+        own.collect()
+    }
+
+    /// Whether a sentence, or a part of it, ends before a token.
+    fn is_end(&self, at: usize) -> bool {
+        self.lexemes.get(at).is_none_or(|token| {
+            let mark = matches!(token.kind, Lexical::Mark(',' | ';' | '.' | ')' | '|'));
+            mark || token.border != crate::context::Border::None
+        })
     }
 
     fn attribute(&self, group: &Group, path: &[Step]) -> Option<Attribute> {
@@ -293,6 +320,10 @@ impl<'t> Note<'t> {
                 [Part::Element(at)] => self.value(path.get(*at)?).cloned(),
                 parts => text(parts).map(Value::Text),
             },
+            Normal::Times(factor, parts) => {
+                let number = Number::parse(&text(parts)?)?;
+                number.times(*factor).map(Value::Text)
+            }
             Normal::Timing(parts) => {
                 let [times, period, unit, when] = &**parts;
                 let when = match when.is_empty() {
@@ -437,6 +468,11 @@ impl<'n, 't> Walk<'n, 't> {
     /// Follows the patterns from a node at a token.
     fn go(&mut self, node: u32, at: usize) {
         self.keep(node);
+        if self.note.is_end(at)
+            && let Some(end) = self.trie.next(node, Symbol::End)
+        {
+            self.keep(end);
+        }
         self.step(node, at);
         if !self.path.is_empty()
             && let Some(at) = self.note.skipped(at)

@@ -355,6 +355,20 @@ impl Parser {
             "lower" if rest.is_empty() => Normal::Lower,
             "null" if rest.is_empty() => Normal::Null,
             "duration" => duration("")?,
+            "times" => match words.as_slice() {
+                [factor, number] => {
+                    let found = factor.parse();
+                    let factor = found.map_err(|_| {
+                        format!("expected a whole number after \"times\", found \"{factor}\"")
+                    })?;
+                    Normal::Times(factor, parts(number)?)
+                }
+                _ => {
+                    return Err(format!(
+                        "expected \"times FACTOR NUMBER\", found \"{text}\""
+                    ));
+                }
+            },
             "ago" => duration("-")?,
             "ahead" => duration("")?,
             "timing" => match words.as_slice() {

@@ -176,6 +176,10 @@ impl Reader<'_, '_> {
                 self.rest = after;
                 Ok(vec![vec![Element::Symbol(self.class(name)?)]])
             }
+            '$' => {
+                self.rest = &text[1..];
+                Ok(vec![vec![Element::Symbol(Symbol::End)]])
+            }
             '"' => {
                 let (quoted, after) = until('"')?;
                 self.rest = after;

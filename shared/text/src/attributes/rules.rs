@@ -14,6 +14,8 @@ pub(super) enum Symbol {
     Class(u16),
     /// A mention of a kind, as a whole.
     Mention(Kind),
+    /// The end of a sentence, or a mark that ends a part of it.
+    End,
 }
 
 /// The class of numbers, which the rules extend by number words.
@@ -34,6 +36,8 @@ pub(super) enum Normal {
     Null,
     /// A text with values.
     Text(Vec<Part>),
+    /// A number, as often as said: 1000000 times "2.4".
+    Times(u32, Vec<Part>),
     /// A timing: how many times, in how many, units, and when.
     Timing(Box<[Vec<Part>; 4]>),
     /// A duration of an amount and a unit, with a sign before it.

@@ -53,6 +53,19 @@ impl Number {
         Some(Self(whole.parse::<u64>().ok()? * Self::UNIT + thousandths))
     }
 
+    /// The decimal of `factor` times the number.
+    pub(super) fn times(self, factor: u32) -> Option<String> {
+        let product = self.0.checked_mul(u64::from(factor))?;
+        let (whole, rest) = (product / Self::UNIT, product % Self::UNIT);
+        let decimal = format!("{whole}.{rest:03}");
+        Some(
+            decimal
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned(),
+        )
+    }
+
     /// The whole number, if it is one.
     pub fn whole(self) -> Option<u32> {
         let whole = self.0.is_multiple_of(Self::UNIT);
@@ -93,18 +106,15 @@ impl Timing {
             self.when.as_deref(),
         ) {
             (1, 1, "d", None) | (1, 24, "h", None) => Some("QD"),
-            (2, 1, "d", None) | (1, 12, "h", None) => Some("BID"),
+            (2, 1, "d", None) => Some("BID"),
             (3, 1, "d", None) => Some("TID"),
             (4, 1, "d", None) => Some("QID"),
-            (1, 2, "d", None) | (1, 48, "h", None) => Some("QOD"),
+            (1, 2, "d", None) => Some("QOD"),
             (1, 1, "d", Some("AM")) => Some("AM"),
             (1, 1, "d", Some("PM")) => Some("PM"),
             (1, 1, "d", Some("BED")) => Some("BED"),
             (1, 1, "wk", None) => Some("WK"),
             (1, 1, "mo", None) => Some("MO"),
-            (1, 1, "h", None) => Some("Q1H"),
-            (1, 2, "h", None) => Some("Q2H"),
-            (1, 3, "h", None) => Some("Q3H"),
             (1, 4, "h", None) => Some("Q4H"),
             (1, 6, "h", None) => Some("Q6H"),
             (1, 8, "h", None) => Some("Q8H"),
