@@ -6,6 +6,7 @@ use pel_linker::linker::MatchedText;
 use pel_model::nil::NilReason;
 use pel_model::tokens::{Cut, Encoded};
 use pel_output::{DecidedBy, Named, NamedSet, Record};
+use pel_text::attributes::{Attribute, AttributeName, Value};
 use pel_text::context::{
     Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
 };
@@ -143,6 +144,8 @@ pub struct JsLink {
     severity: Option<Severity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     allergy: Option<Allergy>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<JsAttribute>,
     decision: JsDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -160,6 +163,43 @@ pub struct JsLink {
     candidates: Vec<Named>,
     #[serde(default)]
     cut: Cut,
+}
+
+/// What stands beside a mention.
+#[derive(Serialize, Deserialize)]
+struct JsAttribute {
+    name: AttributeName,
+    start: usize,
+    end: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    prior: bool,
+}
+
+impl JsAttribute {
+    fn of(attribute: Attribute, offsets: &Offsets<'_>) -> Self {
+        Self {
+            name: attribute.name,
+            start: offsets.utf16(attribute.span.start),
+            end: offsets.utf16(attribute.span.end),
+            value: attribute.value,
+            prior: attribute.prior,
+        }
+    }
+
+    fn attribute(self, text: &str, offsets: &Offsets<'_>) -> Result<Attribute> {
+        let place = Place {
+            start: self.start,
+            end: self.end,
+        };
+        Ok(Attribute {
+            name: self.name,
+            span: place.span(text, offsets)?,
+            value: self.value,
+            prior: self.prior,
+        })
+    }
 }
 
 fn is_none(count: &usize) -> bool {
@@ -185,6 +225,7 @@ impl JsLink {
             origin,
             group,
             context,
+            attributes,
             read_as,
             decision,
             decided_by,
@@ -219,6 +260,10 @@ impl JsLink {
             laterality: context.laterality,
             severity: context.severity,
             allergy: context.allergy,
+            attributes: attributes
+                .into_iter()
+                .map(|attribute| JsAttribute::of(attribute, offsets))
+                .collect(),
             decision,
             nil_reason,
             decided_by,
@@ -267,6 +312,7 @@ impl JsLink {
             laterality,
             severity,
             allergy,
+            attributes,
             read_as,
             candidates,
             probability,
@@ -275,6 +321,10 @@ impl JsLink {
             cut,
             ..
         } = self;
+        let attributes = attributes
+            .into_iter()
+            .map(|attribute| attribute.attribute(text, offsets))
+            .collect::<Result<_>>()?;
         Ok(Record {
             span,
             fragments,
@@ -291,6 +341,7 @@ impl JsLink {
                 allergy,
                 cues: Vec::new(),
             },
+            attributes,
             read_as,
             decision,
             decided_by,

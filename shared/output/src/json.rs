@@ -6,6 +6,7 @@ use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
 use pel_model::nil::NilReason;
 use pel_model::tokens::Cut;
+use pel_text::attributes::{Attribute, AttributeName, Value};
 use pel_text::context::{Allergy, Certainty, Experiencer, Laterality, Severity, Temporality};
 use pel_text::detect::Origin;
 use pel_text::{Offsets, Span};
@@ -44,6 +45,8 @@ pub struct Line<'a> {
     severity: Option<Severity>,
     #[serde(skip_serializing_if = "Option::is_none")]
     allergy: Option<Allergy>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<Beside<'a>>,
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -58,6 +61,33 @@ pub struct Line<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     answer_sets: &'a [NamedSet],
     cut: Cut,
+}
+
+/// An attribute: what stands beside the mention.
+#[derive(Serialize)]
+struct Beside<'a> {
+    name: AttributeName,
+    #[serde(flatten)]
+    place: Place,
+    text: &'a str,
+    /// The normal form; null if the text does not settle it.
+    value: Option<&'a Value>,
+    /// Whether it is an earlier value beside the present one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    prior: bool,
+}
+
+impl<'a> Beside<'a> {
+    fn new(note: &'a Note<'_>, offsets: &Offsets<'_>, attribute: &'a Attribute) -> Self {
+        let Span { start, end } = attribute.span;
+        Self {
+            name: attribute.name,
+            place: Place::new(attribute.span, offsets),
+            text: note.text.get(start..end).unwrap_or_default(),
+            value: attribute.value.as_ref(),
+            prior: attribute.prior,
+        }
+    }
 }
 
 /// The offsets of a fragment in each unit.
@@ -127,6 +157,11 @@ fn line<'a>(
         laterality: record.context.laterality,
         severity: record.context.severity,
         allergy: record.context.allergy,
+        attributes: record
+            .attributes
+            .iter()
+            .map(|attribute| Beside::new(note, offsets, attribute))
+            .collect(),
         decision: if record.decision.is_ok() {
             "linked"
         } else {

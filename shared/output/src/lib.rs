@@ -25,6 +25,7 @@ use pel_linker::linker::{Link, Linker};
 use pel_model::nil::{Decision, NilReason};
 use pel_model::tokens::Cut;
 use pel_text::Span;
+use pel_text::attributes::Attribute;
 use pel_text::context::Context;
 use pel_text::detect::Origin;
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,9 @@ pub struct Record {
     pub group: Option<Group>,
     /// Whether the text says that it is absent, past, uncertain or someone else's.
     pub context: Context,
+    /// What stands beside the mention, in the order of the text.
+    #[serde(default)]
+    pub attributes: Vec<Attribute>,
     /// The long form of an abbreviation that the text defines, or that the words around it show.
     pub read_as: Option<String>,
     /// The concept, or the reason for NIL.
@@ -289,6 +293,7 @@ impl Record {
             origin: link.origin,
             group: link.group,
             context: link.context.clone(),
+            attributes: link.attributes.clone(),
             read_as: link.read_as.clone(),
             decision,
             decided_by: DecidedBy::Machine,
@@ -393,6 +398,7 @@ mod testing {
             origin: Origin::Name,
             group: None,
             context: Context::default(),
+            attributes: Vec::new(),
             read_as: None,
             decision: Err(NilReason::NoCandidate),
             decided_by: DecidedBy::Machine,

@@ -1,9 +1,10 @@
-//! What a text says of its mentions: their kind, and whether they are absent, past, uncertain or
-//! someone else's.
+//! What a text says of its mentions: their kind, whether they are absent, past, uncertain or
+//! someone else's, and what stands beside them.
 
 use super::{Linker, Prepared};
 use pel_kb::error::Result;
 use pel_text::Span;
+use pel_text::attributes::{Anchor, Kind};
 use pel_text::context::Target;
 use pel_text::markup::Readable;
 use std::borrow::Cow;
@@ -13,7 +14,7 @@ use std::borrow::Cow;
 const AROUND: usize = 1 << 16;
 
 impl Linker {
-    /// Finds the kind and the context of the mentions of one text. [`Linker::prepare`] calls it.
+    /// Finds the kind, the context and the attributes of the mentions of one text. [`Linker::prepare`] calls it.
     /// Mentions that are prepared in parts are judged together, so that cues in one mention do not
     /// reach another.
     ///
@@ -59,7 +60,21 @@ impl Linker {
             })
             .collect();
         let contexts = self.context_rules.judge(&text[from..to], &targets);
-        for (mention, mut context) in prepared.mentions.iter_mut().zip(contexts) {
+        let anchors: Vec<Anchor<'_>> = targets
+            .iter()
+            .map(|target| Anchor {
+                pieces: target.pieces,
+                kind: Kind::of_group(target.group),
+            })
+            .collect();
+        let attributes = self.attribute_rules.find(&text[from..to], &anchors);
+        let found = contexts.into_iter().zip(attributes);
+        for (mention, (mut context, mut attributes)) in prepared.mentions.iter_mut().zip(found) {
+            for attribute in &mut attributes {
+                let Span { start, end } = attribute.span;
+                attribute.span = Span::new(start + from, end + from);
+            }
+            mention.attributes = attributes;
             for cue in &mut context.cues {
                 for span in [&mut cue.span, &mut cue.scope] {
                     *span = Span::new(span.start + from, span.end + from);

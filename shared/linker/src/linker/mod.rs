@@ -57,6 +57,7 @@ use pel_model::tokens::View;
 use pel_model::tokens::{Cut, MentionTemplate};
 use pel_text::Span;
 use pel_text::abbreviations::Reader;
+use pel_text::attributes::{Attribute, AttributeRules};
 use pel_text::context::{Context, ContextRules};
 use pel_text::detect::{DetectOptions, Detected, Origin};
 use pel_text::markup::Readable;
@@ -76,6 +77,7 @@ pub struct Linker {
     scorer: Scorer,
     added: AddedConcepts,
     context_rules: Cow<'static, ContextRules>,
+    attribute_rules: Cow<'static, AttributeRules>,
     /// Whether plain names are encoded and searched as the others.
     search_names: bool,
 }
@@ -146,6 +148,8 @@ pub struct Link {
     pub group: Option<Group>,
     /// Whether the text says that it is absent, past, uncertain or someone else's.
     pub context: Context,
+    /// What stands beside the mention: doses, values, dates, stages. In the order of the text.
+    pub attributes: Vec<Attribute>,
     /// Linked or NIL.
     pub decision: Decision,
     /// The best candidates, best first.
@@ -228,6 +232,7 @@ impl Linker {
             scorer,
             added,
             context_rules: Cow::Borrowed(ContextRules::english()),
+            attribute_rules: Cow::Borrowed(AttributeRules::english()),
             search_names: false,
         };
         linker.set_scorer(scorer)?;
@@ -375,6 +380,11 @@ impl Linker {
         self.search_names = search;
     }
 
+    /// Sets the rules of attributes, in place of those of English.
+    pub fn set_attribute_rules(&mut self, rules: AttributeRules) {
+        self.attribute_rules = Cow::Owned(rules);
+    }
+
     /// The rules of context.
     pub fn context_rules(&self) -> &ContextRules {
         &self.context_rules
@@ -519,6 +529,7 @@ impl Linker {
                 rewritten,
                 group: None,
                 context: Context::default(),
+                attributes: Vec::new(),
             });
         }
         let texts = vec![prepared.len()];
@@ -718,6 +729,7 @@ impl Linker {
             origin,
             group: mention.group,
             context: mention.context.clone(),
+            attributes: mention.attributes.clone(),
             decision,
             candidates,
             probability: None,

@@ -4,6 +4,7 @@ use pel_kb::ConceptId;
 use pel_kb::group::Group;
 use pel_model::encode::SequenceInterner;
 use pel_model::tokens::Encoded;
+use pel_text::attributes::Attribute;
 use pel_text::context::Context;
 use pel_text::detect::{Detected, SimilarName};
 use std::collections::HashSet;
@@ -46,6 +47,8 @@ pub(super) struct PreparedMention {
     pub group: Option<Group>,
     /// What the text says of it.
     pub context: Context,
+    /// What stands beside it.
+    pub attributes: Vec<Attribute>,
 }
 
 /// The most concepts of one name that a mention carries: the first in the order of the table. No
@@ -217,6 +220,7 @@ mod tests {
             rewritten: false,
             group: None,
             context: Context::default(),
+            attributes: Vec::new(),
         }
     }
 

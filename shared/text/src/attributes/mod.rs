@@ -184,7 +184,7 @@ pub struct Anchor<'a> {
 }
 
 /// What a text says of a mention.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
     /// What it says.
     pub name: AttributeName,

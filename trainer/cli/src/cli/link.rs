@@ -24,7 +24,7 @@ use pel_notes::link::omop_numbers::OmopNumbers;
 use pel_notes::link::output_format::OutputFormat;
 use pel_notes::link::text_linker::{TextLinker, TextOptions};
 use pel_notes::link::vector_cache::VectorCache;
-use pel_notes::link::{context_rules, date, open_linker, wordings};
+use pel_notes::link::{attribute_rules, context_rules, date, open_linker, wordings};
 use pel_notes::stores;
 use pel_notes::stores::VectorStore;
 use pel_output::RowIds;
@@ -95,6 +95,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
     if let Some(rules) = &args.context_rules {
         linker.set_context_rules(context_rules(rules)?);
+    }
+    if let Some(rules) = &args.attribute_rules {
+        linker.set_attribute_rules(attribute_rules(rules)?);
     }
     if let Some(file) = &args.wordings {
         linker.set_wordings(wordings(file)?);
@@ -251,6 +254,7 @@ fn check_outputs(
         .files(
             args.context_rules
                 .iter()
+                .chain(&args.attribute_rules)
                 .filter(|path| path.is_file())
                 .chain(&args.wordings)
                 .map(PathBuf::as_path),

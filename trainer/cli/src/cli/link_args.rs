@@ -133,6 +133,10 @@ pub struct LinkArgs {
     /// spanish, contextkit, or a rule file [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) context_rules: Option<PathBuf>,
+    /// Rules for what stands beside a mention (doses, values, dates, stages): english, or a rule
+    /// file [default: english]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) attribute_rules: Option<PathBuf>,
     /// File of wordings that stand for names, in place of those of English (clipped names, jargon,
     /// what patients say). `include english` in it keeps these
     #[arg(long, value_name = "FILE")]

@@ -172,6 +172,12 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
         Some(name) => name.display().to_string(),
         None => String::new(),
     };
+    let attributes = args
+        .attribute_rules
+        .as_deref()
+        .filter(|file| file.is_file())
+        .map(read_text)
+        .transpose()?;
     let wordings = args.wordings.as_deref().map(read_text).transpose()?;
     let mut ranker = Vec::new();
     for file in args.second.model().into_iter().map(list_files) {
@@ -209,6 +215,10 @@ fn key(linking: &Linking, args: &LinkArgs) -> Result<RunKey> {
     let described = match args.search_names {
         true => format!("{described} search names"),
         false => described,
+    };
+    let described = match attributes {
+        Some(rules) => format!("{described} {rules:?}"),
+        None => described,
     };
     Ok(RunKey {
         pel: env!("CARGO_PKG_VERSION").to_owned(),

@@ -27,6 +27,7 @@ use pel_kb::error::{Context, Error, Result};
 use pel_kb::score::Scorer;
 use pel_linker::bundle::Bundle;
 use pel_linker::linker::{Link, LinkOptions, Linker};
+use pel_text::attributes::AttributeRules;
 use pel_text::context::ContextRules;
 use pel_text::detect::Detected;
 use pel_text::wordings::Wordings;
@@ -110,6 +111,24 @@ pub fn context_rules(choice: &Path) -> Result<ContextRules> {
         )));
     }
     ContextRules::parse(&read_text(choice)?, &choice.display().to_string())
+}
+
+/// The rules of attributes with a built-in name, or of a file.
+///
+/// # Errors
+/// If there is neither, or the file has an invalid line. The error names the option
+/// `--attribute-rules`, or the file and line.
+pub fn attribute_rules(choice: &Path) -> Result<AttributeRules> {
+    if choice == Path::new("english") {
+        return Ok(AttributeRules::english().clone());
+    }
+    if !choice.is_file() {
+        return Err(Error::input(format!(
+            "--attribute-rules: expected english or a rule file, found {}",
+            choice.display()
+        )));
+    }
+    AttributeRules::parse(&read_text(choice)?, &choice.display().to_string())
 }
 
 /// The wordings of a file.
