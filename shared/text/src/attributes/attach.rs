@@ -127,10 +127,16 @@ impl<'n, 't> Attacher<'n, 't> {
                 distance: (0, 0),
             });
         }
-        if !hit.mentions.is_empty() {
+        if let Some(last) = hit.mentions.last() {
+            let mut mentions = hit.mentions.clone();
+            let first = self.note.mentions.get(*last as usize)?.first;
+            let at = family.after(self.note, first);
+            if section.list && section.direction == Direction::Forward {
+                self.extend(family, section, at, true, &mut mentions);
+            }
             return Some(Attached {
                 hit: number,
-                mentions: hit.mentions.clone(),
+                mentions,
                 distance: (0, 0),
             });
         }
@@ -236,6 +242,7 @@ impl<'n, 't> Attacher<'n, 't> {
         if let Some(left) = left.filter(|left| !separated(left)) {
             return Some(left);
         }
+        let right = right.or_else(|| self.behind_point(family, hit));
         if let Some(right) = right {
             let first = family.mention(self.note, right).first;
             let near = first - hit.end <= MAX_AHEAD && count(&self.joints, hit.end, first) == 0;
@@ -244,6 +251,19 @@ impl<'n, 't> Attacher<'n, 't> {
             }
         }
         left
+    }
+
+    /// The mention right behind the last point of "p.r.n.", which may look like the end of a
+    /// sentence.
+    fn behind_point(&self, family: &Family, hit: &Hit) -> Option<usize> {
+        let point = self.note.lexemes.get(hit.end)?;
+        let dotted = hit.end >= hit.first + 3 && point.glued;
+        let at = family.after(self.note, hit.end);
+        let index = *family.order.get(at)? as usize;
+        let next = self.note.mentions.get(index)?.first == hit.end + 1;
+        let border = self.note.lexemes.get(hit.end + 1)?.border;
+        let same_line = border == Border::Sentence;
+        (dotted && next && same_line && point.kind == Lexical::Mark('.')).then_some(at)
     }
 
     /// The mention right behind an attribute, or the one beside it.

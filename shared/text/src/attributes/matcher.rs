@@ -202,7 +202,10 @@ impl<'t> Note<'t> {
             walk.go(0, at);
             let best = walk.found.into_iter().min_by_key(|(product, path)| {
                 let end = path.last().map_or(0, |step| step.end);
-                (usize::MAX - end, *product)
+                // "3 kg" is no strength.
+                let own = self.rules.products.get(*product as usize);
+                let nothing = matches!(own, Some(Product::Nothing));
+                (usize::MAX - end, !nothing, *product)
             });
             let Some((product, path)) = best else {
                 at += 1;

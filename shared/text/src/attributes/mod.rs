@@ -16,6 +16,8 @@ mod rules;
 mod value;
 
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 mod tests;
 
 use super::Span;
