@@ -317,7 +317,7 @@ impl<'n, 't> Attacher<'n, 't> {
             Border::Line => {
                 let start = self.note.lexemes[at].start;
                 let before = self.note.text.get(..start).unwrap_or_default();
-                let indented = before.ends_with(|c: char| c == ' ' || c == '\t');
+                let indented = before.ends_with([' ', '\t']);
                 self.note.has(at, self.classes.continuing) || indented
             }
             _ => false,

@@ -1,10 +1,9 @@
 //! Where the patterns of a rule file match the tokens of a text.
 
 use super::lexer::{Kind as Lexical, Lexeme, value};
-use super::rules::{Group, NUMBER, Normal, Part, Product, Rules, Symbol, Trie};
-use super::value::{Number, Value, date, duration, timing};
+use super::rules::{Group, NUMBER, Product, Rules, Symbol, Trie};
+use super::value::Value;
 use super::{Attribute, Kind};
-use crate::Span;
 
 /// The elements that are tried at most from one token on.
 const BUDGET: usize = 1024;
@@ -22,7 +21,7 @@ pub(super) struct Reading {
     /// One past the last token.
     pub end: usize,
     /// `None` if the text does not settle the value.
-    value: Option<Value>,
+    pub value: Option<Value>,
 }
 
 /// A mention by its tokens.
@@ -62,7 +61,7 @@ pub(super) struct Note<'t> {
 
 /// What an element of a match is.
 #[derive(Clone, Copy, PartialEq)]
-enum Element {
+pub(super) enum Element {
     /// A word or mark.
     Token,
     /// A phrase of a class.
@@ -73,14 +72,14 @@ enum Element {
 
 /// An element of a match.
 #[derive(Clone, Copy)]
-struct Step {
-    first: usize,
-    end: usize,
-    element: Element,
+pub(super) struct Step {
+    pub first: usize,
+    pub end: usize,
+    pub element: Element,
 }
 
 impl Step {
-    fn is_class(&self) -> bool {
+    pub fn is_class(&self) -> bool {
         matches!(self.element, Element::Class(_))
     }
 }
@@ -267,121 +266,6 @@ impl<'t> Note<'t> {
             value: self.normal(&group.normal, path, group.first, group.end),
             prior: group.prior,
         })
-    }
-
-    /// The bytes of elements. The last point of "p.o." belongs to them.
-    fn span(&self, steps: &[Step]) -> Option<Span> {
-        let (first, last) = (steps.first()?, steps.last()?);
-        let start = self.lexemes.get(first.first)?.start;
-        let mut end = self.lexemes.get(last.end.checked_sub(1)?)?.end;
-        let tokens = self.lexemes.get(first.first..last.end)?;
-        let mut dotted = false;
-        let mut before = Lexical::Broken;
-        for token in tokens {
-            dotted |= token.kind == Lexical::Mark('.') && token.glued && before == Lexical::Word;
-            before = token.kind;
-        }
-        if let Some(next) = self.lexemes.get(last.end)
-            && dotted
-            && before == Lexical::Word
-            && next.glued
-            && next.kind == Lexical::Mark('.')
-        {
-            end = next.end;
-        }
-        Some(Span::new(start, end))
-    }
-
-    /// The normal form of a match, or of its elements from `first` to `end`.
-    fn normal(&self, normal: &Normal, path: &[Step], first: usize, end: usize) -> Option<Value> {
-        let text = |parts: &[Part]| self.joined(parts, path);
-        let steps = path.get(first..end)?;
-        match normal {
-            Normal::Null => None,
-            Normal::Lower => self.lower(steps),
-            Normal::Values => {
-                let with_class: Vec<&Step> = steps.iter().filter(|step| step.is_class()).collect();
-                match with_class.as_slice() {
-                    [] => self.lower(steps),
-                    [one] => self.value(one).cloned(),
-                    many => {
-                        let mut joined = String::new();
-                        for step in many {
-                            let Value::Text(text) = self.value(step)? else {
-                                return None;
-                            };
-                            if !joined.is_empty() {
-                                joined.push(' ');
-                            }
-                            joined.push_str(text);
-                        }
-                        Some(Value::Text(joined))
-                    }
-                }
-            }
-            Normal::Text(parts) => match parts.as_slice() {
-                [Part::Element(at)] => self.value(path.get(*at)?).cloned(),
-                parts => text(parts).map(Value::Text),
-            },
-            Normal::Times(factor, parts) => {
-                let number = Number::parse(&text(parts)?)?;
-                number.times(*factor).map(Value::Text)
-            }
-            Normal::Timing(parts) => {
-                let [times, period, unit, when] = &**parts;
-                let when = match when.is_empty() {
-                    true => None,
-                    false => Some(text(when)?),
-                };
-                timing(&text(times)?, &text(period)?, &text(unit)?, when.as_deref())
-            }
-            Normal::Duration(sign, parts) => {
-                let [amount, unit] = &**parts;
-                duration(sign, &text(amount)?, &text(unit)?)
-            }
-            Normal::Date(parts) => {
-                let mut fields = [None, None, None];
-                for (field, parts) in fields.iter_mut().zip(&**parts) {
-                    if !parts.is_empty() {
-                        *field = Some(text(parts)?);
-                    }
-                }
-                let [year, month, day] = &fields;
-                date(year.as_deref(), month.as_deref(), day.as_deref())
-            }
-        }
-    }
-
-    /// The parts of a normal form as one text; `None` if a part is missing.
-    fn joined(&self, parts: &[Part], path: &[Step]) -> Option<String> {
-        let mut joined = String::new();
-        for part in parts {
-            match part {
-                Part::Text(text) => joined.push_str(text),
-                Part::Missing => return None,
-                Part::Element(at) => match self.value(path.get(*at)?)? {
-                    Value::Text(text) => joined.push_str(text),
-                    Value::Timing(_) => return None,
-                },
-            }
-        }
-        Some(joined)
-    }
-
-    fn value(&self, step: &Step) -> Option<&Value> {
-        let readings = self.readings.get(step.first)?;
-        let is_own = |reading: &&Reading| {
-            step.element == Element::Class(reading.class) && reading.end == step.end
-        };
-        readings.iter().find(is_own)?.value.as_ref()
-    }
-
-    /// The words of elements in lower case, with one blank for whitespace.
-    fn lower(&self, steps: &[Step]) -> Option<Value> {
-        let span = self.span(steps)?;
-        let text = self.text.get(span.start..span.end)?.to_lowercase();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        Some(Value::Text(words.join(" ")))
     }
 
     /// Whether attributes may begin at a token: not at the "4" of "q4h", nor at the "20" of "10/20".

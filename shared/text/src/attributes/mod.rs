@@ -8,8 +8,11 @@
 //! about it.
 
 mod attach;
+mod entries;
+mod forms;
 mod lexer;
 mod matcher;
+mod normal;
 mod parser;
 mod pattern;
 mod rules;

@@ -1,7 +1,8 @@
 //! The parser of rule files of attributes.
 
+use super::entries::{split_entries, split_value, without_comment};
 use super::pattern::{Element, Head, Names, expand};
-use super::rules::{Direction, Family, Group, Normal, Part, Product, Rules, Section, Symbol, Trie};
+use super::rules::{Direction, Family, Group, Normal, Product, Rules, Section, Symbol, Trie};
 use super::{BUILT_IN, Kind};
 use pel_kb::error::{Error, Result};
 
@@ -229,7 +230,7 @@ impl Parser {
         for entry in split_entries(phrases) {
             let (patterns, heads) = expand(entry, &mut self.names)?;
             let elements: Vec<Vec<Element>> = patterns;
-            let forms: Vec<Vec<Symbol>> = elements.iter().map(symbols).collect();
+            let forms: Vec<Vec<Symbol>> = elements.iter().map(|form| symbols(form)).collect();
             for (elements, symbols) in elements.iter().zip(&forms) {
                 let product = match target {
                     Target::Nothing(_) => Product::Nothing,
@@ -240,7 +241,7 @@ impl Parser {
                             ));
                         }
                         let normal = match value {
-                            Some(value) => self.normal(value, symbols, &forms)?,
+                            Some(value) => self.names.normal(value, symbols, &forms)?,
                             None => Normal::Lower,
                         };
                         Product::Phrase(class, normal)
@@ -318,7 +319,7 @@ impl Parser {
                         continue;
                     };
                     let normal = match &head.normal {
-                        Some(text) => self.normal(text, symbols, forms)?,
+                        Some(text) => self.names.normal(text, symbols, forms)?,
                         None => Normal::Values,
                     };
                     groups.push(Group {
@@ -333,126 +334,6 @@ impl Parser {
         }
         Ok(groups)
     }
-
-    /// Reads a normal form for one form of a pattern. `forms` are all forms of the entry.
-    fn normal(
-        &self,
-        text: &str,
-        symbols: &[Symbol],
-        forms: &[Vec<Symbol>],
-    ) -> std::result::Result<Normal, String> {
-        let parts = |text: &str| self.parts(text, symbols, forms);
-        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let duration = |sign| match words.as_slice() {
-            [amount, unit] => Ok(Normal::Duration(
-                sign,
-                Box::new([parts(amount)?, parts(unit)?]),
-            )),
-            _ => Err(format!("expected an amount and a unit, found \"{text}\"")),
-        };
-        Ok(match word {
-            "lower" if rest.is_empty() => Normal::Lower,
-            "null" if rest.is_empty() => Normal::Null,
-            "duration" => duration("")?,
-            "times" => match words.as_slice() {
-                [factor, number] => {
-                    let found = factor.parse();
-                    let factor = found.map_err(|_| {
-                        format!("expected a whole number after \"times\", found \"{factor}\"")
-                    })?;
-                    Normal::Times(factor, parts(number)?)
-                }
-                _ => {
-                    return Err(format!(
-                        "expected \"times FACTOR NUMBER\", found \"{text}\""
-                    ));
-                }
-            },
-            "ago" => duration("-")?,
-            "ahead" => duration("")?,
-            "timing" => match words.as_slice() {
-                [times, "per", period, unit] => Normal::Timing(Box::new([
-                    parts(times)?,
-                    parts(period)?,
-                    parts(unit)?,
-                    Vec::new(),
-                ])),
-                [times, "per", period, unit, "at", when] => Normal::Timing(Box::new([
-                    parts(times)?,
-                    parts(period)?,
-                    parts(unit)?,
-                    parts(when)?,
-                ])),
-                _ => {
-                    return Err(format!(
-                        "expected \"timing TIMES per PERIOD UNIT [at WHEN]\", found \"{text}\""
-                    ));
-                }
-            },
-            "date" => match words.as_slice() {
-                [year, month, day] => {
-                    let part = |text: &str| match text {
-                        "-" => Ok(Vec::new()),
-                        text => parts(text),
-                    };
-                    Normal::Date(Box::new([part(year)?, part(month)?, part(day)?]))
-                }
-                _ => {
-                    return Err(format!(
-                        "expected \"date YEAR MONTH DAY\", each of which may be \"-\", found \
-                         \"{text}\""
-                    ));
-                }
-            },
-            _ => Normal::Text(parts(text)?),
-        })
-    }
-
-    /// Reads a text with $CLASS, or $CLASS.2 for the second of a class, in it.
-    fn parts(
-        &self,
-        text: &str,
-        symbols: &[Symbol],
-        forms: &[Vec<Symbol>],
-    ) -> std::result::Result<Vec<Part>, String> {
-        let mut pieces = text.split('$');
-        let mut parts = Vec::new();
-        if let Some(first) = pieces.next().filter(|first| !first.is_empty()) {
-            parts.push(Part::Text(first.to_owned()));
-        }
-        for piece in pieces {
-            let end = piece.find(|c: char| !c.is_ascii_lowercase() && c != '_');
-            let (name, rest) = piece.split_at(end.unwrap_or(piece.len()));
-            let digit = rest.strip_prefix('.').and_then(|rest| rest.chars().next());
-            let number = digit.and_then(|c| c.to_digit(10)).filter(|n| *n > 0);
-            let rest = match number {
-                Some(_) => rest.get(2..).unwrap_or_default(),
-                None => rest,
-            };
-            let class = self.names.classes.iter().position(|known| known == name);
-            let class = class.and_then(|at| u16::try_from(at).ok());
-            let nth = number.unwrap_or(1) as usize - 1;
-            let find = |symbols: &[Symbol]| {
-                let symbols = symbols.iter().enumerate();
-                let of_class = symbols.filter(|(_, symbol)| match symbol {
-                    Symbol::Class(found) => Some(*found) == class,
-                    _ => false,
-                });
-                of_class.map(|(at, _)| at).nth(nth)
-            };
-            if !forms.iter().any(|form| find(form).is_some()) {
-                return Err(format!(
-                    "expected a class of the pattern after '$', found \"{piece}\""
-                ));
-            }
-            parts.push(find(symbols).map_or(Part::Missing, Part::Element));
-            if !rest.is_empty() {
-                parts.push(Part::Text(rest.to_owned()));
-            }
-        }
-        Ok(parts)
-    }
 }
 
 /// The kinds of a name in files.
@@ -464,59 +345,10 @@ fn kinds_named(name: &str) -> Option<Vec<Kind>> {
 }
 
 /// The symbols of a pattern.
-fn symbols(elements: &Vec<Element>) -> Vec<Symbol> {
+fn symbols(elements: &[Element]) -> Vec<Symbol> {
     let symbols = elements.iter().filter_map(|element| match element {
         Element::Symbol(symbol) => Some(*symbol),
         _ => None,
     });
     symbols.collect()
-}
-
-/// A line without its comment, which starts with '#' at the margin or after a blank.
-fn without_comment(line: &str) -> &str {
-    let mut quoted = false;
-    let mut blank = true;
-    for (at, c) in line.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '#' if blank && !quoted => return &line[..at],
-            _ => {}
-        }
-        blank = c.is_whitespace();
-    }
-    line
-}
-
-/// The value and the phrases of an entry of words: "oral: po, by mouth".
-fn split_value(line: &str) -> Option<(&str, &str)> {
-    let mut quoted = false;
-    for (at, c) in line.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            ':' if !quoted => return Some((line[..at].trim(), &line[at + 1..])),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Splits entries at commas that are neither quoted nor in brackets.
-fn split_entries(line: &str) -> Vec<&str> {
-    let mut entries = Vec::new();
-    let (mut depth, mut quoted, mut start) = (0usize, false, 0);
-    for (at, c) in line.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '(' | '[' | '{' if !quoted => depth += 1,
-            ')' | ']' | '}' if !quoted => depth = depth.saturating_sub(1),
-            ',' if !quoted && depth == 0 => {
-                entries.push(line[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    entries.push(line[start..].trim());
-    entries.retain(|entry| !entry.is_empty());
-    entries
 }
