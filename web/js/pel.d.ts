@@ -121,6 +121,8 @@ export interface Link extends Span {
   severity?: "mild" | "moderate" | "severe";
   /** A substance that the patient is allergic to or does not tolerate, or what one did; missing if neither. */
   allergy?: "allergen" | "reaction";
+  /** What stands beside it: doses, values, dates, stages; missing if there is nothing. */
+  attributes?: Attribute[];
   decision: "linked" | "nil";
   nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
   /** `reader` where a reader decided and not the linker; {@link Pel.write} then leaves out `probability`. */
@@ -137,6 +139,19 @@ export interface Link extends Span {
   candidates: Candidate[];
   /** Whether the mention or its context was truncated to the encoder's window. */
   cut: { mention: boolean; context: boolean };
+}
+
+/** What stands beside a mention. */
+export interface Attribute {
+  /** What it says: `strength`, `dose`, `form`, `route`, `frequency`, `value`, `unit`, `date`, `stage` and others. */
+  name: string;
+  /** In UTF-16 units. */
+  start: number;
+  end: number;
+  /** The normal form, an object for a frequency without a code in FHIR; missing if the text does not settle it. */
+  value?: string | { frequency: number; period: number; unit: string; [more: string]: unknown };
+  /** An earlier value beside the present one. */
+  prior?: true;
 }
 
 export interface Linked {

@@ -6,8 +6,8 @@ use crate::api::problem;
 use crate::api::problem::Problem;
 use crate::api::request::{GivenSpan, Item, LinkRequest, ManyTexts, OneText, Options, TextObject};
 use crate::api::schema::{
-    AnswerSetObject, CandidateObject, CodeObject, CutObject, Found, Linked, MentionObject,
-    NoteObject, Place,
+    AnswerSetObject, AttributeObject, CandidateObject, CodeObject, CutObject, Found, Linked,
+    MentionObject, NoteObject, Place,
 };
 use crate::api::{concepts, link, state};
 use serde_json::{Value, json};
@@ -42,6 +42,7 @@ use utoipa::OpenApi;
         Linked,
         NoteObject,
         MentionObject,
+        AttributeObject,
         Place,
         CandidateObject,
         CodeObject,

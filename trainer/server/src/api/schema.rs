@@ -84,6 +84,9 @@ pub struct MentionObject {
     /// `allergen` of a substance that the patient does not tolerate, `reaction` of what it did.
     #[schema(nullable = false)]
     allergy: Option<String>,
+    /// What stands beside it: doses, values, dates, stages.
+    #[schema(nullable = false)]
+    attributes: Option<Vec<AttributeObject>>,
     /// `linked` or `nil`.
     decision: String,
     /// Why it has no concept.
@@ -105,6 +108,36 @@ pub struct MentionObject {
     answer_sets: Option<Vec<AnswerSetObject>>,
     /// What the encoder's window truncated.
     cut: CutObject,
+}
+
+/// What stands beside a mention.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct AttributeObject {
+    /// What it says: `strength`, `dose`, `value`, `date`, `stage` and others.
+    name: String,
+    /// Where it begins, in bytes of UTF-8.
+    start: u64,
+    /// Where it ends, in bytes of UTF-8.
+    end: u64,
+    /// Where it begins, in code points.
+    start_code_point: u64,
+    /// Where it ends, in code points.
+    end_code_point: u64,
+    /// Where it begins, in UTF-16 units.
+    start_utf16: u64,
+    /// Where it ends, in UTF-16 units.
+    end_utf16: u64,
+    /// Its words.
+    text: String,
+    /// The normal form: a string, or an object for a frequency without a code in FHIR. Null if the
+    /// text does not settle it.
+    #[schema(required, value_type = Value)]
+    value: Option<serde_json::Value>,
+    /// Whether it is an earlier value beside the present one.
+    #[schema(nullable = false)]
+    prior: Option<bool>,
 }
 
 /// A piece of a discontinuous mention.
