@@ -1,4 +1,4 @@
-//! The lines of rule files: comments, values, and entries with commas between them.
+//! The lines of rule files: comments, and values with their phrases.
 
 /// A line without its comment, which starts with '#' at the margin or after a blank.
 pub(super) fn without_comment(line: &str) -> &str {
@@ -26,25 +26,4 @@ pub(super) fn split_value(line: &str) -> Option<(&str, &str)> {
         }
     }
     None
-}
-
-/// Splits entries at commas that are neither quoted nor in brackets.
-pub(super) fn split_entries(line: &str) -> Vec<&str> {
-    let mut entries = Vec::new();
-    let (mut depth, mut quoted, mut start) = (0usize, false, 0);
-    for (at, c) in line.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '(' | '[' | '{' if !quoted => depth += 1,
-            ')' | ']' | '}' if !quoted => depth = depth.saturating_sub(1),
-            ',' if !quoted && depth == 0 => {
-                entries.push(line[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    entries.push(line[start..].trim());
-    entries.retain(|entry| !entry.is_empty());
-    entries
 }

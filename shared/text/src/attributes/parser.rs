@@ -1,9 +1,10 @@
 //! The parser of rule files of attributes.
 
-use super::entries::{split_entries, split_value, without_comment};
+use super::entries::{split_value, without_comment};
 use super::pattern::{Element, Head, Names, expand};
 use super::rules::{Direction, Family, Group, Normal, Product, Rules, Section, Symbol, Trie};
 use super::{BUILT_IN, Kind};
+use crate::rule_lines::split_entries;
 use pel_kb::error::{Error, Result};
 
 /// How deep files may include others.

@@ -3,12 +3,9 @@
 
 use super::rules::{CLASSES, Symbol};
 use super::{AttributeName, Kind};
+use crate::rule_lines::{check_count, joined};
 use std::collections::HashMap;
 
-/// The largest number of patterns that the alternatives of one entry may stand for.
-const MAX_EXPANDED: usize = 4096;
-/// The largest number of elements of a pattern.
-const MAX_ELEMENTS: usize = 16;
 /// How deep brackets may be inside each other.
 const MAX_DEPTH: usize = 6;
 
@@ -128,20 +125,7 @@ impl Reader<'_, '_> {
                 }
                 _ => self.part(c, depth)?,
             };
-            check_count(all.len() * part.len())?;
-            let length = longest(&all) + longest(&part);
-            if length > MAX_ELEMENTS {
-                return Err(format!(
-                    "expected at most {MAX_ELEMENTS} words in a pattern, found {length}"
-                ));
-            }
-            all = all
-                .iter()
-                .flat_map(|start| {
-                    part.iter()
-                        .map(move |end| start.iter().chain(end).copied().collect())
-                })
-                .collect();
+            all = joined(&all, &part, words)?;
         }
     }
 
@@ -313,21 +297,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Checks the number of patterns of an entry.
-fn check_count(count: usize) -> Result<(), String> {
-    match count <= MAX_EXPANDED {
-        true => Ok(()),
-        false => Err(format!(
-            "expected at most {MAX_EXPANDED} alternatives in an entry"
-        )),
-    }
-}
-
-/// The number of symbols of the longest pattern.
-fn longest(patterns: &Expanded) -> usize {
-    let symbols = |pattern: &Vec<Element>| {
-        let is_symbol = |element: &&Element| matches!(element, Element::Symbol(_));
-        pattern.iter().filter(is_symbol).count()
-    };
-    patterns.iter().map(symbols).max().unwrap_or(0)
+/// The number of words of a pattern, without the borders of groups.
+fn words(pattern: &[Element]) -> usize {
+    let is_symbol = |element: &&Element| matches!(element, Element::Symbol(_));
+    pattern.iter().filter(is_symbol).count()
 }

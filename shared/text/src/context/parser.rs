@@ -1,11 +1,12 @@
 //! The parser of rule files.
 
-use super::pattern::{expand, split_entries};
+use super::pattern::expand;
 use super::rules::{Action, Condition, Direction, Prior, Rule, RuleSet, RuleText, SUBHEADING};
 use super::tokens::normalise;
 use super::trie::{Element, Trie};
 use super::values::{Effect, MentionKind};
 use super::vocabulary::{Symbol, Vocabulary};
+use crate::rule_lines::split_entries;
 use pel_kb::error::{Error, Result};
 
 /// The tokens between cue and mention if a rule has no `within`.

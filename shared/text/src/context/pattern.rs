@@ -3,32 +3,7 @@
 use super::tokens::normalise;
 use super::trie::Element;
 use super::vocabulary::Vocabulary;
-
-/// The largest number of patterns that the alternatives of one entry may stand for.
-const MAX_EXPANDED: usize = 4096;
-/// The largest number of tokens of a pattern.
-const MAX_ELEMENTS: usize = 16;
-
-/// Splits entries at commas that are neither quoted nor in brackets.
-pub(super) fn split_entries(line: &str) -> Vec<&str> {
-    let mut entries = Vec::new();
-    let (mut depth, mut quoted, mut start) = (0usize, false, 0);
-    for (at, c) in line.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '(' | '[' if !quoted => depth += 1,
-            ')' | ']' if !quoted => depth = depth.saturating_sub(1),
-            ',' if !quoted && depth == 0 => {
-                entries.push(line[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    entries.push(line[start..].trim());
-    entries.retain(|entry| !entry.is_empty());
-    entries
-}
+use crate::rule_lines::{check_count, joined};
 
 /// The patterns that an entry stands for.
 ///
@@ -110,37 +85,8 @@ fn sequence(
         if part.len() == 1 && part[0].is_empty() {
             continue;
         }
-        check_count(all.len() * part.len())?;
-        // Before the patterns are joined, because there may be many of them.
-        let length = longest(&all) + longest(&part);
-        if length > MAX_ELEMENTS {
-            return Err(format!(
-                "expected at most {MAX_ELEMENTS} words in a pattern, found {length}"
-            ));
-        }
-        all = all
-            .iter()
-            .flat_map(|start| {
-                part.iter()
-                    .map(move |end| start.iter().chain(end).copied().collect())
-            })
-            .collect();
+        all = joined(&all, &part, <[Element]>::len)?;
     }
-}
-
-/// Checks the number of patterns of an entry.
-fn check_count(count: usize) -> Result<(), String> {
-    match count <= MAX_EXPANDED {
-        true => Ok(()),
-        false => Err(format!(
-            "expected at most {MAX_EXPANDED} alternatives in an entry"
-        )),
-    }
-}
-
-/// The number of elements of the longest pattern.
-fn longest(patterns: &[Vec<Element>]) -> usize {
-    patterns.iter().map(Vec::len).max().unwrap_or(0)
 }
 
 /// Reads an anchor, a class, a quoted text, or a word.
