@@ -67,7 +67,7 @@ export function createDetails(actions) {
     byId("details-heading").textContent = link.text;
     const body = make("div", {},
       decision(link, threshold),
-      contextFacts(link),
+      contextFacts(link, note.text),
       make("div", { className: "buttons" },
         decided && act("undo", "Undo my change", actions.undo),
         link.nil_reason !== "reader" && act("nil", link.decision === "nil" ? "Confirm NIL" : "Set to NIL", actions.nil),

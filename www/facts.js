@@ -1,5 +1,6 @@
 // What the text says of a mention, its concept's data, and how the decision on it was made: parts of the details.
 
+import { attributeRows, relationRows } from "./attributes.js";
 import { contextRows } from "./context.js";
 import { byId, make } from "./dom.js";
 import { siteOf } from "./ontologies.js";
@@ -8,9 +9,15 @@ import { counted, licenceOf, score } from "./words.js";
 /** Synonyms and cross references that are shown at once. */
 const FEW = 8;
 
-/** The context, section and kind of a mention. @param {import("./state.js").Link} link @returns {HTMLElement} */
-export function contextFacts(link) {
-  const rows = contextRows(link).flatMap(([term, words]) => [make("dt", {}, term), make("dd", {}, words)]);
+/**
+ * The context, section and kind of a mention, and what stands beside it.
+ *
+ * @param {import("./state.js").Link} link
+ * @param {string} text of the note
+ * @returns {HTMLElement}
+ */
+export function contextFacts(link, text) {
+  const rows = [...contextRows(link), ...attributeRows(link, text), ...relationRows(link, text)].flatMap(([term, words]) => [make("dt", {}, term), make("dd", {}, words)]);
   return make("dl", { className: "context-facts", id: "context-facts" }, ...rows);
 }
 

@@ -1,5 +1,6 @@
 // The list of mentions: summary, filters, a page of the table.
 
+import { attributeWords } from "./attributes.js";
 import { colourOf } from "./colours.js";
 import { contextWords, spoken } from "./context.js";
 import { announce, byId, keepFocus, make, moveWithArrows } from "./dom.js";
@@ -179,13 +180,15 @@ function drawRow(note, link, at) {
   const linked = link.decision === "linked";
   const chosen = note.chosen !== null && same(note.chosen, link);
   const context = contextWords(link);
+  const attributes = attributeWords(link, note.text);
   const button = make("button", { type: "button", className: "mention", "aria-label": context ? spoken(link) : null }, link.text);
   button.dataset.key = `${link.start}-${link.end}`;
   if (chosen) button.setAttribute("aria-current", "true");
   const best = link.concept ?? link.candidates[0];
   const row = make("tr", { className: chosen ? "chosen" : "" },
     make("th", { scope: "row" }, button,
-      context !== "" && make("span", { className: "context", "aria-hidden": "true" }, context)),
+      context !== "" && make("span", { className: "context", "aria-hidden": "true" }, context),
+      attributes !== "" && make("span", { className: "attributes" }, attributes)),
     make("td", {}, linked ? link.concept.name : make("span", { className: "nil" }, "NIL"),
       !linked && make("span", { className: "quiet" }, shortReason(link)), changedBy(note, link)),
     make("td", { className: "id" }, linked ? link.concept.id : ""),

@@ -114,11 +114,26 @@ export function shiftSpans(spans, edit) {
   const end = edit.start + edit.removed;
   const by = edit.inserted - edit.removed;
   return spans.filter((span) => {
-    if (span.end <= edit.start) return true;
-    if (span.start < end || span.start < edit.start) return false;
-    moveSpan(span, by);
+    if (span.end > edit.start) {
+      if (span.start < end || span.start < edit.start) return false;
+      moveSpan(span, by);
+    }
+    moveAttributes(span, edit);
     return true;
   });
+}
+
+/**
+ * Moves the attributes and relations of a mention by an edit, and drops those that it touches. They are copied, because copies of the
+ * mention may share them.
+ *
+ * @param {{ attributes?: { start: number, end: number }[], relations?: { start: number, end: number }[] }} span
+ * @param {Edit} edit
+ */
+function moveAttributes(span, edit) {
+  for (const list of ["attributes", "relations"]) {
+    if (span[list]?.length) span[list] = shiftSpans(span[list].map((one) => ({ ...one })), edit);
+  }
 }
 
 /**
@@ -151,7 +166,7 @@ export function editNote(note, text, caret) {
   const followed = (pieces) => follow(pieces, edit, before.text, text) ?? [];
   note.decisions = note.decisions.filter((decision) => {
     const pieces = followed(piecesOf(decision.base));
-    return pieces.length > 0 && moveDecision(decision, pieces, text);
+    return pieces.length > 0 && moveDecision(decision, pieces, text, edit);
   });
   note.added = note.added.filter((span) => {
     const [moved] = followed([span]);
@@ -170,12 +185,13 @@ export function editNote(note, text, caret) {
 const copied = (decision) => ({ ...decision, base: { ...decision.base } });
 
 /** Moves a decision and the link that it is about to pieces of a text. */
-function moveDecision(decision, pieces, text) {
+function moveDecision(decision, pieces, text, edit) {
   const [start, end] = [pieces[0].start, pieces[pieces.length - 1].end];
   const fragments = decision.base.fragments?.length ? { fragments: pieces } : {};
   const words = pieces.map((piece) => text.slice(piece.start, piece.end)).join(" ");
   Object.assign(decision, { start, end });
   Object.assign(decision.base, { start, end, text: words, ...fragments });
+  moveAttributes(decision.base, edit);
   return true;
 }
 
