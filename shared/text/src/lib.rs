@@ -11,6 +11,7 @@ pub mod detect;
 pub mod language;
 pub mod markup;
 pub mod modifiers;
+pub mod relations;
 mod rule_lines;
 pub mod senses;
 pub mod substances;
