@@ -23,10 +23,11 @@ from ._errors import (
     UsageError,
 )
 from ._linker import Linker
-from ._pel import Candidate, Concept, Link, RecordBatch, __version__, formats
+from ._pel import Attribute, Candidate, Concept, Link, RecordBatch, Relation, __version__, formats
 
 __all__ = [
     "ArtifactError",
+    "Attribute",
     "Candidate",
     "Concept",
     "DeviceError",
@@ -38,6 +39,7 @@ __all__ = [
     "Link",
     "Linker",
     "RecordBatch",
+    "Relation",
     "UsageError",
     "__version__",
     "calibrate",

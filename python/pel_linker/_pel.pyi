@@ -81,6 +81,50 @@ class Concept:
         """As ``pel inspect --concept ID --json`` prints it."""
 
 @final
+class Attribute:
+    """What stands beside a mention. Offsets count code points."""
+
+    # Comparable, not hashable.
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    @property
+    def name(self) -> str:
+        """What it says: ``strength``, ``dose``, ``route``, ``frequency``, ``value``, ``unit``, ``date``, ``stage`` and others."""
+    @property
+    def start(self) -> int:
+        """The first code point of its words."""
+    @property
+    def end(self) -> int:
+        """The code point after its words."""
+    @property
+    def text(self) -> str:
+        """Its words."""
+    @property
+    def value(self) -> str | dict[str, Any] | None:
+        """The normal form, a dict for a frequency without a code in FHIR; None if the text does not settle it."""
+    @property
+    def prior(self) -> bool:
+        """Whether it is an earlier value beside the present one."""
+
+@final
+class Relation:
+    """A relation to another mention of the text. Offsets count code points."""
+
+    # Comparable, not hashable.
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    @property
+    def name(self) -> Literal["indication", "cause", "site", "finding", "excludes", "reaction"]:
+        """What the other mention is to this one."""
+    @property
+    def start(self) -> int:
+        """The first code point of the other mention."""
+    @property
+    def end(self) -> int:
+        """The code point after the other mention."""
+    @property
+    def text(self) -> str:
+        """The other mention."""
+
+@final
 class Link:
     """A mention with its decision. Offsets count code points unless the name says otherwise."""
 
@@ -161,6 +205,12 @@ class Link:
     @property
     def allergy(self) -> str | None:
         """``allergen`` of a substance that the patient does not tolerate, ``reaction`` of what one did."""
+    @property
+    def attributes(self) -> list[Attribute]:
+        """What stands beside the mention: doses, values, dates, stages, in the order of the text."""
+    @property
+    def relations(self) -> list[Relation]:
+        """The mentions that the text relates to this one, which is the source."""
     def as_dict(self, doc: str | None = None) -> dict[str, Any]:
         """As a line of ``pel link --format jsonl``, with the field ``doc`` only if it is given here.
 

@@ -2,6 +2,7 @@
 //! [`pel_notes::link::text_linker`].
 
 mod arrow;
+mod beside;
 mod engine;
 mod errors;
 mod links;
@@ -47,6 +48,8 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(links::unpickled, module)?)?;
     module.add_class::<engine::Engine>()?;
     module.add_class::<links::Link>()?;
+    module.add_class::<beside::Attribute>()?;
+    module.add_class::<beside::Relation>()?;
     module.add_class::<links::Candidate>()?;
     module.add_class::<links::Concept>()?;
     module.add_class::<arrow::RecordBatch>()?;

@@ -1,5 +1,6 @@
 //! Links, candidates and concepts as Python objects.
 
+use crate::beside::{Attribute, Beside, Relation};
 use crate::errors;
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
@@ -172,6 +173,13 @@ impl Link {
     fn record(&self) -> &Record {
         &self.note.records[self.at]
     }
+
+    /// What stands beside the mention, from its line of JSON: a pickle has no text.
+    fn beside(&self, py: Python<'_>) -> PyResult<Beside> {
+        let line = self.note.nameless(self.at);
+        line.and_then(Beside::of)
+            .map_err(|error| errors::raised(py, &error))
+    }
 }
 
 #[pymethods]
@@ -307,6 +315,16 @@ impl Link {
     #[getter]
     fn allergy(&self) -> Option<&'static str> {
         self.record().context.allergy.map(|allergy| allergy.name())
+    }
+
+    #[getter]
+    fn attributes(&self, py: Python<'_>) -> PyResult<Vec<Attribute>> {
+        Ok(self.beside(py)?.attributes)
+    }
+
+    #[getter]
+    fn relations(&self, py: Python<'_>) -> PyResult<Vec<Relation>> {
+        Ok(self.beside(py)?.relations)
     }
 
     #[pyo3(signature = (doc=None))]

@@ -75,7 +75,7 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   assert.deepEqual([json.mentions[0].start_utf16, json.mentions[0].start_code_point, json.mentions[0].start], [6, 5, 8]);
   const standoff = await download(page, "Download BRAT", 2);
   assert.match(standoff, /^#2\tAnnotatorNotes T2\tLinked: chosen by the user$/m);
-  assert.match(standoff, /^T1\tNIL 5 10\tfever\nA10\tNegated T1\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
+  assert.match(standoff, /^T1\tNIL 5 10\tfever\nA1000\tNegated T1\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
   const rows = (await download(page, "Download CSV")).split("\r\n");
   assert.match(rows[2], /chest pain,,linked,D4,cough.*,reader$/);
   assert.match(rows[4], /diabetes,,linked,D3,.*,$/);

@@ -123,6 +123,8 @@ export interface Link extends Span {
   allergy?: "allergen" | "reaction";
   /** What stands beside it: doses, values, dates, stages; missing if there is nothing. */
   attributes?: Attribute[];
+  /** What the text says of it and another mention; missing if there is nothing. {@link Pel.write} finds them anew. */
+  relations?: Relation[];
   decision: "linked" | "nil";
   nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
   /** `reader` where a reader decided and not the linker; {@link Pel.write} then leaves out `probability`. */
@@ -152,6 +154,15 @@ export interface Attribute {
   value?: string | { frequency: number; period: number; unit: string; [more: string]: unknown };
   /** An earlier value beside the present one. */
   prior?: true;
+}
+
+/** A relation to another mention. */
+export interface Relation {
+  /** What the other mention is to this one. `excludes`: an examination excludes it. */
+  name: "indication" | "cause" | "site" | "finding" | "excludes" | "reaction";
+  /** The extent of the other mention, in UTF-16 units. */
+  start: number;
+  end: number;
 }
 
 export interface Linked {

@@ -700,11 +700,17 @@ fn shown<'a>(
     text: &str,
     links: impl IntoIterator<Item = &'a Link>,
 ) -> Outcome<Vec<JsLink>> {
-    let offsets = Offsets::new(text);
-    links
-        .into_iter()
-        .map(|link| Ok(JsLink::of(Record::new(linker, link)?, text, &offsets)))
-        .collect()
+    let links = links.into_iter();
+    let records: Vec<Record> = links
+        .map(|link| Record::new(linker, link))
+        .collect::<Result<_, _>>()?;
+    let note = Note {
+        name: "",
+        text,
+        records: &records,
+        linker,
+    };
+    Ok(JsLink::all(&note, &Offsets::new(text)))
 }
 
 /// Whether the manifest has a format that a later version of PEL writes.

@@ -5,12 +5,13 @@ use pel_kb::group::Group;
 use pel_linker::linker::MatchedText;
 use pel_model::nil::NilReason;
 use pel_model::tokens::{Cut, Encoded};
-use pel_output::{DecidedBy, Named, NamedSet, Record};
+use pel_output::{DecidedBy, Named, NamedSet, Note, Record};
 use pel_text::attributes::{Attribute, AttributeName, Value};
 use pel_text::context::{
     Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
 };
 use pel_text::detect::{Detected, Origin};
+use pel_text::relations::RelationName;
 use pel_text::{Offsets, Span, text_of};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -24,6 +25,14 @@ pub struct Place {
 }
 
 impl Place {
+    /// A span in bytes, in UTF-16 units.
+    fn of(span: Span, offsets: &Offsets<'_>) -> Self {
+        Self {
+            start: offsets.utf16(span.start),
+            end: offsets.utf16(span.end),
+        }
+    }
+
     /// The span in bytes.
     pub fn span(self, text: &str, offsets: &Offsets<'_>) -> Result<Span> {
         let Self { start, end } = self;
@@ -146,6 +155,9 @@ pub struct JsLink {
     allergy: Option<Allergy>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     attributes: Vec<JsAttribute>,
+    /// They follow from the mentions, so those of a page's link are not read.
+    #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    relations: Vec<JsRelation>,
     decision: JsDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -175,6 +187,14 @@ struct JsAttribute {
     value: Option<Value>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     prior: bool,
+}
+
+/// A relation to another mention, of which this one is the source.
+#[derive(Serialize)]
+struct JsRelation {
+    name: RelationName,
+    start: usize,
+    end: usize,
 }
 
 impl JsAttribute {
@@ -215,7 +235,7 @@ enum JsDecision {
 
 impl JsLink {
     /// Converts a record of a text.
-    pub fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
+    fn of(record: Record, text: &str, offsets: &Offsets<'_>) -> Self {
         let text = text_of(text, record.pieces())
             .unwrap_or_default()
             .into_owned();
@@ -235,10 +255,7 @@ impl JsLink {
             answer_sets,
             cut,
         } = record;
-        let place = |span: Span| Place {
-            start: offsets.utf16(span.start),
-            end: offsets.utf16(span.end),
-        };
+        let place = |span: Span| Place::of(span, offsets);
         let (Place { start, end }, fragments) =
             (place(span), fragments.into_iter().map(place).collect());
         let (decision, nil_reason, concept) = match decision {
@@ -264,6 +281,7 @@ impl JsLink {
                 .into_iter()
                 .map(|attribute| JsAttribute::of(attribute, offsets))
                 .collect(),
+            relations: Vec::new(),
             decision,
             nil_reason,
             decided_by,
@@ -275,6 +293,23 @@ impl JsLink {
             candidates,
             cut,
         }
+    }
+
+    /// Converts the records of a note, with their relations.
+    pub fn all(note: &Note<'_>, offsets: &Offsets<'_>) -> Vec<Self> {
+        let records = note.records.iter().cloned();
+        let mut links: Vec<Self> = records
+            .map(|record| Self::of(record, note.text, offsets))
+            .collect();
+        for relation in pel_output::relations(note) {
+            let Place { start, end } = Place::of(note.records[relation.target].span, offsets);
+            links[relation.source].relations.push(JsRelation {
+                name: relation.name,
+                start,
+                end,
+            });
+        }
+        links
     }
 
     /// Converts a link of the page to a record.

@@ -114,14 +114,71 @@ pub(super) fn part(
     Ok(out)
 }
 
-/// The end of the collection.
-pub(super) fn tail(encoding: Encoding) -> String {
+/// The end of the collection, with the relations of all annotations.
+///
+/// # Errors
+/// If JSON cannot be encoded.
+pub(super) fn tail(encoding: Encoding, relations: &[Joined]) -> Result<String> {
     match encoding {
         Encoding::Json => {
-            "],\"relations\":[]}],\"annotations\":[],\"relations\":[]}]}\n".to_owned()
+            let relations = compact(relations)?;
+            Ok(format!(
+                "],\"relations\":{relations}}}],\"annotations\":[],\"relations\":[]}}]}}\n"
+            ))
         }
-        Encoding::Xml => "</passage></document></collection>\n".to_owned(),
+        Encoding::Xml => {
+            let mut out = String::new();
+            for relation in relations {
+                write_relation(&mut out, relation);
+            }
+            Ok(out + "</passage></document></collection>\n")
+        }
     }
+}
+
+/// A relation in both encodings.
+#[derive(Serialize)]
+pub(super) struct Joined {
+    id: String,
+    infons: BTreeMap<&'static str, &'static str>,
+    nodes: [Node; 2],
+}
+
+/// An annotation of a relation.
+#[derive(Serialize)]
+struct Node {
+    refid: String,
+    role: &'static str,
+}
+
+/// The relations of a part. `before` annotations were written before it, and `relations` relations.
+pub(super) fn joined(note: &Note<'_>, before: usize, relations: usize) -> Vec<Joined> {
+    let node = |at: usize, role| Node {
+        refid: (before + at + 1).to_string(),
+        role,
+    };
+    let found = super::relations(note).into_iter().enumerate();
+    let joined = found.map(|(at, relation)| Joined {
+        id: format!("R{}", relations + at + 1),
+        infons: BTreeMap::from([("type", relation.name.name())]),
+        nodes: [
+            node(relation.source, "source"),
+            node(relation.target, "target"),
+        ],
+    });
+    joined.collect()
+}
+
+fn write_relation(out: &mut String, relation: &Joined) {
+    // Writing to a String cannot fail.
+    let _ = write!(out, "<relation id=\"{}\">", relation.id);
+    for (key, value) in &relation.infons {
+        infon(out, key, value);
+    }
+    for Node { refid, role } in &relation.nodes {
+        let _ = write!(out, "<node refid=\"{refid}\" role=\"{role}\"></node>");
+    }
+    out.push_str("</relation>");
 }
 
 fn annotation<'a>(
@@ -130,7 +187,7 @@ fn annotation<'a>(
     record: &Record,
     number: usize,
 ) -> Annotation<'a> {
-    let mut infons: BTreeMap<_, _> = facts(record).into_iter().collect();
+    let mut infons: BTreeMap<_, _> = facts(note.text, record).into_iter().collect();
     match &record.decision {
         Ok(named) => {
             infons.insert("type", named.kind().to_owned());

@@ -1,7 +1,8 @@
-//! BRAT standoff: a text-bound annotation per mention, a reference to its concept, and a note with
-//! the reason for NIL or that the user chose the concept, and the probability.
+//! BRAT standoff: a text-bound annotation per mention, its attributes and relations, a reference to
+//! its concept, and a note with the reason for NIL or that the user chose the concept, and the probability.
 
-use super::{Note, decision_words};
+use super::relations::by_source;
+use super::{ATTRIBUTE_COLUMNS, Note, Record, decision_words};
 use pel_kb::clean::{breaks_line, field};
 use pel_text::context::{Certainty, Context, Experiencer, Temporality};
 use pel_text::{Offsets, Span};
@@ -12,6 +13,7 @@ use std::fmt::Write;
 /// written before these.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> String {
     let mut out = String::new();
+    let relations = by_source(note);
     for (at, record) in note.records.iter().enumerate() {
         let number = before + at + 1;
         let kind = record
@@ -40,7 +42,7 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
             places.join(";"),
             field(&words.join(" "))
         );
-        out += &attributes(number, &record.context);
+        out += &attributes(number, note.text, record);
         if let Ok(concept) = &record.decision {
             // A space would end the reference.
             let id = field(&concept.id).replace(char::is_whitespace, "_");
@@ -59,13 +61,22 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
             let words = words.join("; ");
             let _ = writeln!(out, "#{number}\tAnnotatorNotes T{number}\t{words}");
         }
+        for (place, relation) in relations[at].iter().take(MOST_ATTRIBUTES).enumerate() {
+            let id = MOST_ATTRIBUTES * number + place;
+            let name = capitalised(relation.name.name());
+            let target = before + relation.target + 1;
+            let _ = writeln!(out, "R{id}\t{name} Arg1:T{number} Arg2:T{target}");
+        }
     }
     out
 }
 
-/// The attributes of a mention: what is not the default. A mention has at most ten, so that their
-/// numbers follow from its own.
-fn attributes(number: usize, context: &Context) -> String {
+/// The most attributes of a mention, so that their numbers follow from its own.
+const MOST_ATTRIBUTES: usize = 1000;
+
+/// The attributes of a mention: what is not the default of its context, and what the text says
+/// beside it. BRAT reads a value up to the next space, so values have `_` for spaces.
+fn attributes(number: usize, text: &str, record: &Record) -> String {
     let Context {
         negated,
         certainty,
@@ -75,7 +86,7 @@ fn attributes(number: usize, context: &Context) -> String {
         severity,
         allergy,
         ..
-    } = context;
+    } = &record.context;
     let mut all = Vec::new();
     if *negated {
         all.push(format!("Negated T{number}"));
@@ -98,10 +109,29 @@ fn attributes(number: usize, context: &Context) -> String {
     if let Some(allergy) = allergy {
         all.push(format!("Allergy T{number} {}", allergy.name()));
     }
+    for name in ATTRIBUTE_COLUMNS {
+        let cell = record.attribute_cell(text, name);
+        all.extend(valued(name.name(), number, &cell));
+    }
+    all.extend(valued("earlier", number, &record.earlier_cell(text)));
     all.iter()
+        .take(MOST_ATTRIBUTES)
         .enumerate()
-        .map(|(place, words)| format!("A{}\t{words}\n", 10 * number + place))
+        .map(|(place, words)| format!("A{}\t{words}\n", MOST_ATTRIBUTES * number + place))
         .collect()
+}
+
+/// An attribute with a value: "Strength T1 20_mg". `None` without a value.
+fn valued(name: &str, number: usize, value: &str) -> Option<String> {
+    let value = field(value).replace(char::is_whitespace, "_");
+    (!value.is_empty()).then(|| format!("{} T{number} {value}", capitalised(name)))
+}
+
+/// A name with a capital.
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// The fragments of a mention, split at line ends, tabs and control characters. White space beside

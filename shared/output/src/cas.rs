@@ -2,9 +2,9 @@
 //! `pel.Mention` for each mention, and `pel.Fragment` for each fragment of a discontinuous one.
 //! Offsets are UTF-16 code units.
 
-use super::Note;
 use super::facts::{facts, number};
 use super::json::compact;
+use super::{ATTRIBUTE_COLUMNS, Note};
 use pel_kb::error::Result;
 use pel_text::{Offsets, Span};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// The feature structures before the first mention: the text, and the document's annotation.
 const BEFORE: usize = 2;
 
-/// Features of a mention whose values are strings.
+/// Features of a mention whose values are strings. Those of attributes follow.
 const STRINGS: [&str; 15] = [
     "kind",
     "identifier",
@@ -31,6 +31,12 @@ const STRINGS: [&str; 15] = [
     "nil_reason",
 ];
 
+/// The features of a mention whose values are strings.
+fn strings() -> impl Iterator<Item = &'static str> {
+    let attributes = ATTRIBUTE_COLUMNS.iter().map(|name| name.name());
+    STRINGS.into_iter().chain(attributes).chain(["earlier"])
+}
+
 /// The types of the annotations.
 fn types() -> Value {
     let feature = |name: &str, range: &str| {
@@ -44,7 +50,7 @@ fn types() -> Value {
         Value::Object(fields)
     };
     let string = |name: &&str| feature(name, "uima.cas.String");
-    let mut mention: Vec<_> = STRINGS.iter().map(string).collect();
+    let mut mention: Vec<_> = strings().map(|name| string(&name)).collect();
     mention.push(feature("negated", "uima.cas.Boolean"));
     mention.push(feature("score", "uima.cas.Double"));
     mention.push(feature("probability", "uima.cas.Double"));
@@ -112,8 +118,8 @@ pub(super) fn part(
     for record in note.records {
         let mention = next(annotations);
         let mut fields = annotation(mention, "pel.Mention", &record.span, offsets);
-        for (name, value) in facts(record) {
-            if STRINGS.contains(&name) {
+        for (name, value) in facts(note.text, record) {
+            if strings().any(|known| known == name) {
                 fields.insert(name.to_owned(), value.into());
             }
         }

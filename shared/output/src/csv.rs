@@ -1,11 +1,13 @@
 //! A table for spreadsheets: one mention per row.
 
-use super::{DecidedBy, Named, Note, origin_words};
+use super::relations::by_source;
+use super::{ATTRIBUTE_COLUMNS, DecidedBy, Named, Note, in_one_line, origin_words};
 use pel_kb::clean::cell;
 use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
 use pel_text::context::{Allergy, Laterality, Severity};
+use pel_text::relations::Relation;
 use pel_text::{Offsets, Span};
 use std::borrow::Cow;
 
@@ -36,10 +38,14 @@ const HEAD: [&str; 24] = [
     "decided_by",
 ];
 
-/// The names of the columns. Each chosen code system has two: its code, and how its meaning stands
-/// to that of the concept.
+/// The names of the columns. Each attribute has one. Each chosen code system has two: its code, and
+/// how its meaning stands to that of the concept.
 pub(super) fn head(systems: &[System]) -> String {
     let mut names = HEAD.join(",");
+    for name in ATTRIBUTE_COLUMNS {
+        names += &format!(",{}", name.name());
+    }
+    names += ",earlier,relations";
     for system in systems {
         let prefix = system.prefix();
         names += &format!(",{prefix},{prefix}_match");
@@ -49,13 +55,14 @@ pub(super) fn head(systems: &[System]) -> String {
 
 /// The rows of a note. Offsets are code points. Fragments are written as in BRAT (`7 11;27 35`),
 /// cross-references with `|` between them. The decision of a NIL mention is its reason. Its best
-/// candidate is left out, because a reader of the table would take it for the answer.
+/// candidate is left out, because a reader of the table would take it for the answer. Attributes are
+/// normal forms, or words where there is none.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
     let mut table = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
-    for record in note.records {
+    for (record, relations) in note.records.iter().zip(by_source(note)) {
         let (start, end) = (
             offsets.code_point(record.span.start),
             offsets.code_point(record.span.end),
@@ -121,8 +128,15 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) 
             .into(),
         ];
         let fields: [Cow<'_, str>; HEAD.len()] = fields;
+        let attributes = ATTRIBUTE_COLUMNS
+            .iter()
+            .map(|name| record.attribute_cell(note.text, *name))
+            .chain([record.earlier_cell(note.text), related(note, &relations)])
+            .map(|words| cell(&words).into_owned());
         let codes = systems.iter().flat_map(|system| codes_of(concept, *system));
-        let row = fields.into_iter().chain(codes.map(Cow::Owned));
+        let row = fields
+            .into_iter()
+            .chain(attributes.chain(codes).map(Cow::Owned));
         table
             .write_record(row.map(|field| field.into_owned()))
             .map_err(failed)?;
@@ -131,6 +145,15 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) 
         .into_inner()
         .map_err(|cause| Error::io("writing a table").caused_by(cause.to_string()))?;
     String::from_utf8(bytes).map_err(|cause| Error::io("writing a table").caused_by(cause))
+}
+
+/// The relations of a mention, with `|` between them: "indication: hypertension".
+fn related(note: &Note<'_>, relations: &[Relation]) -> String {
+    let words = relations.iter().map(|relation| {
+        let target = note.mention(&note.records[relation.target]);
+        format!("{}: {}", relation.name.name(), in_one_line(&target))
+    });
+    words.collect::<Vec<_>>().join("|")
 }
 
 /// The preferred code of a concept in a system, or the codes of its parts with `|` between them,

@@ -1,13 +1,14 @@
 //! What several formats say about a mention besides its concept, and identifiers for mentions.
 
 use super::Record;
+use pel_text::attributes::AttributeName;
 use pel_text::{Offsets, Span};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// How a mention was found and decided, and its context: names and values as in JSON output.
-/// Properties that the text or the bundle does not give are left out.
-pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
+/// How a mention was found and decided, its context and its attributes: names and values as in JSON
+/// output. Properties that the text or the bundle does not give are left out.
+pub(super) fn facts(text: &str, record: &Record) -> Vec<(&'static str, String)> {
     let context = &record.context;
     let mut facts = vec![("origin", word(&record.origin))];
     let mut add = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
@@ -37,6 +38,20 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         "probability",
         record.probability.map(|value| value.to_string()),
     );
+    for name in AttributeName::ALL {
+        let is_in_context = match name {
+            AttributeName::Laterality => context.laterality.is_some(),
+            AttributeName::Severity => context.severity.is_some(),
+            _ => false,
+        };
+        let cell = record.attribute_cell(text, *name);
+        add(
+            name.name(),
+            Some(cell).filter(|cell| !is_in_context && !cell.is_empty()),
+        );
+    }
+    let earlier = record.earlier_cell(text);
+    add("earlier", Some(earlier).filter(|cell| !cell.is_empty()));
     facts
 }
 

@@ -1,5 +1,6 @@
 //! JSON: one mention per line, or a note as one object.
 
+use super::relations::by_source;
 use super::{DecidedBy, Named, NamedSet, Note, Record};
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
@@ -9,6 +10,7 @@ use pel_model::tokens::Cut;
 use pel_text::attributes::{Attribute, AttributeName, Value};
 use pel_text::context::{Allergy, Certainty, Experiencer, Laterality, Severity, Temporality};
 use pel_text::detect::Origin;
+use pel_text::relations::{Relation, RelationName};
 use pel_text::{Offsets, Span};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -47,6 +49,8 @@ pub struct Line<'a> {
     allergy: Option<Allergy>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     attributes: Vec<Beside<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    relations: Vec<To<'a>>,
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     nil_reason: Option<NilReason>,
@@ -90,6 +94,27 @@ impl<'a> Beside<'a> {
     }
 }
 
+/// A relation to another mention of the note, of which this one is the source.
+#[derive(Serialize)]
+struct To<'a> {
+    name: RelationName,
+    /// The extent of the other mention.
+    #[serde(flatten)]
+    place: Place,
+    text: Cow<'a, str>,
+}
+
+impl<'a> To<'a> {
+    fn new(note: &'a Note<'_>, offsets: &Offsets<'_>, relation: &Relation) -> Self {
+        let target = &note.records[relation.target];
+        Self {
+            name: relation.name,
+            place: Place::new(target.span, offsets),
+            text: note.mention(target),
+        }
+    }
+}
+
 /// The offsets of a fragment in each unit.
 #[derive(Serialize)]
 struct Place {
@@ -122,6 +147,7 @@ fn line<'a>(
     note: &'a Note<'_>,
     offsets: &Offsets<'_>,
     record: &'a Record,
+    relations: &[Relation],
     doc: Option<&'a str>,
 ) -> Line<'a> {
     let Place {
@@ -162,6 +188,10 @@ fn line<'a>(
             .iter()
             .map(|attribute| Beside::new(note, offsets, attribute))
             .collect(),
+        relations: relations
+            .iter()
+            .map(|relation| To::new(note, offsets, relation))
+            .collect(),
         decision: if record.decision.is_ok() {
             "linked"
         } else {
@@ -190,8 +220,8 @@ pub(super) fn compact<T: Serialize + ?Sized>(value: &T) -> Result<String> {
 
 pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let mut out = String::new();
-    for record in note.records {
-        let line = line(note, offsets, record, Some(note.name));
+    for (record, relations) in note.records.iter().zip(by_source(note)) {
+        let line = line(note, offsets, record, &relations, Some(note.name));
         let json = serde_json::to_string(&line)
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         out += &escaped(&json);
@@ -230,8 +260,10 @@ pub(super) fn head(note: &Note<'_>) -> Result<String> {
 /// Mentions of the object. `before` mentions were written before these.
 pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> Result<String> {
     let mut out = String::new();
-    for (at, record) in note.records.iter().enumerate() {
-        let json = serde_json::to_string_pretty(&line(note, offsets, record, None))
+    let all = note.records.iter().zip(by_source(note));
+    for (at, (record, relations)) in all.enumerate() {
+        let line = line(note, offsets, record, &relations, None);
+        let json = serde_json::to_string_pretty(&line)
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         out.push_str(if before + at == 0 {
             "\n    "

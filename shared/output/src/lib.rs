@@ -2,6 +2,7 @@
 //!
 //! The records of a note are those of the linker, or those that a user has edited in the page.
 
+mod attributes;
 mod bioc;
 mod brat;
 mod cas;
@@ -15,6 +16,7 @@ mod moment;
 mod omop;
 mod parts;
 mod pubtator;
+mod relations;
 mod spacy;
 
 use pel_kb::Concept;
@@ -31,11 +33,13 @@ use pel_text::detect::Origin;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+pub use attributes::ATTRIBUTE_COLUMNS;
 pub use codes::NamedCode;
 pub use json::Line;
 pub use moment::Moment;
 pub use omop::{RowIds, note_id as omop_note_id};
 pub use parts::NoteWriter;
+pub use relations::relations;
 
 /// The output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

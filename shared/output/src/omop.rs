@@ -129,7 +129,7 @@ pub(super) fn write(
                 &moment.date_time(),
                 if exists(&record.context) { "Y" } else { "N" },
                 temporal(record.context.temporality),
-                &modifiers(note.name, record, offsets),
+                &modifiers(note.name, note.text, record, offsets),
             ])
             .map_err(failed)?;
     }
@@ -202,7 +202,7 @@ fn temporal(temporality: Temporality) -> &'static str {
 
 /// `key=value` pairs with `;` between them. Pairs that do not fit into the column are left out. A
 /// note whose name is no number has its name here.
-fn modifiers(name: &str, record: &Record, offsets: &Offsets<'_>) -> String {
+fn modifiers(name: &str, text: &str, record: &Record, offsets: &Offsets<'_>) -> String {
     let mut pairs = Vec::new();
     if let Ok(named) = &record.decision {
         pairs.push(("concept_code", named.id.clone()));
@@ -222,7 +222,7 @@ fn modifiers(name: &str, record: &Record, offsets: &Offsets<'_>) -> String {
             .collect();
         pairs.push(("fragments", places.join("|")));
     }
-    pairs.extend(facts(record));
+    pairs.extend(facts(text, record));
     let (mut out, mut letters) = (String::new(), 0);
     for (key, value) in pairs {
         let value = field(&value).replace(';', ",");
@@ -368,13 +368,13 @@ mod tests {
         let mut record = record(Span::new(0, 5));
         record.read_as = Some("x".repeat(3000));
         record.context.section = Some("plan; old".to_owned());
-        let written = modifiers("7", &record, &Offsets::new("fever"));
+        let written = modifiers("7", "fever", &record, &Offsets::new("fever"));
         assert_eq!(
             written,
             "origin=name;negated=false;certainty=certain;temporality=current;experiencer=patient;\
              section=plan, old;nil_reason=no_candidate"
         );
-        let written = modifiers("ward;7", &record, &Offsets::new("fever"));
+        let written = modifiers("ward;7", "fever", &record, &Offsets::new("fever"));
         assert!(written.starts_with("note=ward,7;origin=name;"), "{written}");
     }
 }

@@ -38,6 +38,7 @@ enum State {
     Spacy(spacy::Mentions),
     /// The number of annotations.
     Cas(usize),
+    Bioc(Encoding, Vec<bioc::Joined>),
 }
 
 impl<'a> NoteWriter<'a> {
@@ -55,6 +56,8 @@ impl<'a> NoteWriter<'a> {
             Form::Fhir => State::Fhir(Box::new(fhir::Entries::new(&note))),
             Form::SpacyJson => State::Spacy(spacy::Mentions::default()),
             Form::CasJson => State::Cas(0),
+            Form::BiocXml => State::Bioc(Encoding::Xml, Vec::new()),
+            Form::BiocJson => State::Bioc(Encoding::Json, Vec::new()),
             _ => State::Nothing,
         };
         Self {
@@ -147,13 +150,15 @@ impl<'a> NoteWriter<'a> {
             State::Omop(ids) => omop::write(&note, offsets, ids, self.moment.as_ref())?,
             State::Fhir(entries) => entries.part(&note, offsets, &self.systems)?,
             State::Cas(annotations) => cas::part(&note, offsets, annotations)?,
+            State::Bioc(encoding, relations) => {
+                relations.extend(bioc::joined(&note, before, relations.len()));
+                bioc::part(&note, offsets, *encoding, before)?
+            }
             State::Nothing => match self.form {
                 Form::Json => json::members(&note, offsets, before)?,
                 Form::Csv => csv::write(&note, offsets, &self.systems)?,
                 Form::Brat => brat::write(&note, offsets, before),
                 Form::Pubtator => pubtator::rows(&note, offsets),
-                Form::BiocXml => bioc::part(&note, offsets, Encoding::Xml, before)?,
-                Form::BiocJson => bioc::part(&note, offsets, Encoding::Json, before)?,
                 _ => json::lines(&note, offsets)?,
             },
         };
@@ -172,10 +177,9 @@ impl<'a> NoteWriter<'a> {
             State::Spacy(mentions) => mentions.document(&note, &self.offsets),
             State::Fhir(entries) => entries.tail(&note, self.moment.as_ref()),
             State::Cas(annotations) => cas::tail(*annotations),
+            State::Bioc(encoding, relations) => bioc::tail(*encoding, relations),
             State::Nothing | State::Omop(_) => Ok(match self.form {
                 Form::Json => json::tail(self.written),
-                Form::BiocXml => bioc::tail(Encoding::Xml),
-                Form::BiocJson => bioc::tail(Encoding::Json),
                 _ => String::new(),
             }),
         }

@@ -155,7 +155,7 @@ impl Mention {
             Ok(named) => ("Concept", named.id.as_str()),
             Err(_) => ("NIL", ""),
         };
-        let mut values: Map<String, Value> = facts(record)
+        let mut values: Map<String, Value> = facts(note.text, record)
             .into_iter()
             .map(|(name, value)| (name.to_owned(), Value::from(value)))
             .collect();

@@ -55,6 +55,22 @@ def test_dicts_equal_lines_of_the_command(linker, text, tmp_path):
         assert link.answer_sets == line["answer_sets"]
 
 
+def test_attributes_and_relations_are_objects(linker):
+    note = "😷 Started lisinopril 10 mg PO daily for hypertension. Hgb 9.1 g/dL (prior 11.2)."
+    found = by_text(linker.link(note))
+    drug = found["lisinopril"]
+    values = {each.name: each.value for each in drug.attributes}
+    assert (values["strength"], values["route"], values["frequency"]) == ("10 mg", "oral", "QD")
+    assert all(note[each.start : each.end] == each.text for each in drug.attributes)
+    assert [(each.name, each.text) for each in drug.relations] == [("indication", "hypertension")]
+    assert note[drug.relations[0].start : drug.relations[0].end] == "hypertension"
+    assert pickle.loads(pickle.dumps(drug)).attributes == drug.attributes
+    assert "10 mg" not in repr(drug.attributes)
+    line = drug.as_dict()
+    assert [each.value for each in drug.attributes] == [each["value"] for each in line["attributes"]]
+    assert found["hypertension"].relations == []
+
+
 def test_several_texts_are_as_one_by_one(linker, text):
     texts = [text, "", "Fever.", text]
     assert linker.link(texts) == [linker.link(each) for each in texts]

@@ -1,6 +1,7 @@
 //! Goldens and whole pipelines, across the crates.
 
 mod added;
+mod beside;
 mod candidates;
 mod detector;
 mod encoder;

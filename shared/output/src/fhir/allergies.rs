@@ -1,79 +1,10 @@
-//! Allergies: which reaction belongs to which allergen, what an AllergyIntolerance says, and
-//! statements that no allergy is known.
+//! Allergies: what an AllergyIntolerance says, and statements that no allergy is known.
 
-use super::Note;
 use super::codes::{Source, code, coded};
+use crate::Note;
 use crate::Record;
-use pel_text::context::{Allergy, Certainty, Context, Effect, Experiencer};
+use pel_text::context::{Certainty, Context, Effect, Experiencer};
 use serde_json::{Value, json};
-
-/// The records of the reactions of each record, which is an allergen.
-///
-/// A reaction belongs to an allergen of its line if nothing but a word such as "to" is between
-/// them ("anaphylaxis to ceftriaxone"), or else to the last one before it, unless an entry of the
-/// list ends in between: a bracket that is closed, a semicolon or the end of a sentence.
-pub(super) fn reactions(note: &Note<'_>) -> Vec<Vec<usize>> {
-    let mut of = vec![Vec::new(); note.records.len()];
-    let is = |record: &Record, allergy| record.context.allergy == Some(allergy);
-    let mut before: Option<usize> = None;
-    for (at, record) in note.records.iter().enumerate() {
-        if is(record, Allergy::Allergen) {
-            before = Some(at);
-        }
-        let stated = !record.context.negated && record.context.certainty == Certainty::Certain;
-        if !is(record, Allergy::Reaction) || !stated {
-            continue;
-        }
-        let next = note.records.get(at + 1..).unwrap_or_default();
-        let next = next
-            .iter()
-            .position(|next| is(next, Allergy::Allergen))
-            .map(|step| at + 1 + step)
-            .filter(|next| joins(between(note, record, &note.records[*next])));
-        let last = before.filter(|last| within_entry(between(note, &note.records[*last], record)));
-        if let Some(allergen) = next.or(last) {
-            of[allergen].push(at);
-        }
-    }
-    of
-}
-
-/// The text between two mentions.
-fn between<'a>(note: &Note<'a>, one: &Record, two: &Record) -> &'a str {
-    note.text
-        .get(one.span.end..two.span.start)
-        .unwrap_or_default()
-}
-
-/// The words between a reaction and its allergen.
-const JOINTS: [&str; 16] = [
-    "to", "with", "from", "after", "on", "when", "taking", "the", "due", "auf", "nach", "bei", "à",
-    "aux", "a", "con",
-];
-
-/// Whether a text has a word between reaction and allergen, and no others.
-fn joins(text: &str) -> bool {
-    let mut words = text.split_whitespace().peekable();
-    !text.contains('\n')
-        && words.peek().is_some()
-        && words.all(|word| JOINTS.contains(&word.to_lowercase().as_str()))
-}
-
-/// Whether a text stays within the entry of a list.
-fn within_entry(text: &str) -> bool {
-    let mut depth = 0usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '\n' | '\r' | ';' => return false,
-            '(' | '[' => depth += 1,
-            ')' | ']' if depth < 2 => return false,
-            ')' | ']' => depth -= 1,
-            '.' if text[at + 1..].starts_with(char::is_whitespace) => return false,
-            _ => {}
-        }
-    }
-    true
-}
 
 /// What is said of allergies as a whole.
 const NO_KNOWN: [(&str, (&str, &str)); 4] = [
@@ -272,18 +203,6 @@ fn kind(note: &Note<'_>, context: &Context) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reactions_stay_within_the_entry_of_their_allergen() {
-        for text in [" (", " - ", " -> ", " caused ", " (rash, ", " | ", ": "] {
-            assert!(within_entry(text), "{text:?}");
-        }
-        for text in ["; ", " (rash), ", ". He has ", "\n", "), "] {
-            assert!(!within_entry(text), "{text:?}");
-        }
-        assert!(joins(" to ") && joins(" due to the "));
-        assert!(!joins(" ") && !joins(", ") && !joins(" and ") && !joins(" to\n"));
-    }
 
     #[test]
     fn an_allergy_by_name_has_its_substance() {

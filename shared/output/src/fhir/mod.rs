@@ -5,8 +5,13 @@
 
 mod allergies;
 mod codes;
+mod dosage;
 mod ids;
+mod quantity;
+mod related;
 mod resources;
+mod results;
+mod stated;
 mod systems;
 
 use super::facts::Keys;
@@ -19,7 +24,8 @@ use codes::Source;
 use pel_kb::codes::System;
 use pel_kb::error::Result;
 use pel_text::Offsets;
-use resources::{PATH, resource};
+use pel_text::relations::{Relation, RelationName};
+use resources::{Kind, PATH, fields};
 use serde_json::{Value, json};
 use systems::{Vocabulary, tidy};
 
@@ -120,16 +126,30 @@ impl Entries {
             subject: subject(note),
         };
         let mut out = String::new();
-        let reactions = allergies::reactions(note);
-        for (record, reactions) in note.records.iter().zip(&reactions) {
-            let reactions: Vec<&Record> = reactions.iter().map(|at| &note.records[*at]).collect();
-            let key = self.keys.next(record.pieces());
-            let id = ids::id(&[&self.seed, &key]);
-            if let Some(resource) = resource(note, offsets, &source, record, &reactions, &id) {
-                out.push(',');
-                out += &entry(&id, resource)?;
-                self.generated.push(ids::of(&id));
-            }
+        let resources: Vec<_> = note
+            .records
+            .iter()
+            .map(|record| {
+                let key = self.keys.next(record.pieces());
+                let kind = Kind::of(record, &note.mention(record))?;
+                Some((kind, ids::id(&[&self.seed, &key])))
+            })
+            .collect();
+        let related = relations_of(note);
+        for (at, (record, resource)) in note.records.iter().zip(&resources).enumerate() {
+            let Some((kind, id)) = resource else {
+                continue;
+            };
+            let reactions = related[at]
+                .iter()
+                .filter(|one| one.source == at && one.name == RelationName::Reaction);
+            let reactions: Vec<&Record> = reactions.map(|one| &note.records[one.target]).collect();
+            let mut fields = fields(note, offsets, &source, *kind, record, &reactions);
+            fields.insert("id".to_owned(), id.as_str().into());
+            related::add(&mut fields, note, &source, at, &related[at], &resources);
+            out.push(',');
+            out += &entry(id, Value::Object(fields))?;
+            self.generated.push(ids::of(id));
         }
         Ok(out)
     }
@@ -193,6 +213,16 @@ impl Entries {
         }
         Ok(format!(",{}]}}\n", entry(&id, provenance)?))
     }
+}
+
+/// The relations of each record, as their source or target.
+fn relations_of(note: &Note<'_>) -> Vec<Vec<Relation>> {
+    let mut of = vec![Vec::new(); note.records.len()];
+    for relation in crate::relations(note) {
+        of[relation.source].push(relation);
+        of[relation.target].push(relation);
+    }
+    of
 }
 
 /// The digest of the bundle.

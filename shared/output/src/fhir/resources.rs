@@ -2,6 +2,7 @@
 
 use super::allergies;
 use super::codes::{Source, code, coded, snomed};
+use super::stated;
 use crate::facts::code_points;
 use crate::{Note, Record};
 use pel_kb::group::Group;
@@ -16,9 +17,9 @@ pub(super) const PATH: &str = "DocumentReference.content[0].attachment.data";
 
 /// The resources that a mention can become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Condition,
-    /// A measurement, whose value is not read.
+    /// A measurement.
     Measurement,
     /// A mention of a kind that is not known: there, or not.
     Observation,
@@ -36,7 +37,7 @@ enum Kind {
 impl Kind {
     /// The kind of a record with its words; `None` if it says nothing that a resource could say of the patient or
     /// the family.
-    fn of(record: &Record, words: &str) -> Option<Self> {
+    pub(super) fn of(record: &Record, words: &str) -> Option<Self> {
         let Context {
             negated,
             certainty,
@@ -82,20 +83,19 @@ impl Kind {
     }
 }
 
-/// The resource of a record, if it has one. `reactions` are those that belong to an allergen.
-pub(super) fn resource(
+/// The fields of the resource of a record, without its identifier. `reactions` are those that belong
+/// to an allergen.
+pub(super) fn fields(
     note: &Note<'_>,
     offsets: &Offsets<'_>,
     source: &Source<'_>,
+    kind: Kind,
     record: &Record,
     reactions: &[&Record],
-    id: &str,
-) -> Option<Value> {
-    let kind = Kind::of(record, &note.mention(record))?;
+) -> Map<String, Value> {
     let context = &record.context;
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-    put("id", id.into());
     let mut extensions = places(record, offsets, source.document);
     extensions.extend(probability(record));
     put("extension", extensions.into());
@@ -186,12 +186,45 @@ pub(super) fn resource(
             Kind::Medication | Kind::FamilyHistory | Kind::Allergy | Kind::NoAllergy(_) => None,
         };
     }
-    let unsaid = unsaid(kind, context);
-    if !unsaid.is_empty() {
-        let words = format!("The text states it as {}.", unsaid.join(" and "));
-        put("note", json!([{ "text": words }]));
+    let stated = stated::fields(kind, note.text, record);
+    if stated.iter().any(|(name, _)| is_value(name)) {
+        fields.remove("dataAbsentReason");
     }
-    Some(Value::Object(fields))
+    fields.extend(
+        stated
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
+    if let Some(notes) = notes(kind, note, record, &fields) {
+        fields.insert("note".to_owned(), notes);
+    }
+    fields
+}
+
+/// Whether a field of an Observation says what was found.
+fn is_value(name: &str) -> bool {
+    name.starts_with("value") || name == "component"
+}
+
+/// What the text says and no field of the resource can.
+fn notes(
+    kind: Kind,
+    note: &Note<'_>,
+    record: &Record,
+    fields: &Map<String, Value>,
+) -> Option<Value> {
+    // These resources have no notes, or a place of their own for what is said of them.
+    if matches!(kind, Kind::NoAllergy(_)) {
+        return None;
+    }
+    let written: Vec<&str> = fields.keys().map(String::as_str).collect();
+    let context = unsaid(kind, &record.context);
+    let context =
+        (!context.is_empty()).then(|| format!("The text states it as {}.", context.join(" and ")));
+    let attributes = stated::unsaid(kind, note.text, record, &written);
+    let all = context.into_iter().chain(attributes);
+    let all: Vec<Value> = all.map(|words| json!({ "text": words })).collect();
+    (!all.is_empty()).then(|| all.into())
 }
 
 /// A code with the words of the mention.

@@ -1,6 +1,7 @@
 //! The normal forms of attributes.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What an attribute says, in a form that programs can compare.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,6 +11,16 @@ pub enum Value {
     Text(String),
     /// How often, where FHIR has no code for it.
     Timing(Timing),
+}
+
+impl fmt::Display for Value {
+    /// The text, or a timing as "1..2 per 4..6 h, AC".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Timing(timing) => timing.fmt(f),
+        }
+    }
 }
 
 /// How often something is given: `frequency` times in `period` units. As in FHIR's Timing.repeat.
@@ -70,6 +81,30 @@ impl Number {
     pub fn whole(self) -> Option<u32> {
         let whole = self.0.is_multiple_of(Self::UNIT);
         whole.then(|| u32::try_from(self.0 / Self::UNIT).ok())?
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.times(1).unwrap_or_default())
+    }
+}
+
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.frequency)?;
+        if let Some(most) = self.frequency_max {
+            write!(f, "..{most}")?;
+        }
+        write!(f, " per {}", self.period)?;
+        if let Some(longest) = self.period_max {
+            write!(f, "..{longest}")?;
+        }
+        write!(f, " {}", self.unit)?;
+        match &self.when {
+            Some(when) => write!(f, ", {when}"),
+            None => Ok(()),
+        }
     }
 }
 

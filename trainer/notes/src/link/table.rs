@@ -6,7 +6,7 @@ use pel_io::text_tables;
 use pel_kb::clean::escaped;
 use pel_model::tokens::Cut;
 use pel_model::tokens::cut_words;
-use pel_output::{Note, origin_words};
+use pel_output::{Note, Record, origin_words};
 
 /// Formats the table of a note in parts, each with its own column widths.
 #[derive(Debug, Default)]
@@ -60,8 +60,12 @@ impl TableFormatter {
         };
         let has_codes = note.linker.bundle().codes.is_some();
         let code = has_codes.then_some("Code");
-        let names = ["Line", "Mention", "Context", "Concept", "Id"];
-        let names = names.into_iter().chain(code).chain(["Type", value, "How"]);
+        let attributes = |record: &Record| record.attribute_words(note.text);
+        let has_attributes = note.records.iter().any(|one| !attributes(one).is_empty());
+        let beside = has_attributes.then_some("Attributes");
+        let names = ["Line", "Mention"].into_iter().chain(beside);
+        let names = names.chain(["Context", "Concept", "Id"]);
+        let names = names.chain(code).chain(["Type", value, "How"]);
         let mut table = text_tables::coloured(names);
         let cell = |text: &str| Cell::new(escaped(text));
         for record in note.records {
@@ -124,8 +128,9 @@ impl TableFormatter {
             let mut cells = vec![
                 Cell::new(self.lines + 1).set_alignment(CellAlignment::Right),
                 cell(&mention).add_attribute(Attribute::Bold),
-                cell(&record.context.words()),
             ];
+            cells.extend(has_attributes.then(|| cell(&attributes(record))));
+            cells.push(cell(&record.context.words()));
             cells.extend(row);
             table.add_row(cells);
         }

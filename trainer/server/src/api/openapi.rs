@@ -7,7 +7,7 @@ use crate::api::problem::Problem;
 use crate::api::request::{GivenSpan, Item, LinkRequest, ManyTexts, OneText, Options, TextObject};
 use crate::api::schema::{
     AnswerSetObject, AttributeObject, CandidateObject, CodeObject, CutObject, Found, Linked,
-    MentionObject, NoteObject, Place,
+    MentionObject, NoteObject, Place, RelationObject,
 };
 use crate::api::{concepts, link, state};
 use serde_json::{Value, json};
@@ -43,6 +43,7 @@ use utoipa::OpenApi;
         NoteObject,
         MentionObject,
         AttributeObject,
+        RelationObject,
         Place,
         CandidateObject,
         CodeObject,

@@ -87,6 +87,9 @@ pub struct MentionObject {
     /// What stands beside it: doses, values, dates, stages.
     #[schema(nullable = false)]
     attributes: Option<Vec<AttributeObject>>,
+    /// What the text says of it and another mention.
+    #[schema(nullable = false)]
+    relations: Option<Vec<RelationObject>>,
     /// `linked` or `nil`.
     decision: String,
     /// Why it has no concept.
@@ -138,6 +141,30 @@ pub struct AttributeObject {
     /// Whether it is an earlier value beside the present one.
     #[schema(nullable = false)]
     prior: Option<bool>,
+}
+
+/// A relation to another mention of the note.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct RelationObject {
+    /// What the other mention is to this one: `indication`, `cause`, `site`, `finding`, `excludes`
+    /// or `reaction`.
+    name: String,
+    /// Where the other mention begins, in bytes of UTF-8.
+    start: u64,
+    /// Where it ends, in bytes of UTF-8.
+    end: u64,
+    /// Where it begins, in code points.
+    start_code_point: u64,
+    /// Where it ends, in code points.
+    end_code_point: u64,
+    /// Where it begins, in UTF-16 units.
+    start_utf16: u64,
+    /// Where it ends, in UTF-16 units.
+    end_utf16: u64,
+    /// Its words.
+    text: String,
 }
 
 /// A piece of a discontinuous mention.
