@@ -74,7 +74,7 @@ pub struct ExplainArgs {
     /// Rules of context, as in `pel link` [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     context_rules: Option<PathBuf>,
-    /// Wordings that stand for names, as in `pel link` [default: those of English]
+    /// File of paraphrases that stand for names, as in `pel link` [default: the English ones]
     #[arg(long, value_name = "FILE")]
     wordings: Option<PathBuf>,
     #[command(flatten)]

@@ -64,7 +64,7 @@ pub struct MapArgs {
 #[command(next_help_heading = "Table")]
 struct TableArgs {
     /// Column of the terms, by name or number from 1; with numbers there is no header [default: a
-    /// column named term, name, label, test, problem, drug or similar, or the only one]
+    /// column named term, name, drug or similar, or the only one]
     #[arg(long, value_name = "NAME|NUMBER", value_parser = column)]
     column: Option<Column>,
     /// Column of the local identifiers

@@ -58,8 +58,8 @@ impl Fill {
 /// The mapping that merges concepts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MapArgs {
-    /// Mapping in SSSOM (TSV): concepts that it maps by skos:exactMatch become one. The one that is
-    /// read first stays; the ids of the others go to its cross-references and to redirects.tsv
+    /// Mapping in SSSOM (TSV) that merges concepts by skos:exactMatch. The first one read stays; the
+    /// other ids become cross-references and redirects
     #[arg(long, value_name = "SSSOM")]
     pub map: Option<PathBuf>,
 }
