@@ -602,7 +602,7 @@ fn probabilities_are_fitted_stored_and_decide() {
         (
             "link @note.txt --bundle @bundle --sets",
             3,
-            "--sets: expected --format json or jsonl",
+            "--sets: only --format json and jsonl",
         ),
         (
             "calibrate @copy --corpus @ --by probability --device cpu",
@@ -612,7 +612,7 @@ fn probabilities_are_fitted_stored_and_decide() {
         (
             "calibrate @copy --corpus @ --by score --cost 1",
             3,
-            "--cost: expected --by probability",
+            "--cost: a cost needs probabilities",
         ),
         (
             "calibrate @copy --corpus @ --corpus @notes --by score",

@@ -326,10 +326,13 @@ fn fitted(
         text: written,
         ..
     } = &mention;
-    let shown = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+    let shown = found.map_or_else(
+        || "the text is too short".to_owned(),
+        |found| format!("the text has {found:?}"),
+    );
     let why = || {
         format!(
-            "{} {start}..{end}: expected {written:?}, found {shown}",
+            "{} {start}..{end}: the annotation has {written:?}, {shown}",
             place()
         )
     };

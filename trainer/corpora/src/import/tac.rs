@@ -193,7 +193,7 @@ fn knowledge_bases(
     if tables == 0 {
         let names: Vec<_> = kb.iter().map(|path| path.display().to_string()).collect();
         return Err(Error::input(format!(
-            "{}: expected a knowledge base (.xml), found none",
+            "{}: there is no file of a knowledge base (.xml)",
             names.join(", ")
         )));
     }
@@ -324,10 +324,13 @@ fn placed<'a>(
             });
         }
         found => {
-            let found = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+            let found = found.map_or_else(
+                || "the text is too short".to_owned(),
+                |found| format!("the text has {found:?}"),
+            );
             report.skip(MISPLACED, || {
                 format!(
-                    "{} {} {first}..={last}: expected {:?}, found {found}",
+                    "{} {} {first}..={last}: the query has {:?}, {found}",
                     query.place, query.id, query.name
                 )
             });

@@ -73,11 +73,7 @@ fn preset_imports_its_data_and_chains_its_parts() {
             3,
             "expected the settings of its rows, \"scale\": 1.0, found",
         ),
-        (
-            &other,
-            3,
-            "expected the preset of this call, found another one",
-        ),
+        (&other, 3, "the folder belongs to another preset"),
         (
             &table,
             3,

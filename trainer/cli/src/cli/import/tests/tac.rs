@@ -180,7 +180,7 @@ fn error_names_file_and_line() {
             KB,
             without(QUERIES, " id=\"EL1\""),
             "EL1\tE1",
-            "q.xml: line 2: expected <query id=\"...\">, found no id",
+            "q.xml: line 2: the <query> has no id",
         ),
         (
             KB,
@@ -247,7 +247,7 @@ fn error_names_file_and_line() {
         (
             "d.doc",
             LINE.to_owned(),
-            "docs: expected documents (.xml, .sgm or .txt), found none",
+            "docs: there are no documents (.xml, .sgm or .txt)",
         ),
         (
             "d.txt",
@@ -257,7 +257,7 @@ fn error_names_file_and_line() {
         (
             "d.txt",
             LINE.replace("@kb.xml", "@docs"),
-            "docs: expected a knowledge base (.xml), found none",
+            "docs: there is no file of a knowledge base (.xml)",
         ),
     ] {
         let error = workspace(KB, QUERIES, "EL1\tE1", name)
