@@ -163,7 +163,7 @@ def column(server, query):
 
 def test_export(server, url, folder, bundle, rows, table):
     export = ["export-vectors", bundle, "--to", url]
-    fails(*export, code=4, says=["expected pgvector", "CREATE EXTENSION vector"])
+    fails(*export, code=4, says=["has pgvector", "CREATE EXTENSION vector"])
     expect(tables(server) == [], "no table after a refusal")
     server.psql("CREATE EXTENSION vector; CREATE ROLE \"some reader\";")
     pel(*export, "--grant", "some reader")

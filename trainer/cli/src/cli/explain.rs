@@ -431,7 +431,7 @@ fn mention(args: &ExplainArgs, text: &str, found: &[Detected]) -> Result<Detecte
     };
     let pieces = given.split(';').map(piece).collect::<Result<Vec<Span>>>()?;
     Detected::of_pieces(pieces, Origin::Given)
-        .ok_or_else(|| Error::input("--span: expected START:END, found none"))
+        .ok_or_else(|| Error::input("--span: it is empty; give START:END"))
 }
 
 /// Encodes the mention and the texts of each candidate again, to say which of them met it.

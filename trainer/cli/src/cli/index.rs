@@ -307,7 +307,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     if args.detector.is_some() && bundle.as_ref().is_none_or(|own| own.detector.is_none()) {
         return Err(Error::input(format!(
-            "--detector: expected an encoder from a bundle with a detector, found none in {}",
+            "--detector: the encoder {} is not a bundle with a detector",
             args.encoder.display()
         )));
     }

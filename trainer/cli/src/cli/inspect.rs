@@ -117,8 +117,7 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
 fn print_card(bundle: &Bundle) -> Result<()> {
     if !bundle.manifest.files.contains_key(names::MODEL_CARD) {
         return Err(Error::input(format!(
-            "expected a bundle with a model card ({}), found none in it; `pel pack --card FILE` \
-             adds one",
+            "the bundle has no model card ({}); `pel pack --card FILE` adds one",
             names::MODEL_CARD
         )));
     }

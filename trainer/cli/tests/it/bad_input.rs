@@ -215,7 +215,7 @@ fn missing_input_is_named() {
         (
             vec!["link", "--bundle", bundle(), empty.as_str()],
             3,
-            "expected a folder with .txt files or tables of notes, found none",
+            "the folder has no .txt files or tables of notes",
         ),
         (
             vec!["link", "--bundle", nothing.as_str()],

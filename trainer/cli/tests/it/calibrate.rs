@@ -597,7 +597,7 @@ fn probabilities_are_fitted_stored_and_decide() {
         (
             "link @note.txt --bundle @copy --format jsonl --sets",
             3,
-            "--sets: expected a bundle with probabilities",
+            "has no probabilities; `pel calibrate` adds them",
         ),
         (
             "link @note.txt --bundle @bundle --sets",
@@ -617,7 +617,7 @@ fn probabilities_are_fitted_stored_and_decide() {
         (
             "calibrate @copy --corpus @ --corpus @notes --by score",
             3,
-            "--by: expected probability with several corpora",
+            "--by score: the threshold of a score is chosen on one corpus",
         ),
         (
             "calibrate @copy --corpus @ --split dev --split known",

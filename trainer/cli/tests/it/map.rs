@@ -239,7 +239,7 @@ fn wrong_decisions_are_located() {
     ]);
     assert!(!place.path("names.jsonl").exists());
     review(&place, &["", "", "", "", "", ""]);
-    place.refuses(&[(read, 3, "expected a name or concept to add, found none")]);
+    place.refuses(&[(read, 3, "nothing to add")]);
     review(&place, &["#1", "", "", "", "", ""]);
     place.done(read);
     place.refuses(&[
@@ -251,7 +251,7 @@ fn wrong_decisions_are_located() {
         (
             "map @mapped.csv --device cpu --bundle @base --column 2 --header --out @again.csv",
             3,
-            "expected a table without the column",
+            "the table has the column",
         ),
         (
             "map @terms.csv --device cpu --bundle @base --column 2 --header --out @terms.csv",

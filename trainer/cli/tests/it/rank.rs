@@ -423,7 +423,7 @@ fn candidates_ranker_student_and_links_work_together() {
         (
             "candidates --corpus @ --split dev --out @x",
             3,
-            "expected --run, --bundle, --system",
+            "say where candidates come from: --run",
         ),
         (
             "candidates --from @kb.jsonl --ranker @rank/model --kb @kb.jsonl --corpus @ \

@@ -460,7 +460,10 @@ mod tests {
         Preset::PelZeshel.claim(&out).expect("new");
         Preset::PelZeshel.claim(&out).expect("its own");
         let error = Preset::BlinkZeshel.claim(&out).expect_err("another one's");
-        assert!(error.to_string().contains("found another one"), "{error}");
+        assert!(
+            error.to_string().contains("belongs to another preset"),
+            "{error}"
+        );
         let error = Preset::PelZeshel
             .claim(folder.path())
             .expect_err("not empty");

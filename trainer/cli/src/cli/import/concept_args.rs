@@ -299,7 +299,9 @@ fn part_and_column(text: &str) -> Result<(Role, Column), String> {
     match column.parse() {
         Ok(0) => Err("expected a column number from 1, found 0".to_owned()),
         Ok(number) => Ok((role, Column::Numbered(number))),
-        Err(_) if column.is_empty() => Err(format!("expected a column for {word}, found none")),
+        Err(_) if column.is_empty() => {
+            Err(format!("{word}= has no column; give its name or number"))
+        }
         Err(_) => Ok((role, column.into())),
     }
 }

@@ -80,7 +80,7 @@ fn preset_imports_its_data_and_chains_its_parts() {
             "expected tables of the preset (blink-2, blink-4, blink-9), found t-2",
         ),
         (&config, 2, "cannot be used with"),
-        (&without, 2, "expected --data"),
+        (&without, 2, "with --data"),
         (&inside, 2, "choose another output"),
     ]);
     std::fs::remove_file(bench.path("data/wikipedia/valid.jsonl")).expect("removed");

@@ -259,8 +259,8 @@ mod tests {
         let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["18446744073709551615", "7.0"]);
         let expected = [
-            "line 2: field id: expected an identifier in quotes",
-            "line 3: field id: expected a text or a number",
+            "line 2: field id: the number is too large",
+            "line 3: field id: the identifier must be",
         ];
         assert_eq!(found.errors.len(), expected.len(), "{:?}", found.errors);
         for (error, expected) in found.errors.iter().zip(expected) {

@@ -391,7 +391,7 @@ fn unusable_ranking_and_distillation_data_is_refused() {
         config.data.candidates = lists(root.path(), "train", "");
         config.distillation.own_share = 0.5;
     };
-    refused(&student, &["line 1", "expected teacher scores"]);
+    refused(&student, &["line 1", "have no teacher scores"]);
     let deep = |config: &mut Config| {
         *config = world(root.path());
         (config.transformation.weight, config.transformation.layer) = (1.0, 9);
