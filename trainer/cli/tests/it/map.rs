@@ -211,7 +211,7 @@ fn wrong_decisions_are_located() {
     let read = "map @reviewed.csv --reviewed --bundle @base --column 2 --header --out @names.jsonl";
     for (decision, message) in [
         ("D77", "line 2: column review: expected accept, NIL"),
-        ("D8", "found D8, which is retired"),
+        ("D8", "the id D8 is retired"),
         ("#9", "found \"#9\""),
         ("#x", "found \"#x\""),
     ] {

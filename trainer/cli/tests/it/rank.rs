@@ -439,13 +439,13 @@ fn candidates_ranker_student_and_links_work_together() {
         (
             "evaluate --kb @kb.jsonl --corpus @ --split dev --train-split none --within-domain",
             3,
-            "with the field `domain`",
+            "has the field `domain`",
         ),
         (
             "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @x \
              --within-domain",
             3,
-            "with the field `domain`",
+            "has the field `domain`",
         ),
         (
             "train --stage rank --paper t-biencoder --print",

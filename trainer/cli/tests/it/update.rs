@@ -248,7 +248,7 @@ fn retired_identifiers_are_redirected_and_later_restored() {
     place.refuses(&[(
         "inspect @unpacked --concept D8",
         3,
-        "found the id D8, which is retired without a successor (retired)",
+        "the id D8 is retired (retired)",
     )]);
 }
 

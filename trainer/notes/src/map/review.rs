@@ -274,7 +274,7 @@ fn resolve(bundle: &Bundle, id: &str) -> Result<(ConceptId, bool)> {
         Resolved::Concept(concept) => Ok((concept, false)),
         Resolved::Redirected { concept, .. } => Ok((concept, true)),
         Resolved::Retired(_) => Err(Error::input(format!(
-            "expected a concept of the bundle, found {id}, which is retired without a successor"
+            "the id {id} is retired, and no concept of the bundle has replaced it"
         ))),
         Resolved::Unknown => Err(Error::input(format!(
             "expected accept, NIL, # and the number of a candidate, or an identifier of the \

@@ -85,7 +85,7 @@ fn preset_imports_its_data_and_chains_its_parts() {
     ]);
     std::fs::remove_file(bench.path("data/wikipedia/valid.jsonl")).expect("removed");
     let lacking = line("blink-tac", "--smoke --data @data --out @another");
-    bench.refuses(&[(&lacking, 3, "expected valid.jsonl, found none")]);
+    bench.refuses(&[(&lacking, 3, "valid.jsonl is missing")]);
 }
 
 #[test]

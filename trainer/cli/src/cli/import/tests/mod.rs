@@ -241,7 +241,7 @@ fn obo_options_apply_to_several_files() {
         workspace
             .refusal("obo @c.obo")
             .to_string()
-            .contains("c.obo: expected an OBO ontology, found no [Term] stanza")
+            .contains("c.obo: the file has no [Term] stanza")
     );
 }
 
