@@ -327,12 +327,12 @@ fn fitted(
         ..
     } = &mention;
     let shown = found.map_or_else(
-        || "the text is too short".to_owned(),
-        |found| format!("the text has {found:?}"),
+        || "the end of the text".to_owned(),
+        |found| format!("{found:?}"),
     );
     let why = || {
         format!(
-            "{} {start}..{end}: the annotation has {written:?}, {shown}",
+            "{} {start}..{end}: expected {written:?}, found {shown}",
             place()
         )
     };

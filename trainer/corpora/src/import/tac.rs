@@ -325,12 +325,12 @@ fn placed<'a>(
         }
         found => {
             let found = found.map_or_else(
-                || "the text is too short".to_owned(),
-                |found| format!("the text has {found:?}"),
+                || "the end of the text".to_owned(),
+                |found| format!("{found:?}"),
             );
             report.skip(MISPLACED, || {
                 format!(
-                    "{} {} {first}..={last}: the query has {:?}, {found}",
+                    "{} {} {first}..={last}: expected {:?}, found {found}",
                     query.place, query.id, query.name
                 )
             });
