@@ -135,7 +135,7 @@ def input_files(spark: SparkSession, paths: list[str]) -> list[str]:
         files = pattern.getFileSystem(spark._jsc.hadoopConfiguration())
         matches = files.globStatus(pattern)
         if not matches:
-            raise ValueError(f"expected notes, found nothing at {path}")
+            raise ValueError(f"there are no notes at {path}")
         for match in matches:
             walk = files.listFiles(match.getPath(), True)
             while walk.hasNext():

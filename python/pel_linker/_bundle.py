@@ -28,5 +28,5 @@ def default_bundle() -> Path:
     if (PACKAGED / "manifest.json").is_file():
         return PACKAGED
     raise FileError(
-        f"expected a path, a bundle named by {VARIABLE}, or one in the package, found none of them"
+        f"the package brings no bundle; give Linker.open a path, or name a bundle by the variable {VARIABLE}"
     )

@@ -88,17 +88,17 @@ class Settings:
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ValueError(f"pel: expected a finite threshold, found {self.threshold}")
         if self.xrefs is not None and not all(self.xrefs):
-            raise ValueError("pel: expected prefixes in xrefs, found an empty one")
+            raise ValueError("pel: a prefix of xrefs is empty")
         if not self.span_key:
-            raise ValueError("pel: expected a name for span_key, found none")
+            raise ValueError("pel: span_key is empty; give a name")
         if self.label not in ("group", "type"):
             raise ValueError(f"pel: expected group or type as label, found {self.label!r}")
         if not self.detect and not self.keep_ents:
-            raise ValueError("pel: expected keep_ents with detect = false, found neither")
+            raise ValueError("pel: without detect and keep_ents there are no mentions to link; set one of them")
         # The bundle is opened later; that there is none is said at once.
         bundle = default_bundle() if self.bundle is None else Path(self.bundle)
         if not bundle.exists():
-            raise FileNotFoundError(f"pel: expected a bundle, found nothing at {bundle}")
+            raise FileNotFoundError(f"pel: there is no bundle at {bundle}")
 
 
 @Language.factory(

@@ -259,11 +259,10 @@ impl Engine {
                     Ok(Concept(linker.concept(at)?))
                 }
                 Resolved::Retired(_) => Err(Error::input(format!(
-                    "expected a concept of the bundle, found the id {id:?}, which is retired \
-                     without a successor"
+                    "the id {id:?} is retired, and no concept of the bundle has replaced it"
                 ))),
                 Resolved::Unknown => Err(Error::input(format!(
-                    "expected a concept of the bundle, found the id {id:?}"
+                    "the bundle has no concept with the id {id:?}"
                 ))),
             }
         };
@@ -295,7 +294,7 @@ impl Engine {
     ) -> PyResult<Job> {
         let py = texts.py();
         if spans_only && spans.is_none() {
-            return Err(errors::input(py, "spans_only: expected spans, found none"));
+            return Err(errors::input(py, "spans_only: give the mentions as spans"));
         }
         Ok(Job {
             options: options::read(py, options, &self.linker)?,

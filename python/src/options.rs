@@ -64,10 +64,7 @@ pub fn read(
         ));
     }
     if options.xrefs.iter().flatten().any(String::is_empty) {
-        return Err(errors::input(
-            py,
-            "xrefs: expected prefixes, found an empty one",
-        ));
+        return Err(errors::input(py, "xrefs: a prefix is empty"));
     }
     if names_only && labels.is_some() {
         return Err(errors::input(

@@ -68,7 +68,7 @@ fn items<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
 pub fn detected(texts: &[String], given: Vec<Given>) -> Result<Vec<Vec<Detected>>> {
     if texts.len() != given.len() {
         return Err(Error::input(format!(
-            "spans: expected those of {} texts, found those of {}",
+            "spans: expected one list for each of {} texts, found {} lists",
             texts.len(),
             given.len()
         )));

@@ -561,7 +561,7 @@ def test_bioc(links):
         again = biocjson.loads(biocjson.dumps(by_name[note.name]))
         check_bioc(links, note, again, lambda text: text)
     said = pel("link", links.folder / "notes", "--bundle", links.folder / "bundle", "--format", "bioc-xml", code=3)
-    expect("expected --out with a folder" in said, "no stream of several XML files")
+    expect("give a folder with --out" in said, "no stream of several XML files")
 
 
 # --- spaCy and UIMA -----------------------------------------------------------------------------------------------------

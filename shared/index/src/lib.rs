@@ -212,7 +212,8 @@ impl Index {
         }
         if !rows.is_sorted() {
             return Err(Error::artifact(
-                "the index: expected its rows in ascending order of concepts, found another order",
+                "the index: its rows are not in ascending order of concepts; build the bundle \
+                 again",
             ));
         }
         check_finite("the vectors of an index", vectors)?;
@@ -220,7 +221,7 @@ impl Index {
             (None, _) => Self::build_by_concept(vectors, rows, info),
             (Some(cells), None) => Self::build_by_cell(vectors, rows, info, cells),
             (Some(_), Some(_)) => Err(Error::input(
-                "expected a graph or cells for the approximate search, found both",
+                "an index has a graph (HNSW) or cells for the approximate search, not both",
             )),
         }
     }
@@ -241,7 +242,8 @@ impl Index {
     ) -> Result<Vec<u8>> {
         if info.precision == Precision::Int4 {
             return Err(Error::input(
-                "expected int8 or f32 vectors for an index with cells, found int4",
+                "an index with cells needs int8 or f32 vectors; int4 vectors go with exact search \
+                 or a graph",
             ));
         }
         let order = CellOrder::of(vectors, info.dim, options.cells)?;
@@ -335,7 +337,8 @@ impl Index {
         let concepts = Numbers::<u32>::new(container.section_of("concepts", sized(info.rows, 4)?)?);
         if info.cells.is_none() && !concepts.get().is_sorted() {
             return Err(Error::artifact(
-                "the index: expected its rows in ascending order of concepts, found another order",
+                "the index: its rows are not in ascending order of concepts; build the bundle \
+                 again",
             ));
         }
         let vectors = read_vectors(&container, &info)?;

@@ -187,8 +187,8 @@ fn check_order(concepts: &[u32]) -> Result<()> {
     match concepts.is_sorted() {
         true => Ok(()),
         false => Err(Error::artifact(
-            "the token store: expected its rows in ascending order of concepts, found another \
-             order",
+            "the token store: its rows are not in ascending order of concepts; build the bundle \
+             again",
         )),
     }
 }
@@ -260,7 +260,7 @@ impl TokenStoreLayout {
         let Some(&[first, end]) = bounds else {
             let rows = self.info.rows;
             return Err(Error::artifact(format!(
-                "the token store: expected one of {rows} rows, found row {row}"
+                "the token store: it has {rows} rows, and no row {row}; build the bundle again"
             )));
         };
         let (dim, expected) = (self.info.dim, (end - first) as usize);
@@ -363,7 +363,7 @@ impl TokenStore {
         match self.concepts.get() == index.concepts.get() {
             true => Ok(()),
             false => Err(Error::artifact(
-                "expected rows of the same concepts as in the index, found others",
+                "the rows are of other concepts than the rows of the index; build the bundle again",
             )),
         }
     }

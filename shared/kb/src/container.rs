@@ -226,7 +226,7 @@ impl<T: DeserializeOwned> Container<T> {
         if bytes.get(..8).ok_or_else(short)? != format.magic {
             let magic = text(format.magic);
             return Err(Error::artifact(format!(
-                "this is no {name}: it does not begin with {magic:?}"
+                "this file does not have PEL's format `{name}`: it does not begin with {magic:?}"
             )));
         }
         let version = u32::from_le_bytes(array(8)?);

@@ -92,13 +92,13 @@ impl KnowledgeBase {
     pub fn push(&mut self, concept: Concept) -> Result<ConceptId> {
         if concept.id.trim().is_empty() {
             return Err(Error::input(format!(
-                "expected a concept with an `id`, found none for {:?}",
+                "the concept {:?} has no `id`",
                 concept.name
             )));
         }
         if concept.name.trim().is_empty() {
             return Err(Error::input(format!(
-                "expected a concept with a `name`, found none for {}",
+                "the concept {} has no `name`",
                 concept.id
             )));
         }
@@ -223,7 +223,7 @@ mod tests {
             kb.push(concept("D2", " ", &[]))
                 .expect_err("no name")
                 .to_string()
-                .contains("found none for D2")
+                .contains("the concept D2 has no `name`")
         );
         assert_eq!(
             (kb.len(), kb.find("D1"), kb.find("D2")),

@@ -46,7 +46,7 @@ impl Redirect {
             )));
         };
         if id.trim().is_empty() {
-            return Err(Error::input("expected a retired id, found a blank field"));
+            return Err(Error::input("the retired id is blank"));
         }
         [id, replaced_by, reason]
             .into_iter()
@@ -58,7 +58,7 @@ impl Redirect {
         }
         if id == replaced_by {
             return Err(Error::input(format!(
-                "expected another id as the successor of {id}, found the same"
+                "{id} is its own successor; leave replaced_by empty if there is none"
             )));
         }
         Ok(Self {
@@ -493,9 +493,9 @@ mod tests {
             (vec!["a\tL1\tmerged"], "expected the header"),
             (with_header(&["a\tL1"]), "expected 3 fields"),
             (with_header(&["a\tL1\tmerged\tmore"]), "found 4"),
-            (with_header(&["\tL1\tmerged"]), "found a blank field"),
+            (with_header(&["\tL1\tmerged"]), "the retired id is blank"),
             (with_header(&["a \tL1\tmerged"]), "without spaces"),
-            (with_header(&["a\ta\tmerged"]), "found the same"),
+            (with_header(&["a\ta\tmerged"]), "its own successor"),
             (with_header(&["a\u{1b}\tL1\tmerged"]), "U+001B"),
         ] {
             let error = list(&lines).map(drop).expect_err(expected).to_string();

@@ -73,8 +73,8 @@ impl RowIds {
             .filter(|next| *next <= MOST.saturating_add(self.step))
             .ok_or_else(|| {
                 Error::usage(format!(
-                    "note_nlp_id: expected identifiers of at most {MOST}, found more rows; begin \
-                     at a smaller one, or link fewer notes into a table"
+                    "note_nlp_id: the rows go beyond the largest identifier, {MOST}; begin at a \
+                     smaller one, or link fewer notes into a table"
                 ))
             })?;
         Ok(())

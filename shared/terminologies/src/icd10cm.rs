@@ -155,7 +155,7 @@ pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) 
     }
     if codes.codes.is_empty() && codes.diagnoses.is_empty() {
         return Err(Error::input(format!(
-            "{}: expected icd10cm_order_*.txt or icd10cm_tabular_*.xml, found no code",
+            "{}: there are no codes; give icd10cm_order_*.txt or icd10cm_tabular_*.xml",
             release.given.join(", ")
         )));
     }
@@ -527,7 +527,7 @@ fn order_line(line: &str) -> std::result::Result<(String, bool, String, String),
     };
     let (short, long) = (single_spaced(short), single_spaced(long));
     if long.is_empty() {
-        return Err("expected the long description from column 78, found none".to_owned());
+        return Err("the code has no long description from column 78 on".to_owned());
     }
     Ok((with_dot(code), billable, short, long))
 }

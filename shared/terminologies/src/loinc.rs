@@ -168,8 +168,7 @@ fn table_of(release: &ReleaseFiles) -> Result<&ReleaseFile> {
     match (rest.next(), rest.next()) {
         (Some(only), None) => Ok(only),
         _ => Err(Error::input(format!(
-            "{}: expected Loinc.csv, found none; name the file, the folder or the ZIP archive \
-                 of a release",
+            "{}: there is no Loinc.csv; name the file, or the folder or ZIP archive of a release",
             release.given.join(", ")
         ))),
     }

@@ -56,7 +56,7 @@ impl ExactMatches {
         })?;
         if reader.columns.is_none() {
             return Err(Error::input(format!(
-                "{name}: expected a mapping in SSSOM with a header, found none"
+                "{name}: the file has no header of a mapping in SSSOM"
             )));
         }
         Ok(matches)
@@ -505,7 +505,7 @@ mod tests {
                 "subject_id\tpredicate_id\tobject_id\tobject_id\n",
                 "line 1: expected one column object_id, found the columns 3 and 4 of this name",
             ),
-            ("#a: b\n", "found none"),
+            ("#a: b\n", "no header"),
         ] {
             let error = read(text, &mut Report::default()).expect_err(text);
             assert!(error.to_string().contains(message), "{error}");

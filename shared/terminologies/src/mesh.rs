@@ -162,7 +162,7 @@ pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) 
         return Ok(());
     }
     Err(Error::input(format!(
-        "{}: expected files desc*.xml or supp*.xml of MeSH, found none",
+        "{}: there are no files desc*.xml or supp*.xml of MeSH",
         release.given.join(", ")
     )))
 }

@@ -112,7 +112,7 @@ fn read_file(
     }
     if classes.len() == before {
         return Err(Error::input(format!(
-            "{name}: expected an OBO Graphs document with classes, found none"
+            "{name}: the OBO Graphs document has no classes"
         )));
     }
     Ok(())

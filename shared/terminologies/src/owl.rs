@@ -127,7 +127,7 @@ fn read_file(
     statements.close();
     if classes.len() == before {
         return Err(Error::input(format!(
-            "{name}: expected an ontology in OWL, found no class in it"
+            "{name}: the file has no classes of OWL or concepts of SKOS"
         )));
     }
     Ok(())

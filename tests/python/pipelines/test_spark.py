@@ -203,7 +203,7 @@ def test_parquet_and_columns(spark, tmp_path):
     for wrong, said in [("none", "expected the column none"), ("more", "expected texts in more")]:
         with pytest.raises(ValueError, match=said):
             run(spark, *told, "--output", tmp_path / "wrong", "--text-column", wrong)
-    with pytest.raises(ValueError, match="found nothing at"):
+    with pytest.raises(ValueError, match="there are no notes at"):
         run(spark, "--input", tmp_path / "nowhere", "--output", tmp_path / "wrong")
     assert not (tmp_path / "wrong").exists()
 

@@ -311,12 +311,12 @@ fn error_names_the_damaged_token_file() {
     );
     let said = with(other(rows, 32), true);
     assert!(
-        said.contains("token_vectors.bin: expected rows of the same concepts"),
+        said.contains("token_vectors.bin: the rows are of other concepts"),
         "{said}"
     );
     let said = with(Bytes::from_static(b"PK\x03\x04 something else"), false);
     assert!(
-        said.contains("token_vectors.bin: this is no token store"),
+        said.contains("token_vectors.bin: this file does not have PEL's format `token store`"),
         "{said}"
     );
 }

@@ -60,7 +60,7 @@ pub fn read_in(path: &Path, encoding: &TextEncoding) -> Result<KbFile> {
     read?;
     if kb.is_empty() {
         return Err(Error::input(format!(
-            "{}: expected at least one concept, found none",
+            "{}: the table has no concepts",
             path.display()
         )));
     }
@@ -187,7 +187,7 @@ mod tests {
             read(&path)
                 .expect_err("empty")
                 .to_string()
-                .contains("at least one concept")
+                .contains("the table has no concepts")
         );
     }
 

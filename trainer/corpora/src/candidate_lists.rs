@@ -141,14 +141,14 @@ impl CandidateLists {
                     }
                     let line = before.line;
                     Err(Error::input(format!(
-                        "expected one list per mention, found another in line {line}"
+                        "line {line} has another list of the same mention; keep one of them"
                     )))
                 }
             }
         })?;
         if all.is_empty() {
             return Err(Error::input(format!(
-                "{}: expected candidate lists, found none",
+                "{}: the file has no candidate lists; `pel candidates` writes them",
                 path.display()
             )));
         }

@@ -442,7 +442,7 @@ fn find(folder: &Path, stem: &str) -> Result<PathBuf> {
             )))
         }
         several => Err(Error::input(format!(
-            "{}: expected one of {several:?}, found all of them",
+            "{}: the folder has {several:?}; keep one of them",
             folder.display()
         ))),
     }

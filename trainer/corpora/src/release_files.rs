@@ -87,7 +87,7 @@ pub fn files(paths: &[PathBuf]) -> Result<ReleaseFiles> {
     for path in paths {
         if path.as_os_str() != "-" && !path.exists() {
             return Err(Error::io(format!(
-                "opening {}: expected a file or folder, found none",
+                "opening {}: there is no such file or folder",
                 path.display()
             )));
         }

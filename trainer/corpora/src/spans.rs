@@ -148,14 +148,10 @@ fn json_row(line: &str) -> Result<Option<Row>> {
         (Some(start), Some(end)) => Some((start, end)),
         (None, None) => None,
         (Some(_), None) => {
-            return Err(Error::input(
-                "expected a span with `start` and `end`, found no `end`",
-            ));
+            return Err(Error::input("the span has a `start` and no `end`"));
         }
         (None, Some(_)) => {
-            return Err(Error::input(
-                "expected a span with `start` and `end`, found no `start`",
-            ));
+            return Err(Error::input("the span has an `end` and no `start`"));
         }
     };
     let pieces: Vec<(usize, usize)> = match (fragments, extent) {
@@ -168,7 +164,7 @@ fn json_row(line: &str) -> Result<Option<Row>> {
         (_, Some(extent)) => vec![extent],
         _ => {
             return Err(Error::input(
-                "expected a span with `start` and `end`, or with `fragments`, found neither",
+                "the span has neither `start` and `end` nor `fragments`",
             ));
         }
     };
@@ -248,7 +244,7 @@ pub fn mention(
         label: String::new(),
     };
     Detected::of_pieces(pieces(&row, text, offsets)?, Origin::Given)
-        .ok_or_else(|| Error::input("expected a span, found none"))
+        .ok_or_else(|| Error::input("the mention has no span"))
 }
 
 /// The fragments of a mention in bytes and text order.
@@ -428,8 +424,8 @@ mod tests {
                 "{\"start\": 1, \"end\": 3, \"unit\": \"utf16\"}",
                 "on character borders",
             ),
-            ("a.jsonl", "{\"start\": 6}", "found no `end`"),
-            ("a.jsonl", "{\"fragments\": []}", "found neither"),
+            ("a.jsonl", "{\"start\": 6}", "no `end`"),
+            ("a.jsonl", "{\"fragments\": []}", "has neither"),
             (
                 "a.jsonl",
                 "{\"fragments\": [[2, 5, 7]]}",

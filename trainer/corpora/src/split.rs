@@ -335,8 +335,8 @@ impl SplitReader<'_> {
         let original = id.and_then(held_out);
         if let Some(original) = original.filter(|original| self.kb.find(original).is_some()) {
             return Err(Error::input(format!(
-                "{}: expected a knowledge base without the held-out concept {original}, found it; \
-                 use the kb.jsonl beside the corpus",
+                "{}: the knowledge base has the held-out concept {original}; use the kb.jsonl in \
+                 the folder of the corpus",
                 self.folder.display()
             )));
         }
@@ -615,8 +615,8 @@ impl Split {
             .all(|document| document.domain.is_none())
         {
             return Err(Error::input(format!(
-                "--within-domain: expected documents with the field `domain` in the split {name}, \
-                 found none; use --within-domain=type or =source for the domain of the gold concept"
+                "--within-domain: no document of the split {name} has the field `domain`; use \
+                 --within-domain=type or =source for the domain of the gold concept"
             )));
         }
         let domains: BTreeSet<Option<&str>> = self.queries().map(|query| query.domain).collect();
@@ -658,7 +658,7 @@ impl Split {
             format!(" (skipped: {reasons})")
         };
         Err(Error::input(format!(
-            "expected mentions in the split {}, found none{skipped}",
+            "the split {} has no mentions{skipped}",
             self.counts.split
         )))
     }

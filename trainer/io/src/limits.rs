@@ -218,11 +218,9 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// Help text of `--max-input`.
-pub const HELP: &str = "Size limit of each input, unpacked, such as 4GiB. It raises the defaults \
-                        below it: a note, text or configuration 64MiB, given mentions of a note \
-                        256MiB, a concept table or corpus 4GiB, a file to import 64GiB, one line \
-                        or document of these 64MiB, a model's manifest or config.json 16MiB, its \
-                        tokenizer.json or vocab.txt 256MiB";
+pub const HELP: &str = "Raise the size limits of inputs, unpacked, to SIZE, such as 4GiB \
+                        [default: a note 64MiB, a concept table or corpus 4GiB, a file to import \
+                        64GiB]";
 
 #[cfg(test)]
 mod tests {

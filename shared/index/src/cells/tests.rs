@@ -154,8 +154,8 @@ fn cells_need_bytes_or_floats_and_no_graph() {
         ..info(9, Precision::Int8, options)
     };
     for (info, expected) in [
-        (info(9, Precision::Int4, options), "found int4"),
-        (both, "found both"),
+        (info(9, Precision::Int4, options), "int4 vectors go with"),
+        (both, "not both"),
     ] {
         let error = Index::build(&vectors, &concepts(9), &info).expect_err(expected);
         assert!(error.to_string().contains(expected), "{error}");

@@ -414,7 +414,8 @@ impl<'a> BundleUpdate<'a> {
 fn check_same_encoder(old: &Bundle, files: &Parts) -> Result<()> {
     let other = |name: &str| {
         Error::input(format!(
-            "expected the encoder of the bundle ({}), found another `{name}`",
+            "the file `{name}` differs from the encoder of the bundle ({}); an update needs that \
+             encoder, `pel index` takes another",
             old.manifest.encoder.name
         ))
     };

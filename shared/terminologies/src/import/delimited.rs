@@ -243,7 +243,7 @@ fn read_header(
 ) -> Result<WidthAndPlaces> {
     let no_header = || {
         Error::input(format!(
-            "{name}: expected a header line with column names, found none"
+            "{name}: the table has no header line with column names"
         ))
     };
     if !rows.next(row)? {

@@ -257,7 +257,7 @@ fn read_file(
     let new = terms.get_mut(first..).unwrap_or_default();
     if new.is_empty() {
         return Err(Error::input(format!(
-            "{name}: expected an OBO ontology, found no [Term] stanza"
+            "{name}: the file has no [Term] stanza, so it is not an OBO ontology"
         )));
     }
     for term in new {

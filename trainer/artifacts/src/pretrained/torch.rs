@@ -44,8 +44,8 @@ impl<'a> Checkpoint<'a> {
             Self::of_stream(rest, file.len())
         } else {
             Err(Error::artifact(format!(
-                "expected a ZIP archive or stream of torch.save, found another file; if PyTorch \
-                 reads it, convert it: {CONVERT}"
+                "this is not a file of torch.save in a form that PEL reads; if PyTorch reads it, \
+                 convert it: {CONVERT}"
             )))
         }
     }
@@ -58,7 +58,7 @@ impl<'a> Checkpoint<'a> {
         });
         let Some(prefix) = prefix else {
             return Err(Error::artifact(
-                "expected an archive of torch.save, found one without data.pkl",
+                "this archive is not from torch.save: it has no data.pkl",
             ));
         };
         if let Some(order) = members.get(&format!("{prefix}byteorder"))
@@ -98,13 +98,13 @@ impl<'a> Checkpoint<'a> {
         let version = next("the version")?.int();
         if version != Some(STREAM_VERSION) {
             return Err(Error::artifact(format!(
-                "expected version {STREAM_VERSION} of torch.save, found another; convert the file: \
-                 {CONVERT}"
+                "this is not version {STREAM_VERSION} of the old form of torch.save; convert the \
+                 file: {CONVERT}"
             )));
         }
         if next("the description of the machine")?.flag("little_endian") != Some(true) {
             return Err(Error::artifact(
-                "expected little-endian numbers, found others",
+                "the numbers are not little-endian, as PEL reads them",
             ));
         }
         let pickle = next("the tensors")?;
@@ -118,8 +118,7 @@ impl<'a> Checkpoint<'a> {
         for key in keys.texts().context(|| "the keys of storages".into())? {
             let damaged = || {
                 Error::artifact(format!(
-                    "expected the storage `{key}` with its size, found another or the end of the \
-                     file"
+                    "the storage `{key}` is missing or has the wrong size; the file is damaged"
                 ))
             };
             // All storages of a state dict are those of tensors.
@@ -174,7 +173,7 @@ impl<'a> Checkpoint<'a> {
             let bytes = self.bytes(tensor).context(|| format!("`{name}`"))?;
             if kept.insert(renamed, (tensor, bytes)).is_some() {
                 return Err(Error::artifact(format!(
-                    "expected each tensor once, found another one beside `{name}`"
+                    "`{name}`: another tensor of the file gets the same name"
                 )));
             }
         }

@@ -91,8 +91,8 @@ pub struct Options {
     /// Folder to cache graphs and cells in
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cache: Option<PathBuf>,
-    /// Link the notes of this folder, and compare with the encoder's throughput. Also prints the
-    /// time of each step for a note, and the bytes of each file of the bundle
+    /// Link the notes of this folder, compare with the encoder's throughput, and print the time of
+    /// each step and the size of each file of the bundle
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_encode")]
     pub(crate) notes: Option<PathBuf>,
     /// Minimum time of one measurement, in seconds

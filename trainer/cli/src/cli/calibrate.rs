@@ -44,16 +44,15 @@ pub struct CalibrateArgs {
     /// probability together, each with the same weight; figures and threshold are of the first
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     corpus: Vec<PathBuf>,
-    /// Bundle that the mentions of a corpus are linked over, once for each corpus: for corpora
-    /// whose concepts another knowledge base has. Its encoder, views and similarity must be those
-    /// of the bundle [default: the bundle]
+    /// Bundle with the concepts of a corpus, once for each corpus. It must have the same encoder,
+    /// --view and --score of `pel index` as the bundle [default: the bundle]
     #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["mix", "spelling"])]
     over: Vec<PathBuf>,
     /// Mentions to fit on: one for all corpora, or one for each
     #[arg(long, value_enum, value_name = "MENTIONS", default_value = "annotated")]
     mentions: Vec<Mentions>,
-    /// Copy probability, threshold, curve, mix and spelling weight from a bundle with the same
-    /// views and similarity, and choose nothing
+    /// Copy probability, threshold, curve, mix and spelling weight from a bundle that `pel index`
+    /// wrote with the same --view and --score, and choose nothing
     #[arg(
         long,
         value_name = "BUNDLE",
@@ -87,13 +86,12 @@ pub struct CalibrateArgs {
     /// bundle has it already; else score]
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// First choose the template's weight in a concept's score by recall@1, for bundles with both
-    /// views
+    /// First choose the template's weight in a concept's score by recall@1, for bundles of `pel
+    /// index --view both`
     #[arg(long)]
     mix: bool,
-    /// First choose the weight of spelling overlap in the score: the largest that lowers recall@1
-    /// by at most 0.5 points. It helps for concepts not in training, which are rare in a
-    /// calibration split. For cosine bundles
+    /// First choose the weight of spelling overlap in the score, for cosine bundles: the largest
+    /// that lowers recall@1 by at most 0.5 points
     #[arg(long)]
     spelling: bool,
     /// Use every N-th annotated mention only; a text then has fewer mentions that share candidates.
@@ -105,10 +103,8 @@ pub struct CalibrateArgs {
         value_parser = clap::value_parser!(u32).range(1..),
     )]
     every: u32,
-    /// Print what each source of candidates and each feature of the probability gives: figures of
-    /// the first corpus without it, as a table in Markdown. The probability is fitted again on four
-    /// fifths of the documents and measured on the others, each fifth in turn. Does not change the
-    /// bundle
+    /// Print a Markdown table of ablations: the figures of the first corpus without each source of
+    /// candidates and each feature, in 5-fold cross-validation. The bundle does not change
     #[arg(long, conflicts_with_all = ["precision", "curve", "by", "mix", "spelling", "dry_run"])]
     leave_out: bool,
     /// Do not change the bundle
@@ -121,18 +117,16 @@ pub struct CalibrateArgs {
 enum Mentions {
     /// The annotated ones
     Annotated,
-    /// Those that the bundle detects in the annotated texts, as `pel link` does without spans. The
-    /// concept of an annotated mention is right for a detected one that overlaps it; a detected
-    /// one without is NIL. All mentions of interest must be annotated
+    /// Detected ones, with the concept of the annotated mention that they overlap, else NIL. All
+    /// mentions of interest must be annotated
     Detected,
 }
 
 /// The value compared with the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// The probability that the best candidate is right, a logistic regression over stated features
-    /// (score, margin, name, text). With fewer than 2,000 mentions, the weights of the bundle's own
-    /// model are scaled. The threshold follows from --cost or --precision
+    /// The probability that the best candidate is right, with a threshold by --cost or --precision.
+    /// With fewer than 2,000 mentions, the bundle's own model is rescaled
     Probability,
     /// The best score, as in the papers; the threshold with the best NIL F1, or by --precision
     Score,
@@ -316,13 +310,14 @@ fn by(args: &CalibrateArgs, splits: &[Split], before: &NilPolicy) -> Result<By> 
     }
     if args.cost.is_some() {
         return Err(Error::input(
-            "--cost: expected --by probability, since a score is no probability",
+            "--cost: a cost needs probabilities; give --by probability",
         ));
     }
     match splits.len() {
         1 => Ok(by),
         several => Err(Error::input(format!(
-            "--by: expected probability with several corpora, or one corpus, found {several}"
+            "--by score: the threshold of a score is chosen on one corpus, and there are \
+             {several}; give one, or --by probability"
         ))),
     }
 }

@@ -162,7 +162,8 @@ pub fn run(args: &CandidatesArgs, device: &DeviceArgs, json: bool) -> Result<()>
     }
     let without = || {
         Error::input(
-            "expected --run, --bundle, --system with --kb, or --from with --kb, found none",
+            "say where candidates come from: --run, --bundle, --system with --kb, or --from with \
+             --kb",
         )
     };
     let kb = concept_table::read(args.kb.as_ref().ok_or_else(without)?)?.kb;

@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 /// Tables of codes and their names.
 #[derive(Debug, Args)]
 pub struct CodeArgs {
-    /// Codes of the concepts in standard code systems: a table with the columns id, system, code
-    /// and match (exact, broader, parts) between tabs, the preferred code of a concept first (may
-    /// be gz, bz2, xz or zst)
+    /// Table of codes in standard code systems: columns id, system, code and match (exact, broader,
+    /// parts) between tabs, preferred codes first; may be gz, bz2, xz or zst
     #[arg(long, value_name = "FILE")]
     pub codes: Option<PathBuf>,
     /// Official names of the codes: tables with the columns system, code, display and, if known,

@@ -75,8 +75,7 @@ pub fn run(args: &ConvertArgs, json: bool) -> Result<()> {
         }
         (None, true) => {
             return Err(Error::usage(format!(
-                "{}: expected --bert FOLDER with a file of BLINK, found none; an encoder is given \
-                 as its folder",
+                "{}: a file of BLINK also needs --bert FOLDER; of another encoder, give its folder",
                 model.display()
             )));
         }

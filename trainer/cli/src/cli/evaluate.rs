@@ -165,7 +165,7 @@ fn run_raw(args: &EvaluateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let path = options
         .bundle
         .as_deref()
-        .ok_or_else(|| Error::usage("--raw: expected --bundle, found none"))?;
+        .ok_or_else(|| Error::usage("--raw: name the bundle that links the texts with --bundle"))?;
     let source = match &raw.notes {
         Some(file) => Source::Notes(file.clone()),
         None => Source::Corpus {

@@ -117,7 +117,7 @@ fn of_preset(
     }
     let Some(data) = &args.data else {
         return Err(Error::usage(
-            "--preset: expected --data, the folder of the data as released, found none",
+            "--preset: name the folder of the data as released with --data",
         ));
     };
     let parts = plan.chosen(options)?;

@@ -74,7 +74,7 @@ pub struct ExplainArgs {
     /// Rules of context, as in `pel link` [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     context_rules: Option<PathBuf>,
-    /// Wordings that stand for names, as in `pel link` [default: those of English]
+    /// File of paraphrases that stand for names, as in `pel link` [default: the English ones]
     #[arg(long, value_name = "FILE")]
     wordings: Option<PathBuf>,
     #[command(flatten)]
@@ -431,7 +431,7 @@ fn mention(args: &ExplainArgs, text: &str, found: &[Detected]) -> Result<Detecte
     };
     let pieces = given.split(';').map(piece).collect::<Result<Vec<Span>>>()?;
     Detected::of_pieces(pieces, Origin::Given)
-        .ok_or_else(|| Error::input("--span: expected START:END, found none"))
+        .ok_or_else(|| Error::input("--span: it is empty; give START:END"))
 }
 
 /// Encodes the mention and the texts of each candidate again, to say which of them met it.

@@ -14,7 +14,7 @@ use pel_model::tower::{Pooling, TowerBytes};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Write the towers of a bundle as Hugging Face and sentence-transformers folders (safetensors,
+/// Write the encoders of a bundle as Hugging Face and sentence-transformers folders (safetensors,
 /// f32)
 #[derive(Debug, Args)]
 #[command(
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 pub struct ExportArgs {
     /// Bundle
     bundle: PathBuf,
-    /// Folder to write: the encoder, or `mention` and `entity` for two towers
+    /// Folder to write: the encoder, or `mention` and `entity` for two encoders
     #[arg(long)]
     out: PathBuf,
 }

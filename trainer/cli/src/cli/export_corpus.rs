@@ -64,7 +64,7 @@ fn export(args: &ExportCorpusArgs) -> Result<Report> {
     if args.kb.is_none() && !kb.is_file() {
         let corpus = args.corpus.display();
         return Err(Error::io(format!(
-            "{corpus}: expected kb.jsonl, found none; give the concept table with --kb"
+            "{corpus}: the folder has no kb.jsonl; give the concept table with --kb"
         )));
     }
     export::export(args.format, &args.corpus, &kb, &args.out)

@@ -320,7 +320,7 @@ pub fn run(args: &ImportArgs, json: bool) -> Result<()> {
 }
 
 fn no_input() -> Error {
-    Error::usage("expected a format, or a path to recognise, found neither")
+    Error::usage("give a format, such as `pel import obo`, or a path to recognise")
 }
 
 fn print_recognised(path: &Path, json: bool) -> Result<()> {
@@ -348,7 +348,7 @@ pub fn import(args: &ImportArgs) -> Result<Report> {
     let inputs = source.inputs();
     if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::input(
-            "expected `-` (standard input) at most once, found it several times",
+            "`-` (standard input) is given several times, and can be read once",
         ));
     }
     check_outputs(&source, &inputs, format.map(), format.out())?;

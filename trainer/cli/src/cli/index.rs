@@ -48,7 +48,7 @@ pub struct IndexArgs {
     #[command(flatten)]
     codes: CodeArgs,
     /// The encoder: a folder with config.json, model.safetensors (or pytorch_model.bin) and
-    /// tokenizer.json (or vocab.txt), or a bundle, which also gives the views and the NIL threshold
+    /// tokenizer.json (or vocab.txt), or a bundle, which also sets --view and --nil-threshold
     #[arg(long)]
     encoder: PathBuf,
     /// A separate encoder for entities with the same tokenizer [default: one encoder for both
@@ -62,8 +62,8 @@ pub struct IndexArgs {
     /// [default: as in training, else names]
     #[arg(long, value_enum)]
     view: Option<ViewChoice>,
-    /// The mention template [default: as in training, else bare for the view of names and in
-    /// context for others]
+    /// The mention template [default: as in training, else bare for --view names and in context
+    /// for others]
     #[arg(long, value_enum)]
     mention: Option<MentionChoice>,
     /// The entity template [default: as in training, else types]
@@ -76,14 +76,14 @@ pub struct IndexArgs {
     /// mentions, 128 for others]
     #[arg(long)]
     mention_tokens: Option<usize>,
-    /// The words of context on each side of a mention that is a name of exactly one concept: fewer
-    /// are faster [default: as in the encoder's bundle, else as many as fit]
+    /// The words of context on each side of a mention that names exactly one concept; fewer are
+    /// faster [default: as in the encoder's bundle, else all that fit]
     #[arg(long, value_name = "WORDS")]
     name_context: Option<usize>,
     /// Do not expand abbreviations that the text defines
     #[arg(long)]
     keep_abbreviations: bool,
-    /// The weight of the template in a score, 0 to 1, for the view both (`pel calibrate --mix`
+    /// The weight of the template in a score, 0 to 1, for --view both (`pel calibrate --mix`
     /// chooses it) [default: as in the encoder's bundle, else 0]
     #[arg(long, value_name = "SHARE")]
     mix: Option<f32>,
@@ -139,8 +139,8 @@ pub struct IndexArgs {
         value_parser = clap::value_parser!(u32).range(1..),
     )]
     probes: Option<u32>,
-    /// Store one vector for each name, mixed with the template's by --mix, instead of one for each
-    /// name and one for the template: a smaller index, with nearly the same candidates
+    /// Store the mix of name and template (--mix) as one vector for each name: a smaller index, with
+    /// nearly the same candidates
     #[arg(long)]
     mixed_rows: bool,
     /// Mixed rows: leave out names whose vector has at least this cosine similarity with another
@@ -168,8 +168,8 @@ pub struct IndexArgs {
     /// HNSW: the seed of the random layers
     #[arg(long, default_value_t = 0, requires = "hnsw")]
     seed: u64,
-    /// The lowest score that is linked [default: as in the encoder's bundle if views and scores are
-    /// the same, else every mention is linked]
+    /// The lowest score that is linked [default: as in the encoder's bundle if --view and --score
+    /// are the same, else every mention is linked]
     #[arg(long, value_parser = super::finite)]
     nil_threshold: Option<f32>,
     /// The data that the threshold was chosen on, for the manifest
@@ -189,9 +189,8 @@ pub struct IndexArgs {
     /// --floats`
     #[arg(long, value_name = "FILE")]
     export_vectors: Option<PathBuf>,
-    /// What the detector of the encoder's bundle decides: with `names` every name of the knowledge
-    /// base is a mention, and the detector finds more; with `alone` a name needs its consent; `none`
-    /// leaves it out [default: as in the encoder's bundle for the same knowledge base, else names]
+    /// What the detector of the encoder's bundle decides [default: as in that bundle for the same
+    /// knowledge base, else names]
     #[arg(long, value_enum)]
     detector: Option<DetectorChoice>,
     /// Tokens of one encoder batch, padding included [default: 2048 on a CPU, 16384 on a GPU]
@@ -204,11 +203,11 @@ pub struct IndexArgs {
 /// What a detector decides that was trained with another knowledge base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DetectorChoice {
-    /// Names are mentions whatever it says
+    /// Every name of the knowledge base is a mention, and the detector finds more
     Names,
-    /// Names need its consent
+    /// Only what the detector finds is a mention, names too
     Alone,
-    /// No detector
+    /// The new bundle has no detector
     None,
 }
 
@@ -308,7 +307,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
     if args.detector.is_some() && bundle.as_ref().is_none_or(|own| own.detector.is_none()) {
         return Err(Error::input(format!(
-            "--detector: expected an encoder from a bundle with a detector, found none in {}",
+            "--detector: the encoder {} is not a bundle with a detector",
             args.encoder.display()
         )));
     }
@@ -480,7 +479,7 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     );
     if built.similar > 0 {
         println!(
-            "{} without a vector of its own: another one of the concept is similar",
+            "{} without a vector, since another name of the concept has a similar one",
             counted(built.similar, "name")
         );
     }
@@ -518,8 +517,8 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
     }
     if manifest.detector.is_some() && manifest.every_name {
         println!(
-            "the detector comes from {}: it adds mentions to the names of the knowledge base, which \
-             are mentions whatever it says (--detector alone or none changes this)",
+            "the detector of {} adds mentions to those that are names of the knowledge base; \
+             --detector alone makes it decide on names too, --detector none removes it",
             args.encoder.display()
         );
     }

@@ -71,8 +71,7 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
                 ),
                 Resolved::Retired(redirect) => {
                     return Err(Error::input(format!(
-                        "expected a concept of the bundle, found the id {id}, which is retired \
-                         without a successor ({})",
+                        "the id {id} is retired ({}), and no concept of the bundle has replaced it",
                         reason(redirect)
                     )));
                 }
@@ -82,7 +81,7 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
                 Some(at) => vec![at],
                 None => {
                     return Err(Error::input(format!(
-                        "expected a concept of the bundle, found the id {id}"
+                        "the bundle has no concept with the id {id}"
                     )));
                 }
             }
@@ -117,8 +116,7 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
 fn print_card(bundle: &Bundle) -> Result<()> {
     if !bundle.manifest.files.contains_key(names::MODEL_CARD) {
         return Err(Error::input(format!(
-            "expected a bundle with a model card ({}), found none in it; `pel pack --card FILE` \
-             adds one",
+            "the bundle has no model card ({}); `pel pack --card FILE` adds one",
             names::MODEL_CARD
         )));
     }

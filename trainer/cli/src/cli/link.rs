@@ -40,7 +40,9 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let format = output_format(args, json)?;
     let is_omop = format == OutputFormat::Text(Format::Omop);
     if args.omop_first_id.is_some() && !is_omop {
-        return Err(Error::input("--omop-first-id: expected --format omop"));
+        return Err(Error::input(
+            "--omop-first-id: only --format omop has these numbers",
+        ));
     }
     let Found {
         mut notes,
@@ -69,24 +71,25 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let bundle = bundles::open_to_link(&args.bundle)?;
     if args.sets {
         if !has_sets(format) {
-            return Err(Error::input("--sets: expected --format json or jsonl"));
+            return Err(Error::input(
+                "--sets: only --format json and jsonl have sets of answers",
+            ));
         }
         if bundle.manifest.nil.sets.is_empty() {
             return Err(Error::input(format!(
-                "--sets: expected a bundle with probabilities (`pel calibrate`), found none in {}",
+                "--sets: the bundle {} has no probabilities; `pel calibrate` adds them",
                 args.bundle.display()
             )));
         }
     }
     if args.codes.is_some() && !has_codes(format) {
         return Err(Error::input(
-            "--codes: expected --format table, json, jsonl, csv or fhir, found a format without codes",
+            "--codes: this --format has no codes; use table, json, jsonl, csv or fhir",
         ));
     }
     if args.codes.is_some() && bundle.codes.is_none() {
         return Err(Error::input(format!(
-            "--codes: expected a bundle with codes, found none in {}; `pel update --codes FILE` \
-             gives it some",
+            "--codes: the bundle {} has no codes; `pel update --codes FILE` adds them",
             args.bundle.display()
         )));
     }
@@ -166,8 +169,8 @@ fn output_format(args: &LinkArgs, json: bool) -> Result<OutputFormat> {
         (true, None) => OutputFormat::Text(Format::Jsonl),
         (true, Some(format)) if !format.text().is_some_and(Format::is_json) => {
             return Err(Error::input(
-                "expected a JSON format with --json, found another --format; omit one of the \
-                 options",
+                "--json: the --format is not a JSON format; omit --json, or give --format jsonl or \
+                 json",
             ));
         }
         (_, format) => format.unwrap_or(OutputFormat::Text(Format::Table)),
@@ -175,7 +178,10 @@ fn output_format(args: &LinkArgs, json: bool) -> Result<OutputFormat> {
     if format == OutputFormat::Parquet {
         link_table::check_build()?;
         if args.out.as_ref().is_none_or(|out| out.as_os_str() == "-") {
-            return Err(Error::input("expected --out with --format parquet"));
+            return Err(Error::input(
+                "--format parquet: standard output cannot take it; give a file or folder with \
+                 --out",
+            ));
         }
     }
     Ok(format)
@@ -205,7 +211,7 @@ fn place_notes(args: &LinkArgs, notes: &mut [Note], format: OutputFormat) -> Res
     match args.out.as_ref().filter(|out| out.as_os_str() != "-") {
         Some(out) => notes::place(notes, out, several || is_folder(out), format),
         None if several && format.needs_files() => Err(Error::input(
-            "expected --out with a folder, since several notes need several files of this format",
+            "this --format has one file for each note; give a folder with --out",
         )),
         None => Ok(()),
     }

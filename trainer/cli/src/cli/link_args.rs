@@ -77,8 +77,8 @@ pub struct LinkArgs {
     /// [default: SOURCE_DATE_EPOCH, else now]
     #[arg(long)]
     pub(super) date: Option<String>,
-    /// First note_nlp_id of OMOP; other rows are numbered on. With the rows of earlier runs in one
-    /// table, give one above theirs [default: 1]
+    /// First note_nlp_id of OMOP; the next rows count up from it. To add to a table, give a number
+    /// above those in it [default: 1]
     #[arg(
         long,
         value_name = "N",
@@ -97,9 +97,8 @@ pub struct LinkArgs {
     /// score if the bundle has no probabilities (see `pel inspect`)
     #[arg(long, value_parser = super::finite)]
     pub(super) threshold: Option<f32>,
-    /// Write sets of answers that hold the right one with a probability of 90 and 95 %, for
-    /// mentions like those of the calibration. For JSON and JSONL, with a bundle that has
-    /// probabilities
+    /// Write sets of answers that hold the right one with a probability of 90 and 95 %, for JSON
+    /// and JSONL. Needs a bundle with probabilities
     #[arg(long)]
     pub(super) sets: bool,
     /// Write only cross-references with these prefixes, separated by commas, in any case:
@@ -112,13 +111,8 @@ pub struct LinkArgs {
         value_parser = NonEmptyStringValueParser::new(),
     )]
     pub(super) xrefs: Option<Vec<String>>,
-    /// Write only codes of these systems, in this order, separated by commas: SNOMEDCT, ICD10CM,
-    /// RXNORM, ATC, LOINC, CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO. The first one that a concept
-    /// has a code in gives its primary code. CSV has two columns for each: its code, and its match,
-    /// which is exact, broader (the code's meaning contains the concept's) or parts (one code for
-    /// each part of the concept). The table shows the primary code, with ~ before a broader one
-    /// [default: all; the primary code is of ICD10CM for problems, RXNORM for drugs, LOINC for
-    /// measurements, else of SNOMEDCT]
+    /// Write only codes of these systems, separated by commas, the preferred one first: SNOMEDCT,
+    /// ICD10CM, RXNORM, ATC, LOINC, CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO [default: all]
     #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
     pub(super) codes: Option<Vec<System>>,
     /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
@@ -133,12 +127,12 @@ pub struct LinkArgs {
     /// spanish, contextkit, or a rule file [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) context_rules: Option<PathBuf>,
-    /// Rules for what stands beside a mention (doses, values, dates, stages): english, or a rule
+    /// Rules for what stands next to a mention (doses, values, dates, stages): english, or a rule
     /// file [default: english]
     #[arg(long, value_name = "NAME|FILE")]
     pub(super) attribute_rules: Option<PathBuf>,
-    /// File of wordings that stand for names, in place of those of English (clipped names, jargon,
-    /// what patients say). `include english` in it keeps these
+    /// File of paraphrases that stand for names, in place of the English ones (jargon, what
+    /// patients say). `include english` in it keeps these
     #[arg(long, value_name = "FILE")]
     pub(super) wordings: Option<PathBuf>,
     /// Search candidates of every mention. By default a bundle with probabilities of plain names

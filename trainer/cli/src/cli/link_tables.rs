@@ -69,14 +69,14 @@ pub(super) fn plan(
             .filter_map(|format| Some(format.to_possible_value()?.get_name().to_owned()))
             .collect();
         return Err(Error::input(format!(
-            "expected a --format that can hold the notes of a table ({}), found another",
+            "this --format cannot hold the notes of a table in one file; use one of {}",
             fitting.join(", ")
         )));
     }
     match &place {
         Place::Folder { .. } if shards.iter().any(|shard| shard.path.as_os_str() == "-") => {
             return Err(Error::input(
-                "standard input: expected --out with a file, found a folder",
+                "standard input: its links go to one file; give a file with --out, not a folder",
             ));
         }
         Place::Folder { .. } => {}
@@ -98,7 +98,8 @@ pub(super) fn refuse_options(args: &LinkArgs) -> Result<()> {
     ] {
         if is_given {
             return Err(Error::input(format!(
-                "{option}: expected a table of notes, found texts (see --input-format)"
+                "{option}: the inputs are texts, which have no columns; --input-format reads them \
+                 as tables"
             )));
         }
     }
@@ -112,7 +113,7 @@ fn refuse_folder_options(args: &LinkArgs) -> Result<()> {
     ] {
         if is_given {
             return Err(Error::input(format!(
-                "{option}: expected tables of notes and --out with a folder"
+                "{option}: this needs tables of notes as inputs, and a folder as --out"
             )));
         }
     }

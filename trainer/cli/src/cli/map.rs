@@ -64,7 +64,7 @@ pub struct MapArgs {
 #[command(next_help_heading = "Table")]
 struct TableArgs {
     /// Column of the terms, by name or number from 1; with numbers there is no header [default: a
-    /// column named term, name, label, test, problem, drug or similar, or the only one]
+    /// column named term, name, drug or similar, or the only one]
     #[arg(long, value_name = "NAME|NUMBER", value_parser = column)]
     column: Option<Column>,
     /// Column of the local identifiers
@@ -170,7 +170,9 @@ fn column(text: &str) -> std::result::Result<Column, String> {
     match text.trim().parse::<usize>() {
         Ok(0) => Err("expected a column number from 1, found 0".to_owned()),
         Ok(number) => Ok(Column::Numbered(number)),
-        Err(_) if text.trim().is_empty() => Err("expected a column, found none".to_owned()),
+        Err(_) if text.trim().is_empty() => {
+            Err("the column is empty; give its name or number".to_owned())
+        }
         Err(_) => Ok(text.into()),
     }
 }
@@ -291,7 +293,7 @@ fn run_reviewed(args: &MapArgs, table: &TermTable, json: bool) -> Result<()> {
     let counts = reviewed.counts;
     if reviewed.concepts.is_empty() {
         return Err(Error::input(format!(
-            "{}: expected a name or concept to add, found none in {} ({} accepted, {} NIL, {} \
+            "{}: nothing to add: {} have no new name or concept ({} accepted, {} NIL, {} \
              undecided)",
             table.name,
             counted(counts.rows, "row"),

@@ -28,18 +28,16 @@ pub struct PackArgs {
     /// Accept a manifest.json edited by hand in a bundle folder, and write a new digest of it
     #[arg(long)]
     edited: bool,
-    /// Put a detector of mentions into the bundle: the model of `pel train --stage detect`, trained
-    /// from the encoder of this bundle. Several, each with --detector, give the mean of their
-    /// weights, with the thresholds of the first
+    /// Detector to put into the bundle, trained by `pel train --stage detect` from its encoder.
+    /// Several give the mean of their weights, with the thresholds of the first
     #[arg(long, value_name = "FOLDER")]
     detector: Vec<PathBuf>,
-    /// Put a model card into the bundle: a Markdown file that says what the bundle is for, what it
-    /// was trained on and how it errs. `pel inspect --card` prints it
+    /// Model card to put into the bundle: a Markdown file on its use, training and errors, which
+    /// `pel inspect --card` prints
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
-    /// Record what the encoder was trained on, for an encoder that `pel train` did not write: a
-    /// file with the identifiers of the concepts whose mentions it saw, one a line. `pel evaluate`
-    /// tells seen from zero-shot concepts by it
+    /// Identifiers of the concepts that the encoder saw in training, one a line, for an encoder
+    /// not written by `pel train`. `pel evaluate` then knows zero-shot concepts
     #[arg(long, value_name = "FILE")]
     trained: Option<PathBuf>,
 }

@@ -9,9 +9,8 @@ use pel_kb::error::{Kind, Result};
 use std::ffi::OsString;
 use std::io::Write;
 
-/// PEL links mentions of diseases, signs, anatomy, drugs and procedures in clinical notes and
-/// abstracts to concepts of a knowledge base, or to NIL. It works offline: no text leaves this
-/// machine.
+/// Link mentions in clinical notes and abstracts to concepts of a knowledge base, or to NIL. PEL
+/// works offline: no text leaves this machine
 #[derive(Parser)]
 #[command(name = "pel", version, after_help = EXIT_CODES)]
 struct Cli {

@@ -59,7 +59,9 @@ pub fn run(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         return run_api(args, device, json);
     }
     let Some(page) = &args.page else {
-        return Err(Error::usage("expected --page or --api, found neither"));
+        return Err(Error::usage(
+            "say what to serve: the page with --page FOLDER, or the REST interface with --api",
+        ));
     };
     let site = Site::read(page, args.bundle.as_deref())?;
     let (listener, at) = listening.bind()?;
@@ -86,7 +88,9 @@ pub fn run(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 #[cfg(feature = "api")]
 fn run_api(args: &ServeArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let Some(bundle) = &args.bundle else {
-        return Err(Error::usage("--api: expected --bundle, found none"));
+        return Err(Error::usage(
+            "--api: name the bundle to link with by --bundle",
+        ));
     };
     let page = args.page.as_deref();
     args.api.run(bundle, page, &args.listening, device, json)

@@ -47,19 +47,19 @@ pub struct ApiArgs {
     /// spanish, contextkit, or a rule file [default: english]
     #[arg(long, value_name = "NAME|FILE", requires = "api")]
     context_rules: Option<PathBuf>,
-    /// File of wordings that stand for names, as in `pel link` [default: those of English]
+    /// File of paraphrases that stand for names, as in `pel link` [default: the English ones]
     #[arg(long, value_name = "FILE", requires = "api")]
     wordings: Option<PathBuf>,
     /// Search candidates of every mention, as in `pel link`
     #[arg(long, requires = "api")]
     search_names: bool,
-    /// Maximum size of a request, and of a line of a stream
+    /// Maximum size of a request, and of a line of application/x-ndjson
     #[arg(long, value_name = "SIZE", default_value = "8MiB", requires = "api")]
     max_body: Size,
     /// Maximum size of a text
     #[arg(long, value_name = "SIZE", default_value = "1MiB", requires = "api")]
     max_text: Size,
-    /// Maximum number of texts in a request that is no stream
+    /// Maximum number of texts in a request of application/json
     #[arg(
         long,
         value_name = "N",
@@ -80,7 +80,7 @@ pub struct ApiArgs {
         value_parser = clap::value_parser!(u32).range(1..=65_536),
     )]
     queue: u32,
-    /// Seconds for a request, or for each job of a stream; then it gets status 504
+    /// Seconds for a request, or for each job of application/x-ndjson; then it gets status 504
     #[arg(
         long,
         value_name = "SECONDS",
@@ -180,7 +180,7 @@ impl ApiArgs {
         };
         if limits.memory < limits.body {
             return Err(Error::usage(
-                "--max-memory: expected at least the size of --max-body, found less",
+                "--max-memory: it must be at least as large as --max-body",
             ));
         }
         Ok(limits)

@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
     pel diff bundle new-bundle\n  \
     pel update bundle --add names.jsonl --out local\n  \
     pel update bundle --codes codes.tsv --code-names names.tsv --out coded\n\n\
-    Encoder, views, index precision and NIL threshold stay those of the bundle. After an \
+    Encoder, --view, index precision and NIL threshold stay as in the bundle. After an \
     interruption the same command resumes."
 )]
 pub struct UpdateArgs {
@@ -48,9 +48,8 @@ pub struct UpdateArgs {
     /// zst)
     #[arg(long, required_unless_present_any = ["add", "codes"])]
     kb: Option<PathBuf>,
-    /// Concept tables with names and concepts to add to --kb, or to the bundle's own knowledge
-    /// base, as `pel map --reviewed` writes them. Concepts gain names and cross-references, and
-    /// keep the rest
+    /// Concept tables, as `pel map --reviewed` writes them. Their concepts, names and
+    /// cross-references are added to --kb, or to the bundle's own knowledge base
     #[arg(long, value_name = "FILE", num_args = 1..)]
     add: Vec<PathBuf>,
     /// Of the concept tables.

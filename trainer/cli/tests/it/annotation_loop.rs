@@ -159,7 +159,7 @@ fn folder_of_brat_is_recognised_and_not_overwritten() {
         (
             "import links @notes --out @corpus",
             3,
-            "expected a folder with .json",
+            "the folder has no .json",
         ),
     ]);
     assert!(!place.path("corpus").exists());

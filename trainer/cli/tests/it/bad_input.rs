@@ -183,7 +183,10 @@ fn error_names_the_invalid_line_of_a_knowledge_base() {
             "expected unique ids, found D1 twice",
         ),
         (b"{\"id\": \"D9\"}", "missing field `name`"),
-        (b"{\"id\": \"D9\", \"name\": \"\"}", "found none for D9"),
+        (
+            b"{\"id\": \"D9\", \"name\": \"\"}",
+            "the concept D9 has no `name`",
+        ),
         (b"{\"id\": \"D9\", \"name\": \"caf\xe9\"}", "expected UTF-8"),
     ] {
         std::fs::write(&kb, [KB.as_bytes(), line].concat()).expect("written");
@@ -215,7 +218,7 @@ fn missing_input_is_named() {
         (
             vec!["link", "--bundle", bundle(), empty.as_str()],
             3,
-            "expected a folder with .txt files or tables of notes, found none",
+            "the folder has no .txt files or tables of notes",
         ),
         (
             vec!["link", "--bundle", nothing.as_str()],
@@ -230,7 +233,7 @@ fn missing_input_is_named() {
         (
             vec!["inspect", bundle(), "--concept", "D77"],
             3,
-            "found the id D77",
+            "has no concept with the id D77",
         ),
         (
             vec!["link", "--bundle", bundle(), "--gpu", "99"],

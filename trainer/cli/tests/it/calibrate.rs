@@ -597,12 +597,12 @@ fn probabilities_are_fitted_stored_and_decide() {
         (
             "link @note.txt --bundle @copy --format jsonl --sets",
             3,
-            "--sets: expected a bundle with probabilities",
+            "has no probabilities; `pel calibrate` adds them",
         ),
         (
             "link @note.txt --bundle @bundle --sets",
             3,
-            "--sets: expected --format json or jsonl",
+            "--sets: only --format json and jsonl",
         ),
         (
             "calibrate @copy --corpus @ --by probability --device cpu",
@@ -612,12 +612,12 @@ fn probabilities_are_fitted_stored_and_decide() {
         (
             "calibrate @copy --corpus @ --by score --cost 1",
             3,
-            "--cost: expected --by probability",
+            "--cost: a cost needs probabilities",
         ),
         (
             "calibrate @copy --corpus @ --corpus @notes --by score",
             3,
-            "--by: expected probability with several corpora",
+            "--by score: the threshold of a score is chosen on one corpus",
         ),
         (
             "calibrate @copy --corpus @ --split dev --split known",

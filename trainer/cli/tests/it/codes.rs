@@ -296,12 +296,12 @@ fn bad_codes_and_systems_are_refused() {
         (
             "link --bundle @plain @note.txt --codes ICD10CM",
             3,
-            "--codes: expected a bundle with codes",
+            "has no codes; `pel update --codes FILE` adds them",
         ),
         (
             "link --bundle @plain @note.txt --codes ICD10CM --format pubtator",
             3,
-            "--codes: expected --format table, json, jsonl, csv or fhir",
+            "--codes: this --format has no codes; use table, json, jsonl, csv or fhir",
         ),
         (
             "link --bundle @plain @note.txt --codes ICD10CM,OPCS4",

@@ -494,7 +494,7 @@ fn search_within_domain_requires_domains_of_documents() {
     let within = line(&format!(
         "--table t-5 --only b-dual-random-id {T_SETTINGS} --within-domain"
     ));
-    bench.refuses(&[(&within, 3, "with the field `domain`")]);
+    bench.refuses(&[(&within, 3, "has the field `domain`")]);
     let documents = std::fs::read_to_string(bench.path("documents.jsonl")).expect("read");
     let documents = documents.replace("\"text\"", "\"domain\":\"TEST\",\"text\"");
     std::fs::write(bench.path("documents.jsonl"), documents).expect("written");

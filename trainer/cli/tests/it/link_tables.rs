@@ -152,7 +152,7 @@ fn tables_beside_texts_are_left_out() {
     place.put("in/notes.csv", CSV);
     let output = place.link(&["in", "--format", "jsonl"]);
     assert_eq!(json(good(&output)).len(), 1);
-    let told = "in: left out 1 table beside the texts, first ";
+    let told = "in: left out 1 table next to the texts, first ";
     assert!(output.err.contains(told), "{}", output.err);
 }
 
@@ -227,7 +227,7 @@ fn fhir_and_bioc_are_read() {
     assert!(
         refused
             .err
-            .contains("url.json: expected the attachment's data, found only a url"),
+            .contains("url.json: the attachment has a url and no `data`"),
         "{}",
         refused.err
     );
@@ -299,15 +299,15 @@ fn options_that_do_not_fit_are_refused() {
     for (args, expected) in [
         (
             &["notes.csv", "note.txt"][..],
-            "expected texts or tables of notes, found both",
+            "the inputs are texts and tables of notes",
         ),
         (
             &["notes.csv", "--format", "brat"],
-            "that can hold the notes of a table (jsonl",
+            "cannot hold the notes of a table in one file; use one of jsonl",
         ),
         (
             &["notes.csv", "--out", "links/"],
-            "that can hold the notes of a table",
+            "cannot hold the notes of a table",
         ),
         (
             &["notes.csv", "--spans", "x.ann"],
@@ -315,16 +315,19 @@ fn options_that_do_not_fit_are_refused() {
         ),
         (
             &["notes.csv", "--part", "1/2"],
-            "--part: expected tables of notes and --out with a folder",
+            "--part: this needs tables of notes as inputs",
         ),
-        (&["note.txt", "--overwrite"], "--overwrite: expected tables"),
+        (
+            &["note.txt", "--overwrite"],
+            "--overwrite: this needs tables",
+        ),
         (
             &["note.txt", "--text-column", "x"],
-            "--text-column: expected a table",
+            "--text-column: the inputs are texts",
         ),
         (
             &["note.html"],
-            "note.html: expected plain text, a table or a collection of notes",
+            "note.html: by its name this is not plain text",
         ),
         (&["notes.csv", "--limit", "0"], "--limit"),
         (
@@ -427,10 +430,7 @@ fn finished_tables_are_skipped_and_changed_ones_refused() {
     let other = place.link(&options);
     assert_eq!(other.code, Some(2), "{}", other.err);
     assert!(
-        other
-            .err
-            .contains("part-0.jsonl with the options with which it was linked")
-            && other.err.contains("--overwrite"),
+        other.err.contains("the options changed since") && other.err.contains("--overwrite"),
         "{}",
         other.err
     );
@@ -447,9 +447,7 @@ fn finished_tables_are_skipped_and_changed_ones_refused() {
     );
     let changed = place.link(&options);
     assert!(
-        changed
-            .err
-            .contains("part-2.jsonl with the table with which"),
+        changed.err.contains("part-2.jsonl was linked"),
         "{}",
         changed.err
     );
@@ -533,11 +531,7 @@ fn links_do_not_take_the_place_of_others() {
     good(&place.link(&[&["notes.csv"][..], &to].concat()));
     let other = place.link(&[&["notes.tsv"][..], &to].concat());
     assert_eq!(other.code, Some(2), "{}", other.err);
-    assert!(
-        other.err.contains("notes.tsv with the table with which"),
-        "{}",
-        other.err
-    );
+    assert!(other.err.contains("notes.tsv was linked"), "{}", other.err);
     good(&place.link(&[&["notes.tsv", "--overwrite"][..], &to].concat()));
 }
 

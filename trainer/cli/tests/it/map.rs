@@ -211,7 +211,7 @@ fn wrong_decisions_are_located() {
     let read = "map @reviewed.csv --reviewed --bundle @base --column 2 --header --out @names.jsonl";
     for (decision, message) in [
         ("D77", "line 2: column review: expected accept, NIL"),
-        ("D8", "found D8, which is retired"),
+        ("D8", "the id D8 is retired"),
         ("#9", "found \"#9\""),
         ("#x", "found \"#x\""),
     ] {
@@ -239,7 +239,7 @@ fn wrong_decisions_are_located() {
     ]);
     assert!(!place.path("names.jsonl").exists());
     review(&place, &["", "", "", "", "", ""]);
-    place.refuses(&[(read, 3, "expected a name or concept to add, found none")]);
+    place.refuses(&[(read, 3, "nothing to add")]);
     review(&place, &["#1", "", "", "", "", ""]);
     place.done(read);
     place.refuses(&[
@@ -251,7 +251,7 @@ fn wrong_decisions_are_located() {
         (
             "map @mapped.csv --device cpu --bundle @base --column 2 --header --out @again.csv",
             3,
-            "expected a table without the column",
+            "the table has the column",
         ),
         (
             "map @terms.csv --device cpu --bundle @base --column 2 --header --out @terms.csv",

@@ -50,12 +50,12 @@ fn inputs_and_foreign_folders_are_not_overwritten() {
         (
             "link --bundle @bundle --device cpu @notes/note.txt @a/n.txt --format brat",
             3,
-            "expected --out with a folder",
+            "give a folder with --out",
         ),
         (
             "link --bundle @bundle --device cpu @notes --spans @thesis",
             3,
-            "expected note.ann or note.jsonl in it",
+            "the folder has neither note.ann nor note.jsonl",
         ),
         (
             "link --bundle @bundle --device cpu @notes --threshold nan",
@@ -104,7 +104,7 @@ fn inputs_and_foreign_folders_are_not_overwritten() {
         (
             "link --bundle @bundle --device cpu @notes/note.txt --json --format csv",
             3,
-            "omit one of the options",
+            "omit --json",
         ),
         (
             "calibrate @bundle --corpus @ --split dev --dry-run --out @documents.jsonl",
@@ -124,7 +124,7 @@ fn inputs_and_foreign_folders_are_not_overwritten() {
         (
             "calibrate @bundle --corpus @ --split dev --dry-run --curve @c.json --out @c.json",
             2,
-            "found the same twice",
+            "two outputs have this path",
         ),
         (
             "train --encoder @encoder --kb @kb.jsonl --corpus @ --device cpu --steps 1 \

@@ -197,7 +197,7 @@ fn files_that_are_no_models_are_refused() {
         (
             "convert @kb.jsonl --out @out",
             2,
-            "expected --bert FOLDER with a file of BLINK",
+            "a file of BLINK also needs --bert FOLDER",
         ),
         (
             "convert @bert --bert @bert --out @out",

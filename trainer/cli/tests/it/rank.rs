@@ -423,7 +423,7 @@ fn candidates_ranker_student_and_links_work_together() {
         (
             "candidates --corpus @ --split dev --out @x",
             3,
-            "expected --run, --bundle, --system",
+            "say where candidates come from: --run",
         ),
         (
             "candidates --from @kb.jsonl --ranker @rank/model --kb @kb.jsonl --corpus @ \
@@ -439,13 +439,13 @@ fn candidates_ranker_student_and_links_work_together() {
         (
             "evaluate --kb @kb.jsonl --corpus @ --split dev --train-split none --within-domain",
             3,
-            "with the field `domain`",
+            "has the field `domain`",
         ),
         (
             "candidates --system bm25 --kb @kb.jsonl --corpus @ --split dev --out @x \
              --within-domain",
             3,
-            "with the field `domain`",
+            "has the field `domain`",
         ),
         (
             "train --stage rank --paper t-biencoder --print",

@@ -164,7 +164,7 @@ fn concepts_of_training_are_recorded_and_kept() {
     std::fs::remove_file(&own).expect("removed");
     let warned = further("untold").err;
     assert!(
-        warned.contains("was trained on (trained.txt), found none"),
+        warned.contains("no record of its training concepts (trained.txt)"),
         "{warned}"
     );
     assert_eq!(record("untold/model/trained.txt"), None);

@@ -248,7 +248,7 @@ fn retired_identifiers_are_redirected_and_later_restored() {
     place.refuses(&[(
         "inspect @unpacked --concept D8",
         3,
-        "found the id D8, which is retired without a successor (retired)",
+        "the id D8 is retired (retired)",
     )]);
 }
 
@@ -413,7 +413,7 @@ fn unsuitable_inputs_are_refused_before_anything_is_written() {
         (
             update("--out @new --encoder @other"),
             3,
-            "other: expected the encoder of the bundle (encoder), found another `config.json`",
+            "other: the file `config.json` differs from the encoder of the bundle (encoder)",
         ),
         (
             update("--out @new --report @redirects.tsv --redirects @redirects.tsv"),

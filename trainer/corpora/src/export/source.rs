@@ -46,7 +46,8 @@ impl Source {
         if names.is_empty() {
             let folder = folder.display();
             return Err(Error::io(format!(
-                "{folder}: expected mentions.SPLIT.jsonl (or .xz, .gz, .zst), found none"
+                "{folder}: the folder has no mentions.SPLIT.jsonl (or .xz, .gz, .zst); `pel \
+                 import` writes corpora"
             )));
         }
         let kb = concept_table::read(kb)?.kb;

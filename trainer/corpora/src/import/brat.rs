@@ -65,7 +65,7 @@ pub fn read(
         }
         if named.is_empty() {
             return Err(Error::input(format!(
-                "{}: expected a folder with .ann files, found none",
+                "{}: the folder has no .ann files with annotations",
                 folder.display()
             )));
         }
@@ -74,7 +74,8 @@ pub fn read(
             let text_file = texts.join(format!("{name}.txt"));
             if !text_file.is_file() {
                 return Err(Error::input(format!(
-                    "{}: expected the text of {name}.ann, found none; --texts names another folder",
+                    "{}: the text of {name}.ann is missing; --texts names another folder with \
+                     texts",
                     text_file.display()
                 )));
             }
@@ -139,7 +140,7 @@ fn read_ann(
             };
             if mentions.insert(id.to_owned(), (number, mention)).is_some() {
                 return Err(Error::input(format!(
-                    "expected one annotation {id}, found two"
+                    "the file has a second annotation {id}; identifiers of annotations must differ"
                 )));
             }
             Bound::Spans.check_count(|| path.display().to_string(), mentions.len())?;
@@ -211,7 +212,7 @@ fn types(label: &str) -> Vec<String> {
 fn normalisation<'l>(line: &'l str, prefix: &str) -> Result<(&'l str, &'l str)> {
     let refuse = || {
         Error::input(format!(
-            "expected `N1<tab>Reference T1 SOURCE:ID<tab>name`, found {line:?}"
+            "a concept is written `N1<tab>Reference T1 SOURCE:ID<tab>name`; this line is {line:?}"
         ))
     };
     let mut words = line
@@ -369,8 +370,8 @@ mod tests {
     #[test]
     fn faults_are_located() {
         for (files, message) in [
-            (&[("a.ann", "")][..], "expected the text of a.ann"),
-            (&[("a.txt", "fever")], "expected a folder with .ann files"),
+            (&[("a.ann", "")][..], "the text of a.ann is missing"),
+            (&[("a.txt", "fever")], "the folder has no .ann files"),
             (
                 &[("a.txt", "fever"), ("a.ann", "T1\tX 0 5\tcough\n")],
                 "expected \"cough\", found \"fever\"",
@@ -380,14 +381,14 @@ mod tests {
                     ("a.txt", "fever"),
                     ("a.ann", "T1\tX 0 5\tfever\nN1\tReference T1\n"),
                 ],
-                "a.ann:2: expected `N1<tab>Reference",
+                "a.ann:2: a concept is written `N1<tab>Reference",
             ),
             (
                 &[
                     ("a.txt", "fever"),
                     ("a.ann", "T1\tX 0 5\tfever\nT1\tX 0 5\tfever\n"),
                 ],
-                "expected one annotation T1",
+                "a second annotation T1",
             ),
         ] {
             let error = read_folder(files).expect_err(message).to_string();

@@ -179,7 +179,7 @@ impl<'a> Writer<'a> {
         })?;
         if !self.by_line.keys().any(|(of, _)| *of == world) {
             return Err(Error::input(format!(
-                "{}: expected entities of the world {world}, found none",
+                "{}: there are no entities of the world {world}",
                 path.display()
             )));
         }
@@ -289,7 +289,7 @@ fn tables(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
         );
         if all.len() == before {
             return Err(Error::input(format!(
-                "{}: expected entity tables (.jsonl), found none",
+                "{}: there are no entity tables (.jsonl)",
                 path.display()
             )));
         }

@@ -168,7 +168,7 @@ fn replace_retired(
     match count {
         0 => Ok(()),
         count => Err(Error::input(format!(
-            "expected concepts of the bundle, found others in {count} mentions: {}{}",
+            "the bundle lacks the concepts of {count} mentions: {}{}",
             listed.join("; "),
             if count > listed.len() { "; ..." } else { "" }
         ))),
@@ -361,7 +361,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "expected concepts of the bundle, found others in 2 mentions: X, Y at code point 2 of \
+            "the bundle lacks the concepts of 2 mentions: X, Y at code point 2 of \
              a.ann; Z at code point 2 of a.ann"
         );
         let mut many = vec![note(&[&["Z"]]); 7];

@@ -91,7 +91,7 @@ pub fn read(
         };
         if files.is_empty() {
             return Err(Error::input(format!(
-                "{}: expected a folder with .json or .jsonl files, found none",
+                "{}: the folder has no .json or .jsonl files",
                 path.display()
             )));
         }
@@ -156,7 +156,7 @@ fn lines(file: &Path, texts: Option<&Path>, encoding: &TextEncoding) -> Result<V
         let doc = mention
             .doc
             .clone()
-            .ok_or_else(|| Error::input("expected the field `doc`, found none"))?;
+            .ok_or_else(|| Error::input("the mention has no field `doc`, the name of its note"))?;
         if !notes.contains_key(&doc) {
             let text = texts.join(format!("{doc}.txt"));
             // Names of notes are relative paths below the folder.
@@ -204,7 +204,7 @@ impl MentionObject {
             (Decision::Linked, Some(concept)) => Some(concept),
             (Decision::Linked, None) => {
                 return Err(Error::input(format!(
-                    "expected the concept of a linked mention, found none for {:?}",
+                    "the mention {:?} is linked and has no concept",
                     self.text
                 )));
             }

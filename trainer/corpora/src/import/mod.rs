@@ -266,9 +266,7 @@ pub fn import(source: &Source, map: Option<&Path>, out: &Path) -> Result<Report>
         } else {
             format!("skipped {why}")
         };
-        return Err(Error::input(format!(
-            "{names}: expected {kind}, found none: {why}"
-        )));
+        return Err(Error::input(format!("{names}: there are no {kind}: {why}")));
     }
     output.commit(&Record {
         format,

@@ -326,7 +326,10 @@ fn fitted(
         text: written,
         ..
     } = &mention;
-    let shown = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+    let shown = found.map_or_else(
+        || "the end of the text".to_owned(),
+        |found| format!("{found:?}"),
+    );
     let why = || {
         format!(
             "{} {start}..{end}: expected {written:?}, found {shown}",

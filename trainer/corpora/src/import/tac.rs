@@ -193,7 +193,7 @@ fn knowledge_bases(
     if tables == 0 {
         let names: Vec<_> = kb.iter().map(|path| path.display().to_string()).collect();
         return Err(Error::input(format!(
-            "{}: expected a knowledge base (.xml), found none",
+            "{}: there is no file of a knowledge base (.xml)",
             names.join(", ")
         )));
     }
@@ -324,7 +324,10 @@ fn placed<'a>(
             });
         }
         found => {
-            let found = found.map_or("nothing".to_owned(), |found| format!("{found:?}"));
+            let found = found.map_or_else(
+                || "the end of the text".to_owned(),
+                |found| format!("{found:?}"),
+            );
             report.skip(MISPLACED, || {
                 format!(
                     "{} {} {first}..={last}: expected {:?}, found {found}",

@@ -88,20 +88,20 @@ pub fn queries(path: &Path, counter: &mut Counter) -> Result<Vec<Query>> {
             .map(str::trim)
             .filter(|id| !id.is_empty())
         else {
-            return Err(elements.error_at(element.line, "expected <query id=\"...\">, found no id"));
+            return Err(elements.error_at(
+                element.line,
+                "the <query> has no id; write <query id=\"...\">",
+            ));
         };
         let missing = |field: &str| {
-            elements.error_at(
-                element.line,
-                &format!("query {id}: expected <{field}>, found none"),
-            )
+            elements.error_at(element.line, &format!("query {id}: it has no <{field}>"))
         };
         let offset = |field: &str| match fields.get(field).map(|text| (text, text.trim().parse())) {
             None => Ok(None),
             Some((_, Ok(number))) => Ok(Some(number)),
             Some((text, Err(_))) => {
                 let what = format!(
-                    "query {id}: expected a number of a character in <{field}>, found {text:?}"
+                    "query {id}: <{field}> must be the number of a character, and is {text:?}"
                 );
                 Err(elements.error_at(element.line, &what))
             }
@@ -330,7 +330,7 @@ pub fn documents(folders: &[PathBuf], report: &mut Report) -> Result<BTreeMap<St
             .map(|folder| folder.display().to_string())
             .collect();
         return Err(Error::input(format!(
-            "{}: expected documents (.xml, .sgm or .txt), found none",
+            "{}: there are no documents (.xml, .sgm or .txt)",
             names.join(", ")
         )));
     }

@@ -126,7 +126,7 @@ impl Reader<'_> {
                 let expected = folder.join("documents").join(format!("{world}.json"));
                 let expected = expected.display();
                 return Err(Error::input(format!(
-                    "the mention's world {world}: expected {expected}, found no such file"
+                    "the world {world} of the mention has no file {expected}"
                 )));
             }
             let place = format!("{}:{number}", path.display());
@@ -158,7 +158,7 @@ impl Reader<'_> {
         })?;
         if pages == 0 {
             return Err(Error::input(format!(
-                "{}: expected pages of the world {world}, found none",
+                "{}: there are no pages of the world {world}",
                 path.display()
             )));
         }
@@ -257,7 +257,7 @@ fn files(folder: &Path, kind: &str) -> Result<BTreeMap<String, PathBuf>> {
     }
     match files.is_empty() {
         true => Err(Error::input(format!(
-            "{}: expected files such as train.json, found none",
+            "{}: the folder has no files such as train.json",
             folder.display()
         ))),
         false => Ok(files),

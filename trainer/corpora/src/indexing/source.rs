@@ -41,7 +41,7 @@ impl Source {
             return Self::of_bundle(encoder, entity_encoder);
         }
         let mut files = Parts::default();
-        // A model of two towers has a folder for each.
+        // A model of two encoders has a folder for each.
         let both = encoder.join(TOWERS[0]).is_dir();
         let mention = if both {
             encoder.join(TOWERS[0])
@@ -57,7 +57,8 @@ impl Source {
         {
             let [entity, mention] = [entity, &mention].map(|folder| folder.display());
             return Err(Error::input(format!(
-                "{entity}: expected the tokenizer of {mention}, found another one"
+                "{entity}: its tokenizer differs from that of {mention}; choose two encoders that \
+                 were trained together"
             )));
         }
         files.0.insert(names::TOKENIZER.into(), tokenizer);
@@ -65,7 +66,8 @@ impl Source {
         if settings.is_some_and(|settings| settings.ranker) {
             let encoder = encoder.display();
             return Err(Error::input(format!(
-                "{encoder}: expected an encoder, found a ranker, which scores pairs only"
+                "{encoder}: this is a ranker, which scores pairs; give an encoder to `pel index`, \
+                 and the ranker to `pel link --ranker`"
             )));
         }
         let mut trained = trained_concepts(encoder)?;

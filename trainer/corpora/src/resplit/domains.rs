@@ -121,8 +121,8 @@ pub fn by_domain(material: &Material, worlds: &Worlds) -> Result<WorldsReport> {
     let writes = !worlds.dev.is_empty() || !worlds.test.is_empty();
     if let Some(empty) = SPLITS.iter().find(|split| writes && counts[*split] == 0) {
         return Err(Error::input(format!(
-            "expected mentions in every split, found none for {empty}: give --dev and --test \
-             domains with mentions in these splits, and leave some for training"
+            "the split {empty} gets no mentions: give --dev and --test domains with mentions in \
+             these splits, and leave some for training"
         )));
     }
     let mut domains: Vec<WorldCounts> = domains
@@ -415,7 +415,7 @@ mod tests {
                 "expected the first semantic type of a concept, found \"T9\"",
             ),
             (&["T1"], &["Sign"], "is already assigned to dev"),
-            (&["T1"], &[], "found none for test"),
+            (&["T1"], &[], "the split test gets no mentions"),
         ] {
             let error = by_domain(&material, &worlds(dev, test))
                 .expect_err("refused")

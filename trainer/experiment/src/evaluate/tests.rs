@@ -271,7 +271,7 @@ fn unmeasurable_systems_are_refused() {
         .to_string();
     assert!(
         error.contains(
-            "expected mentions in the split empty, found none (skipped: 2 x mention of a document of another split)"
+            "the split empty has no mentions (skipped: 2 x mention of a document of another split)"
         ),
         "{error}"
     );

@@ -323,7 +323,7 @@ fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Table> {
         blink.bench.options.every as usize,
     )?;
     let reranked = found.reranked(&scores, k);
-    let (mut mended, mut spoilt) = (Vec::new(), Vec::new());
+    let (mut corrected, mut worsened) = (Vec::new(), Vec::new());
     for ((gold, first), second) in found
         .split
         .mentions
@@ -349,8 +349,8 @@ fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Table> {
             Some(bi.concept) == gold.concept,
             Some(cross.concept) == gold.concept,
         ) {
-            (false, true) => &mut mended,
-            (true, false) => &mut spoilt,
+            (false, true) => &mut corrected,
+            (true, false) => &mut worsened,
             _ => continue,
         };
         let around = around(
@@ -360,16 +360,16 @@ fn examples(blink: &Blink<'_>, table: TableId, split: &str) -> Result<Table> {
         );
         to.push([around, name(bi.concept), name(cross.concept)]);
     }
-    let (up, down) = (mended.len(), spoilt.len());
+    let (up, down) = (corrected.len(), worsened.len());
     let half = EXAMPLES / 2;
-    mended
+    corrected
         .iter()
         .take(half)
-        .chain(spoilt.iter().take(half))
+        .chain(worsened.iter().take(half))
         .for_each(|cells| text.line(cells));
     text.note(&format!(
-        "With seed {seed}, of {} mentions the cross-encoder mended {up} and spoilt {down}; the \
-         right concept is bold.",
+        "With seed {seed}, the cross-encoder corrected {up} of {} mentions and made {down} \
+         wrong. The right concept is bold.",
         reranked.len()
     ));
     Ok(text)

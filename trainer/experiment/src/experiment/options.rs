@@ -97,9 +97,8 @@ pub struct Options {
         value_parser = clap::value_parser!(u32).range(1..=200),
     )]
     pub rerank: Vec<u32>,
-    /// PEL's table 5: retrievers of which the best at recall@16 on the validation split gives the
-    /// candidates, by the names of their runs, such as pb-32-mixed [default: the rows of table 3
-    /// with mixed negatives]
+    /// PEL's table 5: retrievers by the names of their runs, such as pb-32-mixed; the one with the
+    /// best validation recall@16 gives the candidates [default: table 3's with mixed negatives]
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     pub retrievers: Vec<String>,
     /// Cross-validation of the bi-encoder: an option with the values to try; several options are

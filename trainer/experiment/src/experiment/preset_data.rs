@@ -202,7 +202,7 @@ fn folder(parent: &Path, name: &str) -> Result<PathBuf> {
 
 fn missing(folder: &Path, what: &str) -> Error {
     Error::input(format!(
-        "{}: expected {what}, found none; docs/reproduce.md lists the files of each preset",
+        "{}: {what} is missing; docs/reproduce.md lists the files of each preset",
         folder.display()
     ))
 }
@@ -217,23 +217,17 @@ mod tests {
         let from = folder.path();
         let error = |data| source(data, from).expect_err("incomplete").to_string();
         for (data, said) in [
-            (
-                Data::Medmentions,
-                "expected corpus_pubtator.txt, found none",
-            ),
-            (Data::Zeshel, "expected the folder documents, found none"),
-            (Data::Wikipedia, "expected the folder wikipedia, found none"),
-            (Data::Tac, "expected the folder kb, found none"),
-            (
-                Data::Wikilinks,
-                "expected train.jsonl or train.json, found none",
-            ),
+            (Data::Medmentions, "corpus_pubtator.txt is missing"),
+            (Data::Zeshel, "the folder documents is missing"),
+            (Data::Wikipedia, "the folder wikipedia is missing"),
+            (Data::Tac, "the folder kb is missing"),
+            (Data::Wikilinks, "train.jsonl or train.json is missing"),
         ] {
             assert!(error(data).contains(said), "{}", error(data));
         }
         std::fs::create_dir(from.join("kb")).expect("made");
         std::fs::create_dir(from.join("source")).expect("made");
-        assert!(error(Data::Tac).contains("expected a file *training_queries.xml, found none"));
+        assert!(error(Data::Tac).contains("a file *training_queries.xml is missing"));
         for year in ["2009", "2010"] {
             std::fs::write(from.join(format!("{year}_training_queries.xml")), "").expect("written");
         }

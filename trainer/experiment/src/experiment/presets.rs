@@ -103,7 +103,8 @@ impl Preset {
                 return Ok(());
             }
             return Err(Error::input(format!(
-                "{}: expected the preset of this call, found another one; use another --out",
+                "{}: the folder belongs to another preset, or to other settings of this one; use \
+                 another --out",
                 path.display()
             )));
         }
@@ -111,7 +112,8 @@ impl Preset {
         if let Some(first) = found.iter().find(|name| !name.starts_with(".pel-")) {
             let out = out.display();
             return Err(Error::input(format!(
-                "{out}: expected a new or empty folder, or one of this preset, found {first} in it"
+                "{out}: the folder has other files, such as {first}; name a new or empty folder \
+                 with --out"
             )));
         }
         std::fs::create_dir_all(out).map_err(|cause| io_error("creating", out, cause))?;
@@ -458,7 +460,10 @@ mod tests {
         Preset::PelZeshel.claim(&out).expect("new");
         Preset::PelZeshel.claim(&out).expect("its own");
         let error = Preset::BlinkZeshel.claim(&out).expect_err("another one's");
-        assert!(error.to_string().contains("found another one"), "{error}");
+        assert!(
+            error.to_string().contains("belongs to another preset"),
+            "{error}"
+        );
         let error = Preset::PelZeshel
             .claim(folder.path())
             .expect_err("not empty");

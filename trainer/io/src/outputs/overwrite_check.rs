@@ -118,8 +118,7 @@ impl Inputs {
             self.check_one(output)?;
             if !taken.insert(real(path)) && !is_device(path) {
                 return Err(Error::usage(format!(
-                    "{}: expected different outputs, found the same twice; choose another path for \
-                     one",
+                    "{}: two outputs have this path; choose another path for one",
                     path.display()
                 )));
             }
@@ -395,7 +394,7 @@ mod tests {
             .check([File(&one), File(&same)])
             .expect_err("one file")
             .to_string();
-        assert!(message.contains("found the same twice"), "{message}");
+        assert!(message.contains("two outputs have this path"), "{message}");
         assert!(
             inputs
                 .check([File(Path::new("-")), File(Path::new("-"))])

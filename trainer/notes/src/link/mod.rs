@@ -80,7 +80,7 @@ pub fn label_scheme(name: Option<&str>, bundle: &Bundle) -> Result<usize> {
     };
     let Some(detector) = &bundle.detector else {
         return Err(Error::input(format!(
-            "--labels: expected a bundle with a detector, found one without (to look for {name})"
+            "--labels {name}: the bundle has no detector, so it has no sets of labels"
         )));
     };
     detector.info().scheme(name).ok_or_else(|| {

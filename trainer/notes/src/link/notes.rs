@@ -126,8 +126,8 @@ pub fn notes(inputs: &[PathBuf], format: Option<InputFormat>) -> Result<Found> {
     }
     if let (Some(note), Some(shard)) = (found.notes.first(), found.shards.first()) {
         return Err(Error::input(format!(
-            "expected texts or tables of notes, found both: {} and {}; link them separately, or \
-             name the --input-format",
+            "the inputs are texts and tables of notes: {} and {}; link them separately, or name \
+             the --input-format",
             note.place(),
             shard.path.display()
         )));
@@ -187,14 +187,14 @@ fn add_folder(input: &Path, format: Option<InputFormat>, found: &mut Found) -> R
             Some(_) => "files of the --input-format",
         };
         return Err(Error::input(format!(
-            "{}: expected a folder with {expected}, found none",
+            "{}: the folder has no {expected}",
             input.display()
         )));
     }
     // Tables beside notes can be links of an earlier run.
     if let (Some(_), Some((first, ..))) = (notes.first(), shards.first()) {
         eprintln!(
-            "{}: left out {} beside the texts, first {}; name tables to link them",
+            "{}: left out {} next to the texts, first {}; name tables to link them",
             input.display(),
             counted(shards.len(), "table"),
             first.display()
@@ -256,7 +256,7 @@ pub fn find_spans(notes: &mut [Note], spans: &Path, several: bool) -> Result<()>
             }
             _ => {
                 let expected =
-                    "expected a folder with NAME.ann or NAME.jsonl for each note, found a file";
+                    "several notes need a folder, with NAME.ann or NAME.jsonl for each note";
                 Err(Error::input(format!(
                     "--spans {}: {expected}",
                     spans.display()
@@ -276,7 +276,7 @@ pub fn find_spans(notes: &mut [Note], spans: &Path, several: bool) -> Result<()>
     let (place, name) = (spans.display(), &first.name);
     if without.len() == notes.len() {
         return Err(Error::input(format!(
-            "--spans {place}: expected {name}.ann or {name}.jsonl in it, found neither"
+            "--spans {place}: the folder has neither {name}.ann nor {name}.jsonl"
         )));
     }
     eprintln!(

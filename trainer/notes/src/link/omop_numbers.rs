@@ -48,8 +48,8 @@ impl OmopNumbers {
         let mut state = self.lock();
         if *state.notes.entry(id).or_insert(hash) != hash {
             return Err(Error::input(format!(
-                "note_id: expected names of notes whose numbers differ, found the number {id} of \
-                 another note; name the notes by whole numbers up to {}",
+                "note_id: another note has the number {id} too; name the notes by whole numbers up \
+                 to {}",
                 i32::MAX
             )));
         }

@@ -117,7 +117,7 @@ impl TextLinker {
     pub fn check(&self, options: &TextOptions) -> Result<()> {
         if options.sets && self.linker.bundle().manifest.nil.sets.is_empty() {
             return Err(Error::input(
-                "sets: expected a bundle with probabilities (`pel calibrate`), found none",
+                "sets: the bundle has no probabilities; `pel calibrate` adds them",
             ));
         }
         Ok(())

@@ -91,8 +91,8 @@ impl Filter {
             if found.is_empty() {
                 let some: Vec<&str> = known.iter().take(12).map(String::as_str).collect();
                 return Err(Error::input(format!(
-                    "--type {wanted}: expected a type of the bundle, such as {}, found none of \
-                     this name",
+                    "--type {wanted}: the bundle has no concepts of this type; it has types such \
+                     as {}",
                     some.join(", ")
                 )));
             }
@@ -106,7 +106,7 @@ impl Filter {
             kept.extend(of_group.cloned());
             if kept.len() == before && types.is_empty() {
                 return Err(Error::input(format!(
-                    "--group {}: expected a bundle with types of this group, found none",
+                    "--group {}: the bundle has no concepts of this group",
                     group.name()
                 )));
             }

@@ -70,8 +70,8 @@ pub struct Totals {
 pub fn check_columns(table: &TermTable, form: &MappedForm) -> Result<()> {
     match added(form).iter().find(|name| table.named(name).is_some()) {
         Some(name) => Err(Error::input(format!(
-            "{}: expected a table without the column {name:?}, which `pel map` adds, found one; \
-             map the original table, or rename the column",
+            "{}: the table has the column {name:?}, which `pel map` adds; map the original table, \
+             or rename the column",
             table.name
         ))),
         None => Ok(()),

@@ -76,7 +76,7 @@ pub fn read(table: &TermTable, bundle: &Bundle, options: &ReviewOptions) -> Resu
     let column = |name: &str| {
         table.named(name).ok_or_else(|| {
             Error::input(format!(
-                "{}: expected the column {name:?}, as `pel map` writes it, found none",
+                "{}: the table has no column {name:?}; review a table that `pel map` wrote",
                 table.name
             ))
         })
@@ -84,7 +84,7 @@ pub fn read(table: &TermTable, bundle: &Bundle, options: &ReviewOptions) -> Resu
     let columns = (column(REVIEW)?, column(ID)?);
     if options.xrefs.is_some() && table.id.is_none() {
         return Err(Error::usage(
-            "--xref-prefix: expected --id-column with the local identifiers, found none",
+            "--xref-prefix: name the column of local identifiers with --id-column",
         ));
     }
     let mut reading = Reading {
@@ -197,7 +197,7 @@ impl Reading<'_> {
         };
         let (concept, redirected) = resolve(bundle, &id)?;
         if term.is_empty() {
-            return Err(Error::input("expected a term in this row, found none"));
+            return Err(Error::input("the row has no term"));
         }
         self.counts.accepted += 1;
         self.counts.redirected += usize::from(redirected);
@@ -274,7 +274,7 @@ fn resolve(bundle: &Bundle, id: &str) -> Result<(ConceptId, bool)> {
         Resolved::Concept(concept) => Ok((concept, false)),
         Resolved::Redirected { concept, .. } => Ok((concept, true)),
         Resolved::Retired(_) => Err(Error::input(format!(
-            "expected a concept of the bundle, found {id}, which is retired without a successor"
+            "the id {id} is retired, and no concept of the bundle has replaced it"
         ))),
         Resolved::Unknown => Err(Error::input(format!(
             "expected accept, NIL, # and the number of a candidate, or an identifier of the \
@@ -304,8 +304,8 @@ fn new_concept(
     });
     if local.is_empty() {
         return Err(Error::input(format!(
-            "expected --id-column for a new concept, found none for a term without letters \
-             ({term:?})"
+            "the term {term:?} has no letters to make an identifier of; name a column of \
+             identifiers with --id-column"
         )));
     }
     let id = format!("{prefix}:{local}");

@@ -157,7 +157,7 @@ impl Sheet {
             Ok(())
         })?;
         if rows.is_empty() {
-            return Err(Error::input(format!("{name}: expected a row, found none")));
+            return Err(Error::input(format!("{name}: the table is empty")));
         }
         Ok(Self { name, rows, marked })
     }
@@ -222,7 +222,7 @@ impl Sheet {
         };
         if rows.is_empty() {
             return Err(Error::input(format!(
-                "{name}: expected a row below the header, found none"
+                "{name}: the table has a header and no rows"
             )));
         }
         Ok(TermTable {
@@ -450,7 +450,7 @@ mod tests {
             (
                 "term,b\n",
                 SheetColumns::default(),
-                "expected a row below the header",
+                "has a header and no rows",
             ),
         ] {
             let error = table("a.csv", text, &columns).expect_err(text).to_string();

@@ -27,8 +27,8 @@ impl Token {
         if token.len() < TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             // The token itself is not told.
             return Err(Error::input(format!(
-                "--token-file {}: expected one line with at least {TOKEN} visible ASCII \
-                 characters, found another",
+                "--token-file {}: the file must have one line of at least {TOKEN} visible ASCII \
+                 characters, without spaces; `openssl rand -hex 32` prints one",
                 path.display()
             )));
         }
@@ -52,12 +52,12 @@ impl Token {
         };
         let (detail, challenge) = match given {
             None => (
-                "expected a bearer token, found none",
+                "this server needs a token; send it in the header `Authorization: Bearer TOKEN`",
                 "Bearer realm=\"pel\"",
             ),
             Some(token) if blake3::hash(token.as_bytes()) == self.0 => return Ok(()),
             Some(_) => (
-                "expected the token of this server, found another",
+                "this is not the token of this server; its --token-file has the right one",
                 "Bearer realm=\"pel\", error=\"invalid_token\"",
             ),
         };

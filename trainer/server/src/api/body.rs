@@ -50,7 +50,7 @@ impl Budget {
             .map_err(|_| {
                 Problem::busy(
                     2,
-                    "expected free memory for the body, found it used by other requests",
+                    "other requests use the memory of this server (--max-memory); try again later",
                 )
             })?;
         match &mut held.0 {
@@ -157,15 +157,17 @@ impl Reader {
             let frame = timeout(self.patience, self.body.frame())
                 .await
                 .map_err(|_| {
-                    let detail =
-                        "expected the rest of the body, found nothing within the time limit";
+                    let seconds = self.patience.as_secs();
+                    let detail = format!(
+                        "no more of the body came within {seconds} s; send it again, without pauses"
+                    );
                     Problem::new(StatusCode::REQUEST_TIMEOUT, detail)
                 })?;
             match frame {
                 None => return Ok(None),
                 Some(Err(_)) => {
                     return Err(Problem::bad_request(
-                        "expected the rest of the body, found its end",
+                        "the body breaks off; send it again, whole",
                     ));
                 }
                 // Trailers are ignored.
@@ -191,7 +193,10 @@ impl Reader {
         let mut whole = BytesMut::new();
         while let Some(piece) = self.next().await? {
             if whole.len() + piece.len() > most {
-                let detail = format!("expected a body of at most {most} bytes, found more");
+                let detail = format!(
+                    "the body has more than {most} bytes, the limit of this server (--max-body); \
+                     send fewer texts at once"
+                );
                 return Err(Problem::too_large(detail));
             }
             budget.more(held, piece.len())?;

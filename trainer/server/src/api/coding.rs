@@ -31,7 +31,8 @@ pub fn is_packed(headers: &HeaderMap) -> Result<bool, Problem> {
             b"identity" => {}
             b"gzip" | b"x-gzip" if !packed => packed = true,
             _ => {
-                let detail = "expected a body without compression or with gzip, found another";
+                let detail = "the body has a compression that this server does not read; send it \
+                              with gzip, or without compression";
                 let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
                     .field("Content-Encoding")
                     .header(header::ACCEPT_ENCODING, "gzip, identity");
@@ -98,8 +99,10 @@ impl Unpacking {
 }
 
 fn not_packed() -> Problem {
-    Problem::bad_request("expected a whole body of gzip, found other bytes")
-        .field("Content-Encoding")
+    Problem::bad_request(
+        "the body is not gzip, or it breaks off; send it whole, or without this header",
+    )
+    .field("Content-Encoding")
 }
 
 /// Compresses a response if its client accepts gzip and it is not short.

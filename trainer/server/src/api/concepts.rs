@@ -80,7 +80,8 @@ pub async fn concept(
         no_parameters(&request)?;
         offered(request.headers(), &[JSON])?;
         let Ok(Path(id)) = id else {
-            let detail = "expected UTF-8 in the address, found other bytes";
+            let detail =
+                "the identifier in the address is not UTF-8; percent-encode its UTF-8 bytes";
             return Err(Problem::bad_request(detail).field("id"));
         };
         find(&api, &id)
@@ -98,12 +99,13 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
         Resolved::Concept(concept) => (concept, None),
         Resolved::Redirected { concept, redirect } => (concept, Some(redirect)),
         Resolved::Retired(_) => {
-            let detail = "expected an identifier of the knowledge base, found a retired one \
-                          without successor";
+            let detail = "this identifier is retired, and no concept of the knowledge base has \
+                          replaced it";
             return Err(gone(StatusCode::GONE, detail));
         }
         Resolved::Unknown => {
-            let detail = "expected an identifier of the knowledge base, found another";
+            let detail = "the knowledge base has no concept with this identifier; /v1/search finds \
+                          concepts by name";
             return Err(gone(StatusCode::NOT_FOUND, detail));
         }
     };
@@ -193,15 +195,17 @@ fn parameters(address: &str) -> Result<(String, usize), Problem> {
             "k" => {
                 let number = value.parse::<usize>().ok();
                 let number = number.filter(|number| (1..=MOST_RESULTS).contains(number));
-                let detail = format!("expected a number from 1 to {MOST_RESULTS}, found another");
+                let detail =
+                    format!("expected a whole number from 1 to {MOST_RESULTS}, found {value:?}");
                 let number = number.ok_or_else(|| Problem::unprocessable("k", detail))?;
                 k.replace(number).is_some()
             }
-            _ => return Err(unknown(&name)),
+            _ => return Err(unknown(&name, "it has q and k")),
         };
         if twice {
             return Err(
-                Problem::bad_request("expected the parameter once, found it again").field(name),
+                Problem::bad_request("the address has this parameter twice; give it once")
+                    .field(name),
             );
         }
     }
@@ -209,16 +213,22 @@ fn parameters(address: &str) -> Result<(String, usize), Problem> {
         Some(query) if (1..=QUERY).contains(&query.chars().count()) => {
             Ok((query, k.unwrap_or(RESULTS)))
         }
-        found => {
-            let count = found.map_or(0, |query| query.chars().count());
+        Some(query) => {
+            let count = query.chars().count();
             let detail = format!("expected a name of 1 to {QUERY} characters, found {count}");
+            Err(Problem::unprocessable("q", detail))
+        }
+        None => {
+            let detail = format!(
+                "the address has no parameter q; give a name of 1 to {QUERY} characters to search"
+            );
             Err(Problem::unprocessable("q", detail))
         }
     }
 }
 
-fn unknown(name: &str) -> Problem {
-    Problem::bad_request("expected a known parameter, found another").field(name)
+fn unknown(name: &str, known: &str) -> Problem {
+    Problem::bad_request(format!("this address has no such parameter; {known}")).field(name)
 }
 
 /// Refuses parameters where there are none.
@@ -228,7 +238,7 @@ fn unknown(name: &str) -> Problem {
 pub fn no_parameters(request: &Request<Body>) -> Result<(), Problem> {
     let query = request.uri().query().unwrap_or_default();
     match form_urlencoded::parse(query.as_bytes()).next() {
-        Some((name, _)) => Err(unknown(&name)),
+        Some((name, _)) => Err(unknown(&name, "it has none")),
         None => Ok(()),
     }
 }

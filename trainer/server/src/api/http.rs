@@ -31,7 +31,10 @@ pub fn response(kind: &str, body: impl Into<Body>) -> Response<Body> {
 /// Status 406.
 pub fn offered<'o>(headers: &HeaderMap, offers: &[&'o str]) -> Result<&'o str, Problem> {
     preferred(headers, offers).ok_or_else(|| {
-        let detail = format!("expected one of {}, found another", offers.join(", "));
+        let detail = format!(
+            "the header Accept allows no media type of this answer; allow one of {}",
+            offers.join(", ")
+        );
         Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept")
     })
 }

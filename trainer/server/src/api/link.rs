@@ -83,8 +83,8 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
             return stream::answer(api, reader, &options, activity);
         }
         _ => {
-            let detail =
-                "expected application/json or application/x-ndjson in UTF-8, found another type";
+            let detail = "the body must be application/json or application/x-ndjson in UTF-8; \
+                          set Content-Type to the one that it is";
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
                 .field("Content-Type")
                 .header(header::ACCEPT, "application/json, application/x-ndjson"));
@@ -110,7 +110,10 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     })
     .await?;
     if offer == FHIR && !one {
-        let detail = format!("expected {FHIR_LINES} for several texts, found {FHIR}");
+        let detail = format!(
+            "several texts have a Bundle each, as {FHIR_LINES}, not {FHIR}; accept that, or send \
+             one text"
+        );
         return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept"));
     }
     let settings = Arc::new(settings);
@@ -163,7 +166,10 @@ fn read(api: &Api, bytes: &Bytes, given: Options) -> Result<(bool, Settings, Vec
     })?;
     if count > api.limits.texts {
         let most = api.limits.texts;
-        let detail = format!("expected at most {most} texts, found {count}");
+        let detail = format!(
+            "expected at most {most} texts (--max-texts), found {count}; send several requests, or \
+             application/x-ndjson"
+        );
         return Err(Problem::too_large(detail).field("texts"));
     }
     let only_given = options.spans_only == Some(true);

@@ -97,7 +97,8 @@ impl Api {
         let (bytes, most) = (request::memory(json), self.limits.memory);
         if json.len() + bytes > most {
             return Err(Problem::too_large(format!(
-                "expected values that fit into {most} bytes of memory, found more of them"
+                "the values of the body need more than {most} bytes of memory (--max-memory); send \
+                 fewer texts and mentions at once"
             )));
         }
         self.budget.more(held, bytes)
@@ -216,7 +217,8 @@ impl Interface {
         } = &self.access;
         // A page of another site could name this machine, but it does not know the token.
         if *local && token.is_none() && !names_this_machine(request) {
-            let detail = "expected the host localhost, 127.0.0.1 or [::1], found another";
+            let detail = "a server without a token answers only at localhost, 127.0.0.1 or [::1]; \
+                          use one of these, or start it with --token-file";
             let problem = Problem::new(StatusCode::MISDIRECTED_REQUEST, detail).field("Host");
             return Some(problem.response());
         }
@@ -253,9 +255,9 @@ impl Interface {
             .get(header::CONTENT_TYPE)
             .is_some_and(|kind| kind == problem::MEDIA_TYPE);
         let detail = match response.status() {
-            StatusCode::NOT_FOUND => "expected an address of openapi.json, found another",
+            StatusCode::NOT_FOUND => "the server has no such address; /openapi.json lists all",
             StatusCode::METHOD_NOT_ALLOWED => {
-                "expected a method of the header Allow, found another"
+                "the address does not have this method; the header Allow lists those that it has"
             }
             _ => return response,
         };

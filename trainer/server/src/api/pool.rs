@@ -280,7 +280,7 @@ impl Pool {
         let seconds = self.metrics.mean_batch().as_secs_f64() * places as f64 / 2.0;
         Problem::busy(
             (seconds.ceil() as u64).clamp(1, 60),
-            format!("expected a free place in the queue of {places}, found none; try again later"),
+            format!("the queue is full, with {places} jobs (--queue); try again later"),
         )
     }
 }

@@ -27,7 +27,8 @@ pub fn probe(port: u16) -> Result<()> {
     match &status {
         b"HTTP/1.1 200" => Ok(()),
         _ => Err(Error::io(format!(
-            "expected the server at port {port} of this machine to be ready, found another answer"
+            "the server at port {port} of this machine answers, but is not ready, or is not `pel \
+             serve --api`"
         ))),
     }
 }

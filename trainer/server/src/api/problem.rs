@@ -25,7 +25,7 @@ pub struct Problem {
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// What was expected, and what was found.
+    /// What is wrong, and what to do.
     detail: String,
     /// The field of the body, the parameter or the header that is wrong, such as
     /// `texts[3].spans[0]`.
@@ -81,7 +81,8 @@ impl Problem {
         Self::new(
             StatusCode::GATEWAY_TIMEOUT,
             format!(
-                "expected an answer within {seconds} s, found that reading and linking take longer"
+                "reading and linking took longer than {seconds} s (--request-timeout); send less \
+                 text at once"
             ),
         )
     }

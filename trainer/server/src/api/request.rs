@@ -22,6 +22,9 @@ const THRESHOLD: f64 = 1e6;
 /// How the message of a member that stands twice begins.
 const DOUBLED: &str = ": duplicate field `";
 
+/// The most prefixes, and the most code systems, of a request.
+const MOST_NAMES: usize = 100;
+
 /// The most pieces of a mention.
 const MOST_FRAGMENTS: usize = 100;
 
@@ -317,10 +320,11 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();
         let cause = error.into_inner();
-        let detail = format!(
-            "expected JSON of this form: {}",
-            without_text(&cause.to_string())
-        );
+        let form = match cause.classify() {
+            serde_json::error::Category::Data => "the JSON has another form than in /openapi.json",
+            _ => "this is not valid JSON",
+        };
+        let detail = format!("{form}: {}", without_text(&cause.to_string()));
         let path = if path == "." { "" } else { &path };
         match cause.classify() {
             // The reader does not say where: it finds the member before its value.
@@ -336,9 +340,11 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             _ => Problem::bad_request(detail),
         }
     })?;
-    reader
-        .end()
-        .map_err(|cause| Problem::bad_request(format!("expected one JSON value: {cause}")))?;
+    reader.end().map_err(|cause| {
+        Problem::bad_request(format!(
+            "more follows after the JSON value; send one value: {cause}"
+        ))
+    })?;
     Ok(value)
 }
 
@@ -379,7 +385,10 @@ impl Body {
                     if given {
                         return Err(Problem::unprocessable(
                             field,
-                            format!("expected {field} in the items of texts, found it beside them"),
+                            format!(
+                                "`{field}` belongs to an item of `texts`, not next to `texts`; \
+                                 give the item as {{\"text\": ..., \"{field}\": ...}}"
+                            ),
                         ));
                     }
                 }
@@ -390,12 +399,14 @@ impl Body {
                     options,
                 })
             }
-            (found, _) => Err(Problem::unprocessable(
+            (Some(_), Some(_)) => Err(Problem::unprocessable(
                 "text",
-                format!(
-                    "expected text or texts, found {}",
-                    if found.is_some() { "both" } else { "neither" }
-                ),
+                "the body has both `text` and `texts`; give one of them",
+            )),
+            (None, None) => Err(Problem::unprocessable(
+                "text",
+                "the body has neither `text` nor `texts`; give one text as `text`, or a list as \
+                 `texts`",
             )),
         }
     }
@@ -446,14 +457,14 @@ impl Options {
                     options.codes.replace(systems).is_some()
                 }
                 _ => {
-                    return Err(
-                        Problem::bad_request("expected a known parameter, found another")
-                            .field(name),
-                    );
+                    let detail = "this address has no such parameter; /openapi.json lists those \
+                                  that it has";
+                    return Err(Problem::bad_request(detail).field(name));
                 }
             };
             if twice {
-                return Err(wrong("the parameter once"));
+                let detail = "the address has this parameter twice; give it once";
+                return Err(Problem::unprocessable(name, detail));
             }
         }
         Ok(options)
@@ -494,21 +505,22 @@ impl Options {
         }
         let (sets, names_only) = (self.sets == Some(true), self.names_only == Some(true));
         if sets && bundle.manifest.nil.sets.is_empty() {
-            let detail = "expected a bundle with probabilities (`pel calibrate`), found none";
+            let detail = "the bundle of this server has no probabilities for sets; omit sets, or \
+                          serve a bundle that `pel calibrate` has written";
             return Err(Problem::unprocessable("sets", detail));
         }
-        if self
-            .xrefs
-            .as_ref()
-            .is_some_and(|prefixes| prefixes.len() > 100)
+        if let Some(prefixes) = &self.xrefs
+            && prefixes.len() > MOST_NAMES
         {
-            let detail = "expected at most 100 prefixes, found more";
+            let found = prefixes.len();
+            let detail = format!("expected at most {MOST_NAMES} prefixes, found {found}");
             return Err(Problem::unprocessable("xrefs", detail));
         }
         let scheme = match &self.labels {
             None => 0,
             Some(_) if names_only => {
-                let detail = "expected labels or names_only, found both";
+                let detail = "labels choose what the detector finds, and names_only excludes it; \
+                              give one of them";
                 return Err(Problem::unprocessable("labels", detail));
             }
             Some(name) => scheme(name, bundle)?,
@@ -536,11 +548,15 @@ impl Options {
         let wrong = |detail: &str| Problem::unprocessable("codes", detail);
         if bundle.codes.is_none() {
             return Err(wrong(
-                "expected a bundle with codes (`pel update --codes`), found none",
+                "the bundle of this server has no codes; omit codes, or serve a bundle with codes \
+                 (`pel update --codes`)",
             ));
         }
-        if names.len() > 100 {
-            return Err(wrong("expected at most 100 code systems, found more"));
+        if names.len() > MOST_NAMES {
+            let found = names.len();
+            return Err(wrong(&format!(
+                "expected at most {MOST_NAMES} code systems, found {found}"
+            )));
         }
         let systems = names.iter().map(|name| {
             let system = name.parse::<System>();
@@ -555,7 +571,8 @@ fn scheme(name: &str, bundle: &Bundle) -> Result<usize, Problem> {
     let wrong = |detail: String| Problem::unprocessable("labels", detail);
     let Some(detector) = &bundle.detector else {
         return Err(wrong(
-            "expected a bundle with a detector, found one without".into(),
+            "the bundle of this server has no detector, so it has no sets of labels; omit labels"
+                .into(),
         ));
     };
     detector.info().scheme(name).ok_or_else(|| {
@@ -573,8 +590,9 @@ impl TextObject {
     /// A problem that names the field within the object.
     pub fn note(self, number: u64, most: usize, only_given: bool) -> Result<Note, Problem> {
         let Self { id, text, spans } = self;
-        if id.as_ref().is_some_and(|id| id.chars().nth(ID).is_some()) {
-            let detail = format!("expected at most {ID} characters, found more");
+        let length = id.as_ref().map_or(0, |id| id.chars().count());
+        if length > ID {
+            let detail = format!("expected at most {ID} characters, found {length}");
             return Err(Problem::unprocessable("id", detail));
         }
         if text.len() > most {
@@ -613,7 +631,8 @@ impl GivenSpan {
             (Some(start), Some(end), None) => vec![(start, end)],
             (None, None, Some(fragments)) if !fragments.is_empty() => fragments,
             _ => {
-                let detail = "expected start and end, or fragments, found another combination";
+                let detail = "a mention has either start and end, or fragments with at least one \
+                              pair of them";
                 return Err(wrong(detail.to_owned()));
             }
         };
@@ -625,7 +644,8 @@ impl GivenSpan {
         }
         if let Some((start, end)) = fragments.iter().find(|(start, end)| start >= end) {
             return Err(wrong(format!(
-                "expected a start before the end, found {start} and {end}"
+                "a mention must start before it ends; this one has the start {start} and the end \
+                 {end}"
             )));
         }
         let wide = |(start, end): (u32, u32)| (start as usize, end as usize);

@@ -45,7 +45,7 @@ pub fn answer(
     let Ok(place) = Arc::clone(&api.streams).try_acquire_owned() else {
         return Err(Problem::busy(
             5,
-            "expected a free place for a stream, found none; try again later",
+            "the server reads as many requests of application/x-ndjson as it can; try again later",
         ));
     };
     let (pieces, received) = mpsc::channel(WAITING);
@@ -108,7 +108,8 @@ impl Linking {
                         self.line += 1;
                         let most = self.api.limits.body;
                         Problem::too_large(format!(
-                            "expected a line of at most {most} bytes, found more"
+                            "the line has more than {most} bytes, the limit of this server \
+                             (--max-body); divide its text"
                         ))
                     }
                     Err(problem) => problem,

@@ -55,12 +55,12 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub async fn answer<B>(site: &Site, request: &Request<B>, local: bool) -> Answer {
     let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
     let mut answer = if local && !names_this_machine(request) {
-        let message = "Expected the host localhost, 127.0.0.1 or [::1], found another.";
+        let message = "This server answers only at localhost, 127.0.0.1 or [::1]. Use one of them.";
         text(StatusCode::MISDIRECTED_REQUEST, message)
     } else if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut answer = text(
             StatusCode::METHOD_NOT_ALLOWED,
-            "Expected GET or HEAD, found another method.",
+            "This server has files for GET and HEAD, and no other method.",
         );
         answer
             .headers_mut()

@@ -90,7 +90,8 @@ impl Site {
                 .canonicalize()
                 .map_err(|cause| io_error("opening", path, cause))?;
             if !real.starts_with(&root) {
-                let message = "expected files in the page's folder, found a link to a file outside";
+                let message =
+                    "this link leads out of the page's folder; copy the file there instead";
                 return Err(Error::input(format!("{}: {message}", path.display())));
             }
             if !entry.file_type().is_file() {
@@ -102,7 +103,8 @@ impl Site {
                 .map(|name| name.to_str().map(|name| format!("/{name}")));
             let Some(name) = names.collect::<Option<String>>() else {
                 return Err(Error::input(format!(
-                    "{}: expected a name in Unicode, found another",
+                    "{}: the name of the file is not Unicode; rename it, or remove it from the \
+                     page's folder",
                     path.display()
                 )));
             };

@@ -19,12 +19,12 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
         CertificateDer::pem_slice_iter(read_text(certificate)?.as_bytes())
             .collect::<Result<_, _>>()
             .map_err(|cause| {
-                Error::input("expected certificates in PEM, found another text").caused_by(cause)
+                Error::input("the file has a certificate that is not valid PEM").caused_by(cause)
             })
             .context(|| format!("--tls-cert {}", certificate.display()))?;
     if chain.is_empty() {
         return Err(Error::input(format!(
-            "--tls-cert {}: expected certificates in PEM, found none",
+            "--tls-cert {}: the file has no certificate in PEM (-----BEGIN CERTIFICATE-----)",
             certificate.display()
         )));
     }
@@ -32,7 +32,7 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
     // The cause could hold a part of the key.
     let private = PrivateKeyDer::from_pem_slice(key_text.as_bytes()).map_err(|_| {
         Error::input(format!(
-            "--tls-key {}: expected a private key in PEM, found none",
+            "--tls-key {}: the file has no private key in PEM (-----BEGIN PRIVATE KEY-----)",
             key.display()
         ))
     })?;
@@ -45,7 +45,8 @@ pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
         })
         .map_err(|cause| {
             Error::input(format!(
-                "expected --tls-key to belong to the certificate {}, found another",
+                "the key --tls-key {} does not fit the certificate --tls-cert {}",
+                key.display(),
                 certificate.display()
             ))
             .caused_by(cause)

@@ -191,8 +191,8 @@ impl BestWeights {
             .find(|name| found.get(*name) != record.blake3.get(*name))
         {
             let what = format!(
-                "{MODEL}/{name}: expected the file with the recorded checksum, found another file \
-                 or none"
+                "{MODEL}/{name}: the file is missing, or differs from its checksum of when it was \
+                 written"
             );
             return Err(Error::artifact(what)).context(|| self.damaged(record.step));
         }

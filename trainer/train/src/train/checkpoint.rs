@@ -256,8 +256,8 @@ impl Checkpoints {
         if before.is_some_and(|before| before != data) {
             let run = self.folder.parent().unwrap_or(&self.folder).display();
             return Err(Error::input(format!(
-                "{run}: expected the knowledge base, corpus and candidates that the run began \
-                 with, found others; choose another --out, or restore them"
+                "{run}: knowledge base, corpus or candidates changed since the run began; restore \
+                 them, or choose another --out"
             )));
         }
         Ok(Self {

@@ -208,8 +208,8 @@ impl Selection<'_> {
         if distils && list.teacher.is_empty() && !list.candidates.is_empty() {
             let path = config.data.candidates.display();
             return Err(Error::input(format!(
-                "{path}: line {}: expected teacher scores of the candidates, found none; `pel \
-                 candidates --ranker` adds them",
+                "{path}: line {}: the candidates have no teacher scores; `pel candidates --ranker` \
+                 adds them",
                 list.line
             )));
         }

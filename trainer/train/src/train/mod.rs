@@ -272,9 +272,9 @@ fn read_inputs(config: &Config, model: &mut Model) -> Result<(EntityInputs, Exam
             .filter_map(|example| entity_inputs.kb.get(example.concept));
         if !model.train_on(concepts.map(|concept| concept.id.clone())) {
             eprintln!(
-                "warning: {}: expected a record of the concepts that this model was trained on \
-                 ({}), found none, so the trained model gets none either: `pel evaluate` cannot \
-                 tell which concepts it has seen",
+                "warning: {}: the model has no record of its training concepts ({}), so the \
+                 trained model gets none either, and `pel evaluate` cannot tell which concepts it \
+                 has seen",
                 config.model.encoder.display(),
                 names::TRAINED
             );

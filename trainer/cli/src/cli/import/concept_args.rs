@@ -58,8 +58,8 @@ impl Fill {
 /// The mapping that merges concepts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct MapArgs {
-    /// Mapping in SSSOM (TSV): concepts that it maps by skos:exactMatch become one. The one that is
-    /// read first stays; the ids of the others go to its cross-references and to redirects.tsv
+    /// Mapping in SSSOM (TSV) that merges concepts by skos:exactMatch. The first one read stays; the
+    /// other ids become cross-references and redirects
     #[arg(long, value_name = "SSSOM")]
     pub map: Option<PathBuf>,
 }
@@ -299,7 +299,9 @@ fn part_and_column(text: &str) -> Result<(Role, Column), String> {
     match column.parse() {
         Ok(0) => Err("expected a column number from 1, found 0".to_owned()),
         Ok(number) => Ok((role, Column::Numbered(number))),
-        Err(_) if column.is_empty() => Err(format!("expected a column for {word}, found none")),
+        Err(_) if column.is_empty() => {
+            Err(format!("{word}= has no column; give its name or number"))
+        }
         Err(_) => Ok((role, column.into())),
     }
 }

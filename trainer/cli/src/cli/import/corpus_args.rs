@@ -166,7 +166,7 @@ impl TacArgs {
                     answers,
                 }),
                 None => Err(Error::input(format!(
-                    "--{split}: expected --{split}-answers with the answers, found none"
+                    "--{split}: give the answers too, with --{split}-answers"
                 ))),
             });
         let questions = files.collect::<Result<_>>()?;

@@ -100,7 +100,7 @@ fn invalid_options_are_reported() {
                 &key,
             ],
             3,
-            "expected certificates in PEM, found none",
+            "the file has no certificate in PEM",
         ),
         (
             vec![
@@ -113,7 +113,7 @@ fn invalid_options_are_reported() {
                 &pem,
             ],
             3,
-            "expected a private key in PEM, found none",
+            "the file has no private key in PEM",
         ),
         (
             vec!["--api", "--bundle", bundle(), "--allow-origin", "*"],
@@ -123,7 +123,7 @@ fn invalid_options_are_reported() {
         (
             vec!["--api", "--bundle", bundle(), "--max-memory", "1KiB"],
             2,
-            "expected at least the size of --max-body",
+            "at least as large as --max-body",
         ),
         (vec!["--api", "--bundle", "nothing"], 4, "expected a bundle"),
     ] {

@@ -73,23 +73,19 @@ fn preset_imports_its_data_and_chains_its_parts() {
             3,
             "expected the settings of its rows, \"scale\": 1.0, found",
         ),
-        (
-            &other,
-            3,
-            "expected the preset of this call, found another one",
-        ),
+        (&other, 3, "the folder belongs to another preset"),
         (
             &table,
             3,
             "expected tables of the preset (blink-2, blink-4, blink-9), found t-2",
         ),
         (&config, 2, "cannot be used with"),
-        (&without, 2, "expected --data"),
+        (&without, 2, "with --data"),
         (&inside, 2, "choose another output"),
     ]);
     std::fs::remove_file(bench.path("data/wikipedia/valid.jsonl")).expect("removed");
     let lacking = line("blink-tac", "--smoke --data @data --out @another");
-    bench.refuses(&[(&lacking, 3, "expected valid.jsonl, found none")]);
+    bench.refuses(&[(&lacking, 3, "valid.jsonl is missing")]);
 }
 
 #[test]

@@ -128,11 +128,11 @@ impl Source {
         };
         if read.documents.is_empty() {
             let what = match self {
-                Self::Corpus { split, .. } => format!("a document of the split {split}"),
-                Self::Notes(_) => "a note".to_owned(),
+                Self::Corpus { split, .. } => format!("one document of the split {split}"),
+                Self::Notes(_) => "one note".to_owned(),
             };
             return Err(Error::input(format!(
-                "{}: expected {what}, found none",
+                "{}: there is not {what}",
                 self.path().display()
             )));
         }
@@ -318,7 +318,7 @@ mod tests {
             message.contains("notes.jsonl: line 2: field `text`"),
             "{message}"
         );
-        assert!(say("\n").ends_with("expected a note, found none"));
+        assert!(say("\n").ends_with("there is not one note"));
     }
 
     #[test]

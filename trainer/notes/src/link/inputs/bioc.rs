@@ -97,7 +97,7 @@ fn name(document: &Value) -> Result<String> {
 
 fn text(document: &Value) -> Result<String> {
     let Some(passages) = document.get("passages").and_then(Value::as_array) else {
-        return Err(Error::input("expected a list of passages, found none"));
+        return Err(Error::input("the document has no list of passages"));
     };
     let mut assembly = Assembly::default();
     for passage in passages {
@@ -127,9 +127,7 @@ fn add(assembly: &mut Assembly, passage: &Value) -> Result<()> {
     };
     match offset {
         Some(offset) => assembly.add(offset, text),
-        None => Err(Error::input(
-            "expected a passage with an offset, found none",
-        )),
+        None => Err(Error::input("a passage with text has no offset")),
     }
 }
 
@@ -200,14 +198,14 @@ mod tests {
     #[test]
     fn wrong_documents_are_errors() {
         for (document, expected) in [
-            (json!({"id": "a"}), "expected a list of passages"),
+            (json!({"id": "a"}), "has no list of passages"),
             (
                 json!({"passages": []}),
-                "id of the document: expected an identifier",
+                "id of the document: the note has no identifier",
             ),
             (
                 json!({"id": "a", "passages": [{"text": "x"}]}),
-                "found none",
+                "has no offset",
             ),
             (
                 json!({"id": "a", "passages": [{"offset": 0, "text": "xyz"},

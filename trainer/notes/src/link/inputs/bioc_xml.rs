@@ -50,7 +50,7 @@ pub(super) fn read_open(path: &Path, reader: Box<dyn BufRead>, each: &mut Each<'
     elements.finish()?;
     match documents {
         0 => Err(Error::input(format!(
-            "{name}: expected a BioC document, found none"
+            "{name}: the collection has no document"
         ))),
         _ => Ok(()),
     }
@@ -72,9 +72,7 @@ impl Document {
         }
         let added = match offset.trim().parse() {
             Ok(offset) => self.assembly.add(offset, text),
-            Err(_) => Err(Error::input(
-                "expected a passage with a number as offset, found none",
-            )),
+            Err(_) => Err(Error::input("a passage has no number as <offset>")),
         };
         self.fault = added.err();
     }
@@ -179,7 +177,7 @@ mod tests {
         );
         assert_eq!(found.errors.len(), 1, "{:?}", found.errors);
         assert!(
-            found.errors[0].starts_with("in.xml: line 6: document 2: expected a passage"),
+            found.errors[0].starts_with("in.xml: line 6: document 2: a passage has no"),
             "{:?}",
             found.errors
         );
@@ -189,7 +187,7 @@ mod tests {
     fn other_xml_is_refused() {
         for (text, expected) in [
             ("<html/>", "expected a BioC <collection>, found <html>"),
-            ("<collection/>", "expected a BioC document, found none"),
+            ("<collection/>", "the collection has no document"),
             ("<collection><document>", "within an element"),
             ("", "found no element"),
         ] {

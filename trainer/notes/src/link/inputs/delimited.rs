@@ -69,7 +69,7 @@ pub(super) fn read(
     match header {
         Some(_) => Ok(()),
         None => Err(Error::input(format!(
-            "{name}: expected a row with the names of the columns, found an empty table"
+            "{name}: the table is empty; its first row must name the columns"
         ))),
     }
 }
@@ -196,8 +196,8 @@ mod tests {
         let expected = [
             "notes.csv: line 3: expected 2 cells as in the first row, found 1",
             "notes.csv: line 4: expected the end of the cell after its closing quote",
-            "notes.csv: line 5: column id: expected an identifier, found none",
-            "notes.csv: line 7: column id: expected an identifier, found none",
+            "notes.csv: line 5: column id: the note has no identifier",
+            "notes.csv: line 7: column id: the note has no identifier",
         ];
         assert_eq!(found.errors.len(), expected.len(), "{:?}", found.errors);
         for (error, expected) in found.errors.iter().zip(expected) {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn table_without_the_columns_or_with_an_open_quote_is_refused() {
         for (table, expected) in [
-            ("", "found an empty table"),
+            ("", "the table is empty"),
             ("a,b\n1,2\n", "found a, b"),
             (
                 "id,text\n1,\"fever\n2,cough\n",

@@ -24,8 +24,8 @@ pub(super) fn notes(resource: &Value, place: &str) -> Vec<Result<NoteRow>> {
         Some(_) => return Vec::new(),
         None => {
             let error = Error::input(
-                "expected a FHIR resource, found no resourceType; rows of a table are read from \
-                 JSON Lines (.jsonl)",
+                "this object has no resourceType, so it is not FHIR; PEL reads rows of a table \
+                 from JSON Lines (.jsonl)",
             );
             return vec![Err(error.context(place))];
         }
@@ -78,7 +78,7 @@ fn name(resource: &Value) -> Result<String> {
 fn texts(resource: &Value) -> Result<Vec<Result<String>>> {
     if resource.get("status").and_then(Value::as_str) == Some("entered-in-error") {
         return Err(Error::input(
-            "expected a document in use, found the status entered-in-error",
+            "the document has the status entered-in-error, so it is not linked",
         ));
     }
     let contents = resource.get("content").and_then(Value::as_array);
@@ -97,7 +97,7 @@ fn texts(resource: &Value) -> Result<Vec<Result<String>>> {
     match (texts.is_empty(), others.is_empty()) {
         (false, _) => Ok(texts),
         (true, true) => Err(Error::input(
-            "expected content with an attachment, found none",
+            "the DocumentReference has no attachment in its `content`",
         )),
         (true, false) => {
             let others: Vec<String> = others
@@ -106,7 +106,8 @@ fn texts(resource: &Value) -> Result<Vec<Result<String>>> {
                 .map(|media| media.chars().take(60).collect())
                 .collect();
             Err(Error::input(format!(
-                "expected an attachment of contentType text/plain, found {}",
+                "PEL reads attachments of contentType text/plain; this DocumentReference has only \
+                 {}",
                 others.join(", ")
             )))
         }
@@ -130,8 +131,11 @@ fn media_type(declared: &str) -> (String, Option<String>) {
 fn text(attachment: &Value, charset: Option<&str>) -> Result<String> {
     let Some(data) = attachment.get("data").and_then(Value::as_str) else {
         return Err(Error::input(match attachment.get("url").is_some() {
-            true => "expected the attachment's data, found only a url; PEL fetches nothing",
-            false => "expected the attachment's data, found none",
+            true => {
+                "the attachment has a url and no `data`; PEL fetches nothing, so put the text into \
+                 `data`"
+            }
+            false => "the attachment has no `data`",
         }));
     };
     let data = match data.bytes().any(|byte| byte.is_ascii_whitespace()) {
@@ -139,13 +143,13 @@ fn text(attachment: &Value, charset: Option<&str>) -> Result<String> {
         false => Cow::Borrowed(data),
     };
     let bytes = BASE64.decode(data.as_bytes()).map_err(|cause| {
-        Error::input("expected the attachment's data as base64").caused_by(cause)
+        Error::input("the `data` of the attachment is not base64").caused_by(cause)
     })?;
     let encoding = match charset {
         None => UTF_8,
         Some(name) => Encoding::for_label(name.as_bytes()).ok_or_else(|| {
             let name: String = name.chars().take(40).collect();
-            Error::input(format!("expected a known charset, found {name:?}"))
+            Error::input(format!("the charset {name:?} of contentType is unknown"))
         })?,
     };
     if encoding == UTF_8 {
@@ -155,8 +159,8 @@ fn text(attachment: &Value, charset: Option<&str>) -> Result<String> {
         };
         return String::from_utf8(bytes).map_err(|error| {
             Error::input(format!(
-                "expected the attachment in UTF-8, found another byte at {} (a charset in \
-                 contentType names another encoding)",
+                "the attachment is not UTF-8 from byte {} on; name its encoding in contentType, \
+                 such as text/plain; charset=windows-1252",
                 error.utf8_error().valid_up_to()
             ))
         });
@@ -165,7 +169,7 @@ fn text(attachment: &Value, charset: Option<&str>) -> Result<String> {
     match wrong {
         false => Ok(text.into_owned()),
         true => Err(Error::input(format!(
-            "expected the attachment in {}, found other bytes",
+            "the attachment has bytes that {} does not have; correct the charset of contentType",
             used.name()
         ))),
     }
@@ -261,18 +265,18 @@ mod tests {
         for (resource, expected) in [
             (
                 plain(json!({"url": "http://example.org/1"})),
-                "found only a url; PEL fetches nothing",
+                "has a url and no `data`; PEL fetches nothing",
             ),
-            (plain(json!({})), "data, found none"),
-            (plain(json!({"data": "Zm?="})), "as base64"),
+            (plain(json!({})), "has no `data`"),
+            (plain(json!({"data": "Zm?="})), "is not base64"),
             (
                 plain(json!({"data": encoded(b"Fi\xe8vre")})),
-                "found another byte at 2",
+                "not UTF-8 from byte 2 on",
             ),
-            (document(json!([])), "expected content with an attachment"),
+            (document(json!([])), "has no attachment"),
             (withdrawn, "entered-in-error"),
-            (unnamed, "expected an identifier"),
-            (json!({"id": "x"}), "found no resourceType"),
+            (unnamed, "has no identifier"),
+            (json!({"id": "x"}), "has no resourceType"),
         ] {
             let found = all(&resource);
             let [Err(error)] = &found[..] else {

@@ -106,7 +106,7 @@ pub(super) fn no_note(name: &str, wanted: Wanted) -> Error {
         Wanted::Bioc => "BioC document",
         _ => "FHIR DocumentReference",
     };
-    Error::input(format!("{name}: expected a {expected}, found none"))
+    Error::input(format!("{name}: the file has no {expected}"))
 }
 
 /// Passes the notes of a value on and returns their number, with those that cannot be read.
@@ -244,9 +244,10 @@ impl<'de> Visitor<'de> for &mut Whole<'_, '_> {
                 .map(|key| key.chars().take(24).collect())
                 .collect();
             return Err(A::Error::custom(format!(
-                "expected a FHIR resource or a BioC collection, found an object with {}",
+                "neither a FHIR resource (with resourceType) nor a BioC collection (with \
+                 documents): the object has {}",
                 match names.is_empty() {
-                    true => "nothing".to_owned(),
+                    true => "no members".to_owned(),
                     false => names.join(", "),
                 }
             )));
@@ -393,15 +394,15 @@ mod tests {
     #[test]
     fn other_json_is_refused() {
         for (text, expected) in [
-            ("{\"a\": 1}", "found an object with a"),
-            ("{}", "found an object with nothing"),
+            ("{\"a\": 1}", "the object has a"),
+            ("{}", "the object has no members"),
             ("5", "expected FHIR or BioC"),
             ("{\"documents\": 5}", "a list of entries or documents"),
             ("{\"documents\": [", "EOF"),
             ("", "EOF"),
             (
                 "{\"resourceType\": \"Bundle\", \"entry\": []}",
-                "expected a FHIR DocumentReference, found none",
+                "the file has no FHIR DocumentReference",
             ),
         ] {
             let error = read(text).stopped.expect(text);

@@ -54,7 +54,9 @@ pub(super) fn read(
                         rows = Some(Rows::new(&first, wanted, options)?);
                     }
                     Ok(_) => {
-                        let error = Error::input("expected a JSON object, found another value");
+                        let error = Error::input(
+                            "the line is JSON, but not an object; write {...} on each line",
+                        );
                         return each(Err(error.context(place)));
                     }
                     Err(cause) => return each(Err(no_object(cause).context(place))),
@@ -148,12 +150,13 @@ fn table_row(line: &str, text: &str, id: Option<&str>) -> Result<(String, Option
         Some(Value::Null) => String::new(),
         Some(_) => {
             return Err(Error::input(format!(
-                "field {text}: expected a text, found another value"
+                "field {text}: the text must be a string or null"
             )));
         }
         None => {
             return Err(Error::input(format!(
-                "expected the field {text}, found none"
+                "the object has no field {text}, which the first line has; --text-column names \
+                 another"
             )));
         }
     };
@@ -165,12 +168,12 @@ fn table_row(line: &str, text: &str, id: Option<&str>) -> Result<(String, Option
         }
         (Some(id), Some(Value::Null) | None) => {
             return Err(Error::input(format!(
-                "field {id}: expected an identifier, found none"
+                "field {id}: the note has no identifier; --id-column names another field"
             )));
         }
         (Some(id), Some(_)) => {
             return Err(Error::input(format!(
-                "field {id}: expected a text or a number as identifier, found another value"
+                "field {id}: the identifier must be a string or a number"
             )));
         }
     };
@@ -256,8 +259,8 @@ mod tests {
         let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["18446744073709551615", "7.0"]);
         let expected = [
-            "line 2: field id: expected an identifier in quotes",
-            "line 3: field id: expected a text or a number",
+            "line 2: field id: the number is too large",
+            "line 3: field id: the identifier must be",
         ];
         assert_eq!(found.errors.len(), expected.len(), "{:?}", found.errors);
         for (error, expected) in found.errors.iter().zip(expected) {
@@ -280,10 +283,10 @@ mod tests {
     #[test]
     fn resources_without_a_note_are_refused() {
         let found = read("{\"resourceType\": \"Patient\"}\n{\"resourceType\": \"Bundle\"}\n");
-        let expected = "notes.jsonl: expected a FHIR DocumentReference, found none";
+        let expected = "notes.jsonl: the file has no FHIR DocumentReference";
         assert_eq!(found.stopped.as_deref(), Some(expected));
         let found = read("{\"documents\": []}\n");
-        let expected = "notes.jsonl: expected a BioC document, found none";
+        let expected = "notes.jsonl: the file has no BioC document";
         assert_eq!(found.stopped.as_deref(), Some(expected));
         // A table without rows is a table.
         for text in ["", "\n"] {
@@ -306,10 +309,10 @@ mod tests {
         let names: Vec<&str> = found.notes.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["1", "7"]);
         let expected = [
-            "line 1: expected a JSON object",
-            "line 3: field text: expected a text",
-            "line 4: field id: expected an identifier",
-            "line 5: expected the field text, found none",
+            "line 1: the line is JSON, but not an object",
+            "line 3: field text: the text must be",
+            "line 4: field id: the note has no identifier",
+            "line 5: the object has no field text",
             "line 6: expected a JSON object: the field text stands twice",
             "line 7: expected a JSON object: EOF while parsing an object at column",
         ];

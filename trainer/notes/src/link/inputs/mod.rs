@@ -94,7 +94,8 @@ pub fn read(
     };
     let done = match kind {
         Kind::Text => Err(Error::input(format!(
-            "{}: expected a table or collection of notes, found a text",
+            "{}: this is a text, not a table or collection of notes; --input-format names the \
+             format",
             path.display()
         ))),
         Kind::Delimited(usual) => delimited::read(path, usual, options, &mut pass),
@@ -123,7 +124,7 @@ fn note_name(id: &str) -> Result<String> {
     // Control characters alone are no identifier either.
     let name = field(id);
     if name.trim().is_empty() {
-        return Err(Error::input("expected an identifier, found none"));
+        return Err(Error::input("the note has no identifier"));
     }
     if id.len() > LONGEST_ID {
         return Err(Error::input(format!(
@@ -147,8 +148,7 @@ fn number_id(number: &Number) -> Result<String> {
     match is_kept {
         true => Ok(number.to_string()),
         false => Err(Error::input(
-            "expected an identifier in quotes or a number of at most 64 bits, found a larger \
-             number",
+            "the number is too large for an identifier (more than 64 bits); write it in quotes",
         )),
     }
 }

@@ -231,8 +231,8 @@ impl Table<'_> {
                 let file = Size(self.file.length).display().iec();
                 let most = Size(most).display().iec();
                 return Err(Error::input(format!(
-                    "{}: expected at most {most} of texts in a file of {file}, found more; \
-                     --max-input SIZE raises the limit",
+                    "{}: the file of {file} has more than {most} of texts; --max-input SIZE raises \
+                     the limit",
                     self.path.display()
                 )));
             }
@@ -299,7 +299,7 @@ impl Value {
             Self::Bytes(bytes) => match std::str::from_utf8(bytes.data()) {
                 Ok(text) => Ok(text.to_owned()),
                 Err(cause) => Err(Error::input(format!(
-                    "expected UTF-8, found another byte at {}",
+                    "the text is not UTF-8 from byte {} on; write the column again as UTF-8",
                     cause.valid_up_to()
                 ))),
             },
@@ -323,7 +323,7 @@ fn column(group: &dyn RowGroupReader, at: usize, path: &Path) -> Result<ColumnRe
 fn guarded<T>(path: &Path, call: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
         Err(Error::input(format!(
-            "{}: expected Parquet, found a damaged file",
+            "{}: the Parquet file is damaged; copy or write it again",
             path.display()
         )))
     })
@@ -338,7 +338,8 @@ fn values(reader: &mut ColumnReader, path: &Path) -> Result<Vec<Option<Value>>> 
         ColumnReader::Int32ColumnReader(reader) => typed(reader, Value::Int32, path),
         // The schema has been checked.
         _ => Err(Error::input(format!(
-            "{}: expected a column of texts or numbers, found another",
+            "{}: a column of the note is neither text nor a whole number; choose others with \
+             --text-column and --id-column",
             path.display()
         ))),
     }
@@ -520,7 +521,7 @@ mod tests {
         );
         let message = found.stopped.expect("refused");
         assert!(
-            message.contains("notes.parquet: expected at most 4.0 GiB of texts in a file of "),
+            message.contains("has more than 4.0 GiB of texts"),
             "{message}"
         );
         assert!(found.notes.is_empty());

@@ -39,7 +39,7 @@ pub(super) struct Chunk<'a> {
 pub(super) fn check<R: Read + Seek>(reader: &mut BufReader<R>, chunk: &Chunk<'_>) -> Result<u64> {
     let damaged = |what: &str| {
         Error::input(format!(
-            "{}: expected Parquet, found a damaged page: {what}",
+            "{}: a page of the Parquet file is damaged: {what}",
             chunk.name
         ))
     };
@@ -486,7 +486,7 @@ mod tests {
         for bytes in [&whole[..3], &whole[..whole.len() - 1], &nested, &twice] {
             let message = checked(bytes, Compression::UNCOMPRESSED).expect_err("damaged");
             assert!(
-                message.starts_with("notes.parquet: expected Parquet, found a damaged page"),
+                message.starts_with("notes.parquet: a page of the Parquet file is damaged"),
                 "{message}"
             );
         }

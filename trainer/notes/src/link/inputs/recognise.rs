@@ -126,8 +126,8 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
         return match named {
             Some(kind) => Ok(kind),
             None if is_marked_up(&name) => Err(Error::input(format!(
-                "{}: expected plain text, a table or a collection of notes, found another document \
-                 by its name; convert it, or read it as it stands with --input-format text",
+                "{}: by its name this is not plain text, a table or a collection of notes; convert \
+                 it to plain text, or read it as it is with --input-format text",
                 path.display()
             ))),
             None if is_parquet(path) => Ok(Kind::Parquet),
@@ -141,8 +141,8 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
         InputFormat::Jsonl => Kind::Lines(Wanted::Table),
         InputFormat::Parquet if path.as_os_str() == "-" => {
             return Err(Error::input(
-                "standard input: expected a format that can be read from the beginning, found \
-                 Parquet; name a file",
+                "standard input: Parquet is read from its end, so standard input cannot have it; \
+                 name a file",
             ));
         }
         InputFormat::Parquet => Kind::Parquet,

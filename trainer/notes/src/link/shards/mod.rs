@@ -283,8 +283,8 @@ struct Counts {
 
 fn changed(manifest: &Manifest, shard: &Shard, what: &str) -> Error {
     Error::usage(format!(
-        "{}: expected {} with the {what} with which it was linked, found another; --overwrite \
-         links it again, another --out keeps both",
+        "{}: the {what} changed since {} was linked; --overwrite links it again, another --out \
+         keeps both",
         manifest.path().display(),
         shard.path.display()
     ))
@@ -295,7 +295,8 @@ fn unchanged(input: &FileState, shard: &Shard) -> std::result::Result<(), Stoppe
     match input.is_still(&shard.path) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Stopped::Unreadable(Error::input(format!(
-            "{}: expected a table that stays as it is, found it changed while it was linked",
+            "{}: the table changed while it was linked, so its links are left out; run the command \
+             again",
             shard.path.display()
         )))),
         Err(error) => Err(Stopped::Ended(error)),

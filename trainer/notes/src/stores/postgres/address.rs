@@ -127,8 +127,7 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore> {
         return match roots.is_empty() {
             false => Ok(roots),
             true => Err(Error::io(
-                "expected certificates of this system to verify the server, found none; give a \
-                 file with --ca",
+                "this system has no certificates to verify the server with; give a file with --ca",
             )),
         };
     };
@@ -143,7 +142,7 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore> {
     }
     match roots.is_empty() {
         false => Ok(roots),
-        true => Err(Error::input(format!("{}, found none", place()))),
+        true => Err(Error::input(format!("{}: the file has none", place()))),
     }
 }
 

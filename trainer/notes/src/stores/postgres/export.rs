@@ -140,14 +140,14 @@ impl Export<'_> {
                 let comment: Option<String> = row.get(0);
                 if !comment.is_some_and(|comment| comment.starts_with(MARK)) {
                     return Err(Error::usage(format!(
-                        "{address}: expected no table {table} or one of pel export-vectors, found \
-                         another; choose another --table"
+                        "{address}: the table {table} is not from pel export-vectors, so it stays; \
+                         choose another --table"
                     )));
                 }
                 if !self.args.replace {
                     return Err(Error::usage(format!(
-                        "{address}: expected no store of this name, found the table {table}; give \
-                         --replace, or choose another --table"
+                        "{address}: the table {table} exists; --replace replaces it, --table \
+                         chooses another"
                     )));
                 }
             }

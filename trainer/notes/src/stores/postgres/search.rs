@@ -159,8 +159,8 @@ impl VectorStore {
             let rows = self.query("looking for the store", asked, &[&table])?;
             if !rows.iter().all(|row| row.get(0)) {
                 return Err(Failure::Refused(Error::artifact(format!(
-                    "{address}: expected a store of pel export-vectors, found no table {table}; \
-                     --table gives its name"
+                    "{address}: there is no table {table} of pel export-vectors; write it with pel \
+                     export-vectors, or give its name with --table"
                 ))));
             }
         }
@@ -366,10 +366,11 @@ impl VectorStore {
             .filter(|concept| concept.index() < self.concepts);
         at.zip(concept).ok_or_else(|| {
             Failure::Refused(Error::artifact(format!(
-                "{}: expected one of {} concepts in {}, found another",
+                "{}: a row of {} names a concept that the bundle with {} concepts lacks; write the \
+                 table again with pel export-vectors --replace",
                 self.connection.address(),
-                self.concepts,
-                self.tables.vectors
+                self.tables.vectors,
+                self.concepts
             )))
         })
     }
@@ -389,12 +390,12 @@ pub(super) fn check_extension(connection: &Connection) -> Answer<()> {
     let why = match (created, installed) {
         (true, _) => return Ok(()),
         (false, true) => {
-            "expected pgvector in the database, found it only on the server; its owner runs: \
+            "the server has pgvector, but this database does not use it; its owner runs: \
              CREATE EXTENSION vector"
         }
         (false, false) => {
-            "expected pgvector in the database, found none on the server; install it there \
-             (Debian: postgresql-16-pgvector), then run: CREATE EXTENSION vector"
+            "the server has no pgvector; install it there (Debian: postgresql-16-pgvector), then \
+             run: CREATE EXTENSION vector"
         }
     };
     Err(Failure::Refused(Error::artifact(format!(

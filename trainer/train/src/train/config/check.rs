@@ -34,7 +34,7 @@ impl Config {
             && detect.corpora.is_empty()
         {
             return Err(Error::input(
-                "the configuration: `detect.corpora`: expected annotated texts, found none",
+                "the configuration: `detect.corpora` is empty; name annotated texts to train on",
             ));
         }
         let (mentions, lists) = (
@@ -58,7 +58,7 @@ impl Config {
                     _ => "a path",
                 };
                 Err(Error::input(format!(
-                    "the configuration: `{key}`: expected {expected}, found nothing"
+                    "the configuration: `{key}` is missing; give {expected}"
                 )))
             }
             None if !multiplies_in(model.precision, device) => {

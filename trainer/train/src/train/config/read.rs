@@ -86,10 +86,10 @@ fn read_earlier_epsilon(given: &mut toml::Table, known: &toml::Table, path: &Pat
     let path = path.display();
     if !is_of_a_run {
         return Err(Error::input(format!(
-            "{path}: `fgsm.epsilon`: expected `fgsm.absolute_epsilon` beside it, found none. In \
-             earlier versions `epsilon` was absolute; now it is a multiple of the deviation of the \
-             input embeddings. Write `absolute_epsilon = {epsilon}` in its place for what it was, \
-             or `absolute_epsilon = 0` beside it for a multiple"
+            "{path}: `fgsm.epsilon` is ambiguous without `fgsm.absolute_epsilon`: it was absolute \
+             in earlier versions, and is now a multiple of the deviation of the input embeddings. \
+             Write `absolute_epsilon = {epsilon}` instead of it for the absolute value, or add \
+             `absolute_epsilon = 0` for the multiple"
         )));
     }
     if fgsm.get("lambda").and_then(toml::Value::as_float) != Some(0.0) {
@@ -354,7 +354,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .contains("`fgsm.epsilon`: expected `fgsm.absolute_epsilon` beside it"),
+                .contains("`fgsm.epsilon` is ambiguous without `fgsm.absolute_epsilon`"),
             "{error}"
         );
         let read = |text: &str| epsilons(&read(text).expect("clear"));

@@ -171,7 +171,7 @@ impl Corpora {
         self.report.keep("mentions", kept.sum());
         if !covered.contains(&true) {
             return Err(Error::input(format!(
-                "{folder}: expected mentions with a label of {:?}, found none",
+                "{folder}: no mention has a label of {:?}",
                 texts.scheme
             )));
         }

@@ -68,9 +68,10 @@ pub struct TrainedDetector {
 /// - The loss becomes NaN or infinite; the error names the step and its texts.
 /// - The user stops the run; a checkpoint is written first.
 pub fn train(config: &Config, out: &Path, device: &OpenDevice) -> Result<TrainedDetector> {
-    let detect = config.detect.as_ref().ok_or_else(|| {
-        Error::input("the configuration: expected the section `detect`, found none")
-    })?;
+    let detect = config
+        .detect
+        .as_ref()
+        .ok_or_else(|| Error::input("the configuration: the section `detect` is missing"))?;
     config.check_output(&device.device)?;
     let _held = interrupt::defer_exit();
     let _lock = config.lock_run(out)?;

@@ -357,10 +357,7 @@ fn unusable_ranking_and_distillation_data_is_refused() {
     );
     refused(
         &|config| config.data.candidates = twice.clone(),
-        &[
-            "line 2",
-            "expected one list per mention, found another in line 1",
-        ],
+        &["line 2", "line 1 has another list of the same mention"],
     );
     // A teacher has nothing to say of no candidates.
     let unlisted = with("f", "[]");
@@ -379,7 +376,7 @@ fn unusable_ranking_and_distillation_data_is_refused() {
     let empty = file("e", "");
     refused(
         &|config| config.data.candidates = empty.clone(),
-        &["expected candidate lists, found none"],
+        &["the file has no candidate lists"],
     );
     refused(
         &|config| config.data.candidates = std::path::PathBuf::new(),
@@ -394,7 +391,7 @@ fn unusable_ranking_and_distillation_data_is_refused() {
         config.data.candidates = lists(root.path(), "train", "");
         config.distillation.own_share = 0.5;
     };
-    refused(&student, &["line 1", "expected teacher scores"]);
+    refused(&student, &["line 1", "have no teacher scores"]);
     let deep = |config: &mut Config| {
         *config = world(root.path());
         (config.transformation.weight, config.transformation.layer) = (1.0, 9);

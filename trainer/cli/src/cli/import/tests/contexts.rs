@@ -113,7 +113,7 @@ fn invalid_zeshel_is_refused() {
     // A world without entities.
     let error = refusal(b"\n");
     assert!(
-        error.contains("lego.json: expected pages of the world lego, found none"),
+        error.contains("lego.json: there are no pages of the world lego"),
         "{error}"
     );
     let without = workspace(LEGO.as_bytes());
@@ -122,7 +122,7 @@ fn invalid_zeshel_is_refused() {
     assert!(
         error.contains("val.json")
             && error.contains("line 1")
-            && error.contains("the mention's world lego: expected "),
+            && error.contains("the world lego of the mention has no file "),
         "{error}"
     );
     assert_eq!(without.refusal("zeshel @y").kind(), Kind::Io);
@@ -277,7 +277,7 @@ fn blink_is_imported_with_and_without_tables() {
         .refusal("blink --entities @lego.jsonl --entities @yugioh.jsonl --train @train.jsonl")
         .to_string();
     assert!(
-        error.contains("lego.jsonl: expected entities of the world lego, found none"),
+        error.contains("lego.jsonl: there are no entities of the world lego"),
         "{error}"
     );
     // A mention's domain takes the name of its table, without spaces, which is the source of its

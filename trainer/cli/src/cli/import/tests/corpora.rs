@@ -104,7 +104,7 @@ fn pubtator_offsets_are_checked_and_moved_by_one() {
         );
         assert!(
             report.examples[MISPLACED][0]
-                .ends_with("a.txt:6 12..17: expected \"cough\", found nothing"),
+                .ends_with("a.txt:6 12..17: expected \"cough\", found the end of the text"),
             "{report:?}"
         );
     }

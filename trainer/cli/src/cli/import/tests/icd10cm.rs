@@ -255,7 +255,7 @@ fn line_of_wrong_width_is_an_error_or_counted() {
         ),
         (
             &format!("{:<90}\n", &good[..70]),
-            "expected the long description from column 78, found none",
+            "the code has no long description from column 78",
         ),
     ] {
         let text = format!(
@@ -312,7 +312,7 @@ fn other_files_are_refused() {
         "{error}"
     );
     let error = workspace.refusal("icd10cm @empty.txt").to_string();
-    assert!(error.contains("found no code"), "{error}");
+    assert!(error.contains("there are no codes"), "{error}");
     let report = workspace.import("icd10cm @twice.txt").expect("readable");
     assert_eq!(report.skipped(icd10cm::REPEATED_CODE), 1);
 }

@@ -103,7 +103,7 @@ fn other_and_broken_documents_are_refused() {
             "{\"id\": \"1\", \"name\": \"a\"}",
             "found JSON without `graphs`",
         ),
-        ("{\"graphs\": []}", "with classes, found none"),
+        ("{\"graphs\": []}", "has no classes"),
         (
             "[1]",
             "expected an OBO Graphs document: invalid type: sequence",

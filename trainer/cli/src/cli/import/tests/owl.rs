@@ -234,7 +234,7 @@ fn other_syntaxes_and_broken_documents_are_refused() {
             &laughs,
             "expected entities of at most 4096 bytes, found l2 of more",
         ),
-        (&format!("{HEAD}</rdf:RDF>"), "found no class in it"),
+        (&format!("{HEAD}</rdf:RDF>"), "the file has no classes"),
         (
             "@prefix a: <http://a/> .\na:b a:c \"unclosed .",
             "line 2: expected well-formed Turtle",

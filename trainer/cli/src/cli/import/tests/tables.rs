@@ -55,7 +55,7 @@ fn invalid_json_lines_are_located_or_counted() {
     let workspace = Workspace::new(&[("a.jsonl", b"{\"id\":\"1\"}\n"), ("empty.jsonl", b"")]);
     let message = workspace.refusal("jsonl @a.jsonl --skip-bad").to_string();
     assert!(
-        message.ends_with("found none: skipped 1 x line is not a concept"),
+        message.ends_with("there are no concepts: skipped 1 x line is not a concept"),
         "{message}"
     );
     assert!(

@@ -180,25 +180,25 @@ fn error_names_file_and_line() {
             KB,
             without(QUERIES, " id=\"EL1\""),
             "EL1\tE1",
-            "q.xml: line 2: expected <query id=\"...\">, found no id",
+            "q.xml: line 2: the <query> has no id",
         ),
         (
             KB,
             without(QUERIES, "<docid>d</docid>"),
             "EL1\tE1",
-            "q.xml: line 2: query EL1: expected <docid>, found none",
+            "q.xml: line 2: query EL1: it has no <docid>",
         ),
         (
             KB,
             without(QUERIES, "<end>3</end>"),
             "EL1\tE1",
-            "query EL1: expected <end>, found none",
+            "query EL1: it has no <end>",
         ),
         (
             KB,
             QUERIES.replace(">3<", ">-3<"),
             "EL1\tE1",
-            "expected a number of a character in <end>, found \"-3\"",
+            "<end> must be the number of a character, and is \"-3\"",
         ),
         (
             KB,
@@ -247,17 +247,17 @@ fn error_names_file_and_line() {
         (
             "d.doc",
             LINE.to_owned(),
-            "docs: expected documents (.xml, .sgm or .txt), found none",
+            "docs: there are no documents (.xml, .sgm or .txt)",
         ),
         (
             "d.txt",
             LINE.replace(" --dev-answers @a.tab", ""),
-            "--dev: expected --dev-answers with the answers, found none",
+            "--dev: give the answers too, with --dev-answers",
         ),
         (
             "d.txt",
             LINE.replace("@kb.xml", "@docs"),
-            "docs: expected a knowledge base (.xml), found none",
+            "docs: there is no file of a knowledge base (.xml)",
         ),
     ] {
         let error = workspace(KB, QUERIES, "EL1\tE1", name)
