@@ -114,7 +114,7 @@ pub struct LinkArgs {
     pub(super) xrefs: Option<Vec<String>>,
     /// Write only codes of these systems, in this order, separated by commas: SNOMEDCT, ICD10CM,
     /// RXNORM, ATC, LOINC, CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO. The first one that a concept
-    /// has a code in gives its primary code. CSV has two columns for each: its code, and its match,
+    /// has a code in gives its primary code. CSV and Parquet have two columns for each: its code, and its match,
     /// which is exact, broader (the code's meaning contains the concept's) or parts (one code for
     /// each part of the concept). The table shows the primary code, with ~ before a broader one
     /// [default: all; the primary code is of ICD10CM for problems, RXNORM for drugs, LOINC for
