@@ -54,9 +54,9 @@ pub struct Options {
     /// Only cross-references with these prefixes, in any case [default: all].
     #[schema(max_items = 100)]
     pub xrefs: Option<Vec<String>>,
-    /// Only codes of these systems, in this order: SNOMEDCT, ICD10CM, RXNORM, LOINC and others. The
-    /// first one in which a concept has a code gives its primary code. Needs a bundle with codes
-    /// [default: all].
+    /// Only codes of these systems, in this order, each once: SNOMEDCT, ICD10CM, RXNORM, ATC, LOINC,
+    /// CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO. The first one in which a concept has a code gives
+    /// its primary code. Needs a bundle with codes [default: all].
     #[schema(max_items = 100)]
     pub codes: Option<Vec<String>>,
     /// Nested and overlapping mentions too ("knee" in "left knee pain").
@@ -534,19 +534,11 @@ impl Options {
             return Ok(None);
         };
         let wrong = |detail: &str| Problem::unprocessable("codes", detail);
-        if bundle.codes.is_none() {
-            return Err(wrong(
-                "expected a bundle with codes (`pel update --codes`), found none",
-            ));
-        }
         if names.len() > 100 {
             return Err(wrong("expected at most 100 code systems, found more"));
         }
-        let systems = names.iter().map(|name| {
-            let system = name.parse::<System>();
-            system.map_err(|error| wrong(&error.to_string()))
-        });
-        systems.collect::<Result<_, _>>().map(Some)
+        let systems = bundle.chosen_systems(names);
+        systems.map(Some).map_err(|error| wrong(&error.to_string()))
     }
 }
 
