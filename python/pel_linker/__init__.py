@@ -23,11 +23,12 @@ from ._errors import (
     UsageError,
 )
 from ._linker import Linker
-from ._pel import Candidate, Concept, Link, RecordBatch, __version__, formats
+from ._pel import Candidate, Code, Concept, Link, RecordBatch, __version__, formats
 
 __all__ = [
     "ArtifactError",
     "Candidate",
+    "Code",
     "Concept",
     "DeviceError",
     "Error",
