@@ -1,5 +1,6 @@
 // Exports notes with their links as downloads or to the clipboard.
 
+import { exported, hasCodes } from "./codes.js";
 import { announce, byId, closeAsMenu, make, save } from "./dom.js";
 import { signature } from "./state.js";
 import { fileName } from "./words.js";
@@ -18,9 +19,10 @@ const FORMATS = [
  * @param {() => import("./pkg/pel.js").Pel | null} from.pel
  * @param {() => import("./state.js").Note[]} from.notes
  * @param {() => import("./state.js").Note} from.note the current note
+ * @param {() => import("./pkg/pel.js").CodeSystem | null} from.system the code system that the reader chose
  * @param {(notes: import("./state.js").Note[]) => Promise<boolean>} from.complete has notes linked; false if it failed
  */
-export function createExports({ pel, notes, note, complete }) {
+export function createExports({ pel, notes, note, system, complete }) {
   const menu = byId("export");
   const status = byId("export-status");
   const all = byId("export-all");
@@ -62,7 +64,8 @@ export function createExports({ pel, notes, note, complete }) {
     if (!(await complete(wanted))) throw new Error("the note changed during the export; try again");
     // A snapshot, because notes may change or close while files are written.
     const written = wanted.map((note) => ({ note, name: note.name, text: note.text, links: note.links, signature: signature(note) }));
-    for (const one of written) one.file = await pel().write(format, { name: one.name, text: one.text, links: one.links });
+    const codes = hasCodes(pel().manifest()) ? exported(format, system()) : undefined;
+    for (const one of written) one.file = await pel().write(format, { name: one.name, text: one.text, links: one.links, codes });
     return written;
   }
 

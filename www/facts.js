@@ -1,6 +1,7 @@
 // What the text says of a mention, its concept's data, and how the decision on it was made: parts of the details.
 
 import { attributeRows, relationRows } from "./attributes.js";
+import { codeWords, identifierOf, matchesExplained, matchWords } from "./codes.js";
 import { contextRows } from "./context.js";
 import { byId, make } from "./dom.js";
 import { siteOf } from "./ontologies.js";
@@ -35,6 +36,11 @@ export function conceptFacts(concept, pel, nearest) {
   if (concept.synonyms?.length) row("Synonyms", ...few(concept.synonyms, (one) => one, "; "));
   if (concept.types?.length) row("Types", concept.types.join(", "));
   row("Identifier", make("code", {}, concept.id), siteLink(concept.id));
+  if (concept.codes?.length) {
+    const explained = matchesExplained(concept.codes);
+    row("Codes", make("ul", { id: "concept-codes" }, ...concept.codes.map((code) => make("li", {}, ...codeFacts(code)))),
+      explained !== "" && make("p", { className: "quiet", id: "matches" }, explained));
+  }
   if (concept.xrefs?.length) row("Cross references", ...few(concept.xrefs, crossReference, ", "));
   if (concept.sources?.length) {
     row("Sources", make("ul", {}, ...concept.sources.map((source) =>
@@ -57,6 +63,15 @@ function few(all, draw, between) {
     more.replaceWith(...all.slice(FEW).flatMap((one) => [between, draw(one)]));
   });
   return [...first, " ", more];
+}
+
+/** A code with its official name, and what its match is. @param {import("./pkg/pel.js").Code} code */
+function codeFacts(code) {
+  const site = siteOf(identifierOf(code));
+  const words = codeWords(code);
+  const match = matchWords(code);
+  return [site ? outward(site.address, words) : words, code.display ? ` ${code.display}` : "",
+    match !== "" && make("span", { className: "tag" }, match)];
 }
 
 function crossReference(id) {

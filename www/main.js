@@ -1,8 +1,9 @@
 // The page: brings the note, the engine and what is shown together.
 
+import { hasCodes, SYSTEMS, systemName } from "./codes.js";
 import { createConcepts } from "./concepts.js";
 import { createDetails } from "./details.js";
-import { announce, byId } from "./dom.js";
+import { announce, byId, make } from "./dom.js";
 import { createEditor } from "./editor.js";
 import { EXAMPLES } from "./examples.js";
 import { createExports } from "./exports.js";
@@ -29,6 +30,8 @@ const PASTED = 20;
 const root = document.documentElement;
 let linked = 0;
 let cameFromNote = false;
+/** The code system that the reader chose; null for what the kind of a mention suggests. */
+let system = null;
 
 const status = createStatus();
 const linker = new Linker({
@@ -98,6 +101,7 @@ const mentions = createMentions({
     openDetails(link, false);
   },
   filter: () => draw(),
+  system: () => system,
   restore: () => change(restoreRemoved),
   progress: (note) => linker.progressOf(note),
 });
@@ -113,7 +117,7 @@ const details = createDetails({
     // The machine's own choice, taken again, is no change.
     const machine = note.machine.find((one) => same(one, link));
     if (machine?.decision === "linked" && machine.concept?.id === concept.id) undo(note, link);
-    else decide(note, link, "concept", concept);
+    else decide(note, link, "concept", coded(concept));
   }),
   nil: (link) => change((note) => decide(note, link, "nil")),
   remove: (link) => {
@@ -143,6 +147,7 @@ const concepts = createConcepts({
 
 createExports({
   pel: () => linker.pel,
+  system: () => system,
   notes: () => notes.all(),
   note: () => notes.current(),
   complete: async (wanted) => {
@@ -200,6 +205,17 @@ function closeDetails(focus) {
   if (focus && chosen && (cameFromNote || !mentions.focus(chosen))) editor.focus(chosen);
 }
 
+/** A copy of a candidate that gets the codes of its concept, which only linked ones have. */
+function coded(candidate) {
+  const concept = { ...candidate };
+  linker.pel.concept(concept.id).catch(() => null).then((found) => {
+    if (!found?.codes) return;
+    Object.assign(concept, { code: found.code, codes: found.codes });
+    draw();
+  });
+  return concept;
+}
+
 /** Changes what the reader has decided. */
 function change(work) {
   work(notes.current());
@@ -240,6 +256,12 @@ byId("nested").addEventListener("change", ({ target }) => {
   linker.schedule(notes.current());
 });
 
+byId("code-system").append(...SYSTEMS.map((one) => make("option", { value: one }, systemName(one))));
+byId("code-system").addEventListener("change", ({ target }) => {
+  system = target.value || null;
+  draw();
+});
+
 createTheme();
 createDeletion();
 nameWorkers();
@@ -253,6 +275,7 @@ loadEngine(status, {
     threshold.ready(pel.manifest());
     concepts.ready();
     mentions.ready();
+    byId("code-system-row").hidden = !hasCodes(pel.manifest());
     byId("show-licences").disabled = false;
     seal();
     root.dataset.ready = "true";

@@ -1,12 +1,15 @@
 // The list of mentions: summary, filters, a page of the table.
 
 import { attributeWords } from "./attributes.js";
+import { rowCodes } from "./codes.js";
 import { colourOf } from "./colours.js";
 import { contextWords, spoken } from "./context.js";
 import { announce, byId, keepFocus, make, moveWithArrows } from "./dom.js";
 import { createFilters } from "./filters.js";
 import { countTypes, same, summary, typeOf } from "./state.js";
 import { counted, readingWords, score, shownWords, whole } from "./words.js";
+
+const BROADER = "~ marks a broader code: it says less than the text";
 
 /** Rows at a time; a long note has tens of thousands. */
 const ROWS = 100;
@@ -17,6 +20,7 @@ const ROWS = 100;
  * @param {() => void} on.filter the filter has changed
  * @param {() => void} on.restore removed mentions are to come back
  * @param {(note: import("./state.js").Note) => import("./linker.js").Progress | null} on.progress how far the linking of a note is
+ * @param {() => import("./pkg/pel.js").CodeSystem | null} on.system the code system that the reader chose
  */
 export function createMentions(on) {
   const hidden = new Set();
@@ -73,7 +77,7 @@ export function createMentions(on) {
     page = Math.min(Math.max(0, page), pages - 1);
     const first = page * ROWS;
     keepFocus(rows, () => {
-      rows.replaceChildren(...shown.slice(first, first + ROWS).map((link, at) => drawRow(note, link, first + at)));
+      rows.replaceChildren(...shown.slice(first, first + ROWS).map((link, at) => drawRow(note, link, first + at, on.system())));
     });
     byId("mention-pages").hidden = pages === 1;
     byId("page-words").textContent =
@@ -176,7 +180,7 @@ function toggle(type, number, pressed) {
   return button;
 }
 
-function drawRow(note, link, at) {
+function drawRow(note, link, at, system) {
   const linked = link.decision === "linked";
   const chosen = note.chosen !== null && same(note.chosen, link);
   const context = contextWords(link);
@@ -191,12 +195,19 @@ function drawRow(note, link, at) {
       attributes !== "" && make("span", { className: "attributes" }, attributes)),
     make("td", {}, linked ? link.concept.name : make("span", { className: "nil" }, "NIL"),
       !linked && make("span", { className: "quiet" }, shortReason(link)), changedBy(note, link)),
-    make("td", { className: "id" }, linked ? link.concept.id : ""),
+    make("td", { className: "id" }, ...(linked ? codeCell(link.concept, system) : [])),
     make("td", { className: "type" },
       linked && make("span", { className: `dot ${colourOf(typeOf(link))}` }), linked ? typeOf(link) : ""),
     make("td", { className: "number" }, best ? score(best.score) : ""));
   row.dataset.at = at;
   return row;
+}
+
+/** The codes of a concept, or its identifier if it has none. */
+function codeCell(concept, system) {
+  const codes = rowCodes(concept, system);
+  if (codes.length === 0) return [concept.id];
+  return codes.map((words) => make("span", { className: "code", title: words.startsWith("~") ? BROADER : null }, words));
 }
 
 function shortReason(link) {

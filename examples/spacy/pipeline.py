@@ -23,8 +23,8 @@ NOTES = Path(__file__).resolve().parent.parent
 def pipeline(bundle: str | None, threads: int | None) -> spacy.Language:
     """A pipeline of English tokens and PEL. Any other components can stand before and after it."""
     nlp = spacy.blank("en")
-    # Cross-references to ICD-10-CM and SNOMED CT alone, and three candidates.
-    nlp.add_pipe("pel", config={"bundle": bundle, "threads": threads, "k": 3, "xrefs": ["ICD10CM", "SNOMED"]})
+    # Codes of ICD-10-CM and SNOMED CT alone, and three candidates.
+    nlp.add_pipe("pel", config={"bundle": bundle, "threads": threads, "k": 3, "codes": ["ICD10CM", "SNOMEDCT"]})
     return nlp
 
 
@@ -41,7 +41,7 @@ def problems(doc: Doc) -> list[str]:
         )
         if ent.label_ == "PROBLEM" and ent.kb_id_ != "NIL" and stated:
             concept = ent._.pel_concept
-            codes = ", ".join(concept.get("xrefs", [])[:2])
+            codes = ", ".join(f"{code['system']}:{code['code']}" for code in ent._.pel_codes[:2])
             lines.append(f"{ent.text:28.28} {ent.kb_id_:16} {concept['name']:32.32} {codes}")
     return lines
 

@@ -54,6 +54,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threshold", type=float, help="lowest probability that is linked [the bundle's]")
     parser.add_argument("--asserted", action="store_true", help="only what is stated of the patient now")
     parser.add_argument("--xrefs", help="prefixes of cross-references to keep, with commas [all]")
+    parser.add_argument("--codes", help="code systems of codes to keep, such as ICD10CM,RXNORM [all]")
     parser.add_argument("--context-rules", default="english", help="built-in rules, or a file on all executors [english]")
     parser.add_argument("--batch", type=int, default=64, help="notes that a worker links at once [64]")
     parser.add_argument("--master", help="Spark's master, if spark-submit sets none [local[2,4]]")
@@ -166,6 +167,8 @@ def run(spark: SparkSession, chosen: argparse.Namespace, paths: list[str]) -> tu
         options["asserted"] = True
     if chosen.xrefs is not None:
         options["xrefs"] = [prefix for prefix in chosen.xrefs.split(",") if prefix]
+    if chosen.codes is not None:
+        options["codes"] = chosen.codes.split(",")
     link = NoteLinker(
         bundle=chosen.bundle,
         text_column=chosen.text_column,

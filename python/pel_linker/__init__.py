@@ -23,12 +23,13 @@ from ._errors import (
     UsageError,
 )
 from ._linker import Linker
-from ._pel import Attribute, Candidate, Concept, Link, RecordBatch, Relation, __version__, formats
+from ._pel import Attribute, Candidate, Code, Concept, Link, RecordBatch, Relation, __version__, formats
 
 __all__ = [
     "ArtifactError",
     "Attribute",
     "Candidate",
+    "Code",
     "Concept",
     "DeviceError",
     "Error",

@@ -39,6 +39,9 @@ class LinkOptions(TypedDict, total=False):
     xrefs: Sequence[str] | None
     """Prefixes of the cross-references to keep, in any case: ``["ICD10CM", "SNOMED"]``. None keeps
     all."""
+    codes: Sequence[str] | None
+    """Code systems of the codes to keep, in this order: ``["SNOMEDCT", "ICD10CM"]``. The first one in
+    which a concept has a code gives its primary code. None keeps all. The bundle must have codes."""
     overlapping: bool
     """Whether nested and overlapping mentions are found too ("knee" in "left knee pain")."""
     names_only: bool

@@ -17,6 +17,36 @@ def main(args: Sequence[str]) -> int:
 def unpickled(kind: str, state: str) -> object:
     """A link, candidate or concept of a pickle. Not for direct use."""
 
+def chosen_systems(names: Sequence[str]) -> list[str]:
+    """The code systems of names, as the option ``codes`` takes them. Not for direct use."""
+
+@final
+class Code:
+    """A code of a concept in a standard system."""
+
+    def __hash__(self) -> int: ...
+    @property
+    def system(self) -> str:
+        """The system: ``SNOMEDCT``, ``ICD10CM``, ``RXNORM``, ``LOINC`` and others."""
+    @property
+    def code(self) -> str:
+        """The code."""
+    @property
+    def display(self) -> str | None:
+        """The official name; None where it may not be given."""
+    @property
+    def match(self) -> Literal["exact", "broader", "parts"]:
+        """``exact``: the code means the concept. ``broader``: its meaning contains the concept's. ``parts``: one of
+        several codes that mean the concept together."""
+    @property
+    def billable(self) -> bool | None:
+        """Whether the code may be billed, if the system says so."""
+    @property
+    def uri(self) -> str:
+        """The URI of the system in FHIR."""
+    def as_dict(self) -> dict[str, Any]:
+        """As in a line of ``pel link --format jsonl``."""
+
 @final
 class Candidate:
     """A concept with its similarity to a mention."""
@@ -41,6 +71,12 @@ class Candidate:
     @property
     def score(self) -> float:
         """The similarity to the mention; higher is better."""
+    @property
+    def code(self) -> Code | None:
+        """The primary code of a linked concept; None for another candidate, or without such a code."""
+    @property
+    def codes(self) -> list[Code]:
+        """The codes of a linked concept, the preferred ones first; empty for another candidate."""
     @property
     def ranker_score(self) -> float | None:
         """The score of the cross-encoder, if one ordered the candidates."""
@@ -77,6 +113,9 @@ class Concept:
     @property
     def xrefs(self) -> list[str]:
         """The concept in other vocabularies."""
+    @property
+    def codes(self) -> list[Code]:
+        """Its codes in standard systems, the preferred ones first."""
     def as_dict(self) -> dict[str, Any]:
         """As ``pel inspect --concept ID --json`` prints it."""
 
@@ -163,6 +202,12 @@ class Link:
     @property
     def concept(self) -> Candidate | None:
         """The concept; None for NIL."""
+    @property
+    def code(self) -> Code | None:
+        """The primary code of the concept, which is what a reader of its group expects; None without one."""
+    @property
+    def codes(self) -> list[Code]:
+        """The codes of the concept in standard systems, the preferred ones first; empty for NIL."""
     @property
     def candidates(self) -> list[Candidate]:
         """The best candidates, best first, of NIL too."""

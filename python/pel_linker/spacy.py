@@ -29,6 +29,7 @@ from spacy.util import minibatch, raise_error
 
 from pel_linker import Link, Linker, default_bundle
 from pel_linker._linker import LinkOptions
+from pel_linker._pel import chosen_systems
 
 __all__ = ["CONTEXT", "NIL", "PelComponent", "Settings", "create_pel"]
 
@@ -65,6 +66,8 @@ class Settings:
     """A file of wordings that stand for names; ``None`` takes those of English."""
     xrefs: Optional[list[str]] = None
     """Prefixes of the cross-references to keep; ``None`` keeps all."""
+    codes: Optional[list[str]] = None
+    """Code systems of the codes to keep, in this order; ``None`` keeps all."""
     keep_ents: bool = False
     """Whether the entities that a document has are linked, and stay."""
     detect: bool = True
@@ -89,6 +92,8 @@ class Settings:
             raise ValueError(f"pel: expected a finite threshold, found {self.threshold}")
         if self.xrefs is not None and not all(self.xrefs):
             raise ValueError("pel: a prefix of xrefs is empty")
+        if self.codes is not None:
+            chosen_systems(self.codes)
         if not self.span_key:
             raise ValueError("pel: span_key is empty; give a name")
         if self.label not in ("group", "type"):
@@ -117,6 +122,7 @@ def create_pel(
     context_rules: str,
     wordings: Optional[str],
     xrefs: Optional[list[str]],
+    codes: Optional[list[str]],
     keep_ents: bool,
     detect: bool,
     names_only: bool,
@@ -135,6 +141,7 @@ def create_pel(
         context_rules=context_rules,
         wordings=wordings,
         xrefs=xrefs,
+        codes=codes,
         keep_ents=keep_ents,
         detect=detect,
         names_only=names_only,
@@ -178,6 +185,7 @@ class PelComponent:
             "threshold": settings.threshold,
             "asserted": settings.asserted,
             "xrefs": settings.xrefs,
+            "codes": settings.codes,
             "names_only": settings.names_only,
             "overlapping": settings.overlapping,
         }
@@ -364,6 +372,18 @@ def _kb_ents(span: Span) -> list[tuple[str, float]]:
     return [(candidate["id"], candidate["score"]) for candidate in _candidates(span)]
 
 
+def _code(span: Span) -> Optional[Record]:
+    """The primary code of the linked concept."""
+    code: Optional[Record] = (_record(span).get("concept") or {}).get("code")
+    return code
+
+
+def _codes(span: Span) -> list[Record]:
+    """The codes of the linked concept in standard systems, the preferred ones first."""
+    codes: list[Record] = (_record(span).get("concept") or {}).get("codes", [])
+    return codes
+
+
 def _context(span: Span) -> Record:
     record = _record(span)
     return {name: record.get(name) for name in CONTEXT} if record else {}
@@ -375,6 +395,8 @@ def _register() -> None:
     Doc.set_extension("pel_widened", default=0, force=True)
     getters: dict[str, Callable[[Span], Any]] = {
         "pel_candidates": _candidates,
+        "pel_code": _code,
+        "pel_codes": _codes,
         "pel_context": _context,
         "pel_score": _score,
     }

@@ -24,7 +24,18 @@ from pel_linker import InputError, InternalError, Linker
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame  # type: ignore[import-not-found,unused-ignore]
 
-__all__ = ["MENTION", "NoteLinker", "ddl"]
+__all__ = ["CODE", "MENTION", "NoteLinker", "ddl"]
+
+#: A code of a concept in a standard system.
+CODE = pa.struct(
+    [
+        ("system", pa.string()),
+        ("code", pa.string()),
+        ("display", pa.string()),
+        ("match", pa.string()),
+        ("billable", pa.bool_()),
+    ]
+)
 
 #: A mention of a note, with the columns of ``Linker.link_arrow``. Offsets are code points.
 MENTION = pa.struct(
@@ -51,6 +62,7 @@ MENTION = pa.struct(
         ("name", pa.string()),
         ("types", pa.list_(pa.string())),
         ("xrefs", pa.list_(pa.string())),
+        ("codes", pa.list_(CODE)),
         ("score", pa.float32()),
         ("candidates", pa.list_(pa.struct([("id", pa.string()), ("name", pa.string()), ("score", pa.float32())]))),
     ]

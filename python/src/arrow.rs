@@ -9,7 +9,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, ArrayRef, RecordBatchIterator, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use pel_kb::error::{Error, Result};
-use pel_output::{Named, Record};
+use pel_output::{Named, NamedCode, Record};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -134,6 +134,7 @@ struct Columns {
     name: StringBuilder,
     types: Strings,
     xrefs: Strings,
+    codes: ListBuilder<StructBuilder>,
     score: Float32Builder,
     candidates: ListBuilder<StructBuilder>,
 }
@@ -148,6 +149,18 @@ fn candidate_fields() -> Fields {
         Field::new("id", DataType::Utf8, false),
         Field::new("name", DataType::Utf8, false),
         Field::new("score", DataType::Float32, false),
+    ]
+    .into()
+}
+
+fn code_fields() -> Fields {
+    let text = |name, nullable| Field::new(name, DataType::Utf8, nullable);
+    vec![
+        text("system", false),
+        text("code", false),
+        text("display", true),
+        text("match", false),
+        Field::new("billable", DataType::Boolean, true),
     ]
     .into()
 }
@@ -181,6 +194,7 @@ impl Default for Columns {
             name: StringBuilder::new(),
             types: Strings::new(StringBuilder::new()),
             xrefs: Strings::new(StringBuilder::new()),
+            codes: list(code_fields()),
             score: Float32Builder::new(),
             candidates: list(candidate_fields()),
         }
@@ -251,6 +265,29 @@ impl Columns {
             }
             column.append(true);
         }
+        for code in concept.into_iter().flat_map(|concept| &concept.codes) {
+            self.push_code(code);
+        }
+        self.codes.append(true);
+    }
+
+    fn push_code(&mut self, code: &NamedCode) {
+        let row = self.codes.values();
+        let texts = [
+            Some(code.system.prefix()),
+            Some(&code.code),
+            code.display.as_deref(),
+            Some(code.matches.name()),
+        ];
+        for (field, value) in texts.into_iter().enumerate() {
+            if let Some(column) = row.field_builder::<StringBuilder>(field) {
+                column.append_option(value);
+            }
+        }
+        if let Some(column) = row.field_builder::<BooleanBuilder>(texts.len()) {
+            column.append_option(code.billable);
+        }
+        row.append(true);
     }
 
     fn push_place(&mut self, (start, end): (usize, usize)) {
@@ -289,7 +326,7 @@ impl Columns {
             negated: false, certainty: false, temporality: false, experiencer: false,
             section: true, laterality: true, severity: true, allergy: true,
             decision: false, nil_reason: true, probability: true,
-            concept: true, name: true, types: false, xrefs: false, score: true,
+            concept: true, name: true, types: false, xrefs: false, codes: false, score: true,
             candidates: false,
         ])
     }

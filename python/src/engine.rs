@@ -17,7 +17,7 @@ use pel_notes::link::format::{Format, NoteFormatter};
 use pel_notes::link::second_stage::SecondStage;
 use pel_notes::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_notes::link::{context_rules, link, wordings};
-use pel_output::{Named, Record, RowIds};
+use pel_output::{Named, NamedCode, Record, RowIds};
 use pel_text::Span;
 use pel_text::detect::{Detected, Origin};
 use pyo3::exceptions::PyTypeError;
@@ -206,6 +206,14 @@ impl Engine {
         let moment = moment(date).map_err(|error| errors::raised(py, &error))?;
         let texts = PyList::new(py, [text])?;
         let job = self.job(&texts, spans, spans_only, options)?;
+        if job.options.codes.is_some() && !format.has_codes() {
+            return Err(errors::input(
+                py,
+                "codes: expected the format table, json, jsonl, csv or fhir, found a format \
+                 without codes",
+            ));
+        }
+        let systems = job.options.codes.clone();
         self.threads.run(py, move || {
             let text = job.texts.first().cloned().unwrap_or_default();
             let linker = job.linker.clone();
@@ -213,7 +221,8 @@ impl Engine {
             let writer = NoteFormatter::new(format, &name, &text, &linker.linker);
             let ids = first.and_then(|first| u32::try_from(first).ok());
             let ids = ids.map_or_else(RowIds::default, |first| RowIds::new(first, 1));
-            let mut writer = writer.dated(&moment).numbered(ids);
+            let writer = writer.dated(&moment).coded_in(systems.as_deref());
+            let mut writer = writer.numbered(ids);
             Ok(writer.head()? + &writer.part(records)? + &writer.tail()?)
         })
     }
@@ -255,9 +264,10 @@ impl Engine {
         let find = || {
             let linker = &self.linker.linker;
             match linker.resolve(id)? {
-                Resolved::Concept(at) | Resolved::Redirected { concept: at, .. } => {
-                    Ok(Concept(linker.concept(at)?))
-                }
+                Resolved::Concept(at) | Resolved::Redirected { concept: at, .. } => Ok(Concept {
+                    concept: linker.concept(at)?,
+                    codes: NamedCode::of_concept(linker.bundle(), at),
+                }),
                 Resolved::Retired(_) => Err(Error::input(format!(
                     "the id {id:?} is retired, and no concept of the bundle has replaced it"
                 ))),

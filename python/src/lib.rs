@@ -46,12 +46,14 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(formats, module)?)?;
     module.add_function(wrap_pyfunction!(run_program, module)?)?;
     module.add_function(wrap_pyfunction!(links::unpickled, module)?)?;
+    module.add_function(wrap_pyfunction!(options::chosen_systems, module)?)?;
     module.add_class::<engine::Engine>()?;
     module.add_class::<links::Link>()?;
     module.add_class::<beside::Attribute>()?;
     module.add_class::<beside::Relation>()?;
     module.add_class::<links::Candidate>()?;
     module.add_class::<links::Concept>()?;
+    module.add_class::<links::Code>()?;
     module.add_class::<arrow::RecordBatch>()?;
     Ok(())
 }

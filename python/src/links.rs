@@ -5,7 +5,7 @@ use crate::errors;
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
 use pel_notes::link::text_linker::TextLinker;
-use pel_output::{Form, Named, Note, Record};
+use pel_output::{Form, Named, NamedCode, Note, Record};
 use pel_text::{Offsets, Span, text_of};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,8 @@ pub fn unpickled<'py>(py: Python<'py>, kind: &str, state: &str) -> PyResult<Boun
             Ok(Bound::new(py, Link { note, at: 0 })?.into_any())
         }
         "candidate" => Ok(Bound::new(py, Candidate(read(py, state)?))?.into_any()),
-        _ => Ok(Bound::new(py, Concept(read(py, state)?))?.into_any()),
+        "code" => Ok(Bound::new(py, Code(read(py, state)?))?.into_any()),
+        _ => Ok(Bound::new::<Concept>(py, read(py, state)?)?.into_any()),
     }
 }
 
@@ -241,6 +242,19 @@ impl Link {
     fn concept(&self) -> Option<Candidate> {
         let concept = self.record().decision.as_ref().ok()?;
         Some(Candidate(concept.clone()))
+    }
+
+    #[getter]
+    fn code(&self) -> Option<Code> {
+        let concept = self.record().decision.as_ref().ok()?;
+        concept.code.clone().map(Code)
+    }
+
+    #[getter]
+    fn codes(&self) -> Vec<Code> {
+        let concept = self.record().decision.as_ref().ok();
+        let codes = concept.into_iter().flat_map(|concept| &concept.codes);
+        codes.cloned().map(Code).collect()
     }
 
     #[getter]
@@ -408,6 +422,16 @@ impl Candidate {
     }
 
     #[getter]
+    fn code(&self) -> Option<Code> {
+        self.0.code.clone().map(Code)
+    }
+
+    #[getter]
+    fn codes(&self) -> Vec<Code> {
+        self.0.codes.iter().cloned().map(Code).collect()
+    }
+
+    #[getter]
     fn ranker_score(&self) -> Option<f64> {
         self.0.ranker_score.map(decimal)
     }
@@ -427,49 +451,114 @@ impl Candidate {
 
 /// A concept of the knowledge base.
 #[pyclass(frozen, eq, module = "pel_linker")]
-#[derive(PartialEq)]
-pub struct Concept(pub pel_kb::Concept);
+#[derive(PartialEq, Serialize, Deserialize)]
+pub struct Concept {
+    /// The concept.
+    #[serde(flatten)]
+    pub concept: pel_kb::Concept,
+    /// Its codes in standard systems, the preferred ones first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<NamedCode>,
+}
 
 #[pymethods]
 impl Concept {
     #[getter]
     fn id(&self) -> &str {
-        &self.0.id
+        &self.concept.id
     }
 
     #[getter]
     fn name(&self) -> &str {
-        &self.0.name
+        &self.concept.name
     }
 
     #[getter]
     fn synonyms(&self) -> Vec<String> {
-        self.0.synonyms.clone()
+        self.concept.synonyms.clone()
     }
 
     #[getter]
     fn types(&self) -> Vec<String> {
-        self.0.types.clone()
+        self.concept.types.clone()
     }
 
     #[getter]
     fn type_ids(&self) -> Vec<String> {
-        self.0.type_ids.clone()
+        self.concept.type_ids.clone()
     }
 
     #[getter]
     fn definition(&self) -> Option<&str> {
-        self.0.definition.as_deref()
+        self.concept.definition.as_deref()
     }
 
     #[getter]
     fn sources(&self) -> Vec<String> {
-        self.0.sources.clone()
+        self.concept.sources.clone()
     }
 
     #[getter]
     fn xrefs(&self) -> Vec<String> {
-        self.0.xrefs.clone()
+        self.concept.xrefs.clone()
+    }
+
+    #[getter]
+    fn codes(&self) -> Vec<Code> {
+        self.codes.iter().cloned().map(Code).collect()
+    }
+
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        parsed(py, json(&self))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduced(py, "concept", json(&self))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<pel_linker.Concept {} {:?}>",
+            self.concept.id, self.concept.name
+        )
+    }
+}
+
+/// A code of a concept in a standard system.
+#[pyclass(frozen, eq, hash, module = "pel_linker")]
+#[derive(PartialEq, Hash)]
+pub struct Code(pub NamedCode);
+
+#[pymethods]
+impl Code {
+    #[getter]
+    fn system(&self) -> &'static str {
+        self.0.system.prefix()
+    }
+
+    #[getter]
+    fn code(&self) -> &str {
+        &self.0.code
+    }
+
+    #[getter]
+    fn display(&self) -> Option<&str> {
+        self.0.display.as_deref()
+    }
+
+    #[getter(r#match)]
+    fn matches(&self) -> &'static str {
+        self.0.matches.name()
+    }
+
+    #[getter]
+    fn billable(&self) -> Option<bool> {
+        self.0.billable
+    }
+
+    #[getter]
+    fn uri(&self) -> &'static str {
+        self.0.system.uri()
     }
 
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -477,11 +566,13 @@ impl Concept {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        reduced(py, "concept", json(&self.0))
+        reduced(py, "code", json(&self.0))
     }
 
     fn __repr__(&self) -> String {
-        format!("<pel_linker.Concept {} {:?}>", self.0.id, self.0.name)
+        let match_word = self.0.matches.name();
+        let (system, code) = (self.0.system.prefix(), &self.0.code);
+        format!("<pel_linker.Code {system}:{code} {match_word}>")
     }
 }
 

@@ -1,6 +1,8 @@
 //! The keyword options of linking.
 
 use crate::errors;
+use pel_kb::codes::System;
+use pel_kb::error::Context;
 use pel_linker::linker::LinkOptions;
 use pel_notes::link::label_scheme;
 use pel_notes::link::text_linker::{TextLinker, TextOptions};
@@ -22,6 +24,7 @@ pub fn read(
     let mut options = TextOptions::new(LinkOptions::default().k);
     let (mut threshold, mut labels) = (None::<f32>, None::<String>);
     let (mut overlapping, mut names_only) = (false, false);
+    let mut codes = None::<Vec<String>>;
     for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
         let name: String = name.extract()?;
         if name == "k" {
@@ -36,6 +39,10 @@ pub fn read(
                 "expected a list of prefixes, found str",
             )),
             "xrefs" => take(&value, &mut options.xrefs),
+            "codes" if value.is_instance_of::<PyString>() => Err(PyTypeError::new_err(
+                "expected a list of code systems, found str",
+            )),
+            "codes" => take(&value, &mut codes),
             "overlapping" => take(&value, &mut overlapping),
             "names_only" => take(&value, &mut names_only),
             "labels" => take(&value, &mut labels),
@@ -73,6 +80,10 @@ pub fn read(
         ));
     }
     let raised = |error| errors::raised(py, &error);
+    options.codes = codes
+        .map(|names| System::chosen(&names).context(|| "codes".to_owned()))
+        .transpose()
+        .map_err(raised)?;
     let scheme = label_scheme(labels.as_deref(), linker.linker.bundle()).map_err(raised)?;
     let reranked = linker.second.as_ref().map_or(0, |second| second.count);
     options.link = LinkOptions::default()
@@ -86,6 +97,14 @@ pub fn read(
         });
     linker.check(&options).map_err(raised)?;
     Ok(options)
+}
+
+/// The code systems of names, as the option `codes` takes them.
+#[pyfunction]
+pub fn chosen_systems(py: Python<'_>, names: Vec<String>) -> PyResult<Vec<&'static str>> {
+    let systems = System::chosen(&names).context(|| "codes".to_owned());
+    let systems = systems.map_err(|error| errors::raised(py, &error))?;
+    Ok(systems.into_iter().map(System::prefix).collect())
 }
 
 /// Reads an option that is a whole number within limits.

@@ -1,6 +1,6 @@
 // Every call of the package, as a page in TypeScript writes it; it is compiled, never run.
 
-import { type Added, type Explanation, type Link, Pel, PelError } from "../../web/js/pel.js";
+import { type Added, type Code, type CodeSystem, type Explanation, type Link, Pel, PelError } from "../../web/js/pel.js";
 
 export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string> {
   const controller = new AbortController();
@@ -15,7 +15,7 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   await Pel.load(bytes);
   await Pel.load(file);
   await Pel.load({ "manifest.json": bytes });
-  const { links, ms, device } = await pel.link("fever", { spans: [{ start: 0, end: 5 }], k: 3, threshold: 0.5, onRead: ({ done, total }) => done <= total, onLinks: () => {} });
+  const { links, ms, device } = await pel.link("fever", { spans: [{ start: 0, end: 5 }], k: 3, codes: ["SNOMEDCT", "ICD10CM"], threshold: 0.5, onRead: ({ done, total }) => done <= total, onLinks: () => {} });
   const first: Link | undefined = links[0];
   const { negated, certainty, temporality, experiencer, group, section, laterality, severity, allergy } = links[0]!;
   const stated: boolean = !negated && certainty === "certain" && temporality === "current" && experiencer === "patient" && !allergy;
@@ -24,6 +24,9 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   const degree: "mild" | "moderate" | "severe" | undefined = severity;
   const reacts: "allergen" | "reaction" | undefined = allergy;
   const kind: "problem" | "drug" | "procedure" | "measurement" | "anatomy" | "device" | "none" = group ?? "none";
+  const codes: Code[] = first?.concept?.codes ?? [];
+  const systems: CodeSystem[] = codes.map(({ system }) => system);
+  const coded: string = codes.map(({ code, display, match, billable }) => `${code} ${display ?? ""} ${match === "broader"} ${billable ?? ""}`).join();
   const why: Explanation | undefined = first && (await pel.explain(first));
   const sets: string[] = (why?.answer_sets ?? []).flatMap(({ coverage, concepts, nil }) => (nil ? [`${coverage} NIL`] : concepts));
   const added: Added = await pel.addConcepts([{ id: "X1", name: "sore toe" }]);
@@ -32,6 +35,7 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   await pel.removeConcepts(["X1"]);
   const all: Link[] = await pel.decide({ threshold: 0.7 });
   const html: string = await pel.write("html", { name: "note", text: "fever", links: all });
+  const table: string = await pel.write("csv", { name: "note", text: "fever", links: all, codes: systems });
   const numbers: number = ms.encode + pel.memory() + pel.workers() + added.added + removed + renamed + (why?.margin ?? 0) + (pel.manifest().nil.curve?.length ?? 0);
   try {
     await pel.link("cough");
@@ -43,6 +47,6 @@ export async function everyCall(bytes: ArrayBuffer, file: File): Promise<string>
   // @ts-expect-error: no such device
   await Pel.load("bundle/", { device: "cuda" });
   pel.free();
-  return `${html} ${sets} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${reacts ?? ""} ${by ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
+  return `${html} ${table} ${coded} ${first?.concept?.code?.code} ${sets} ${numbers} ${stated} ${kind} ${section ?? ""} ${side ?? ""} ${degree ?? ""} ${reacts ?? ""} ${by ?? ""} ${pel.version()} ${pel.device()} ${(await pel.concept("X1"))?.name} ${await pel.exportConcepts()}
     ${(await pel.find("toe")).length} ${(await pel.addedConcepts()).length} ${await pel.document("LICENSES.md")}`;
 }

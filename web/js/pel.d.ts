@@ -71,6 +71,11 @@ export interface LinkOptions {
   overlapping?: boolean;
   /** Candidates per mention; 5 by default. */
   k?: number;
+  /**
+   * Only codes of these systems, in this order. The first one in which a concept has a code gives its primary code. All by default; the
+   * bundle must have codes.
+   */
+  codes?: CodeSystem[];
   /** The lowest probability that is linked, or score if the bundle has no probabilities; the bundle's threshold by default. */
   threshold?: number;
   /** Called while the detector reads the text, before there are links: the parts of the text that were read, and all. */
@@ -79,6 +84,36 @@ export interface LinkOptions {
   onLinks?: (part: { links: Link[]; done: number; total: number }) => void;
   /** Cancels linking. */
   signal?: AbortSignal;
+}
+
+/** A standard code system. */
+export type CodeSystem =
+  | "SNOMEDCT"
+  | "ICD10CM"
+  | "RXNORM"
+  | "ATC"
+  | "LOINC"
+  | "CVX"
+  | "HPO"
+  | "MEDRT"
+  | "MESH"
+  | "UMLS"
+  | "UNII"
+  | "MONDO";
+
+/** A code of a concept. */
+export interface Code {
+  system: CodeSystem;
+  code: string;
+  /** The official name; missing where its licence does not let it be given. */
+  display?: string;
+  /**
+   * `exact`: the code means the concept. `broader`: its meaning contains the concept's, so it says less than the text. `parts`: one of
+   * several codes that mean the concept together.
+   */
+  match: "exact" | "broader" | "parts";
+  /** Whether the code may be billed, if the system says so. */
+  billable?: boolean;
 }
 
 export interface Candidate {
@@ -90,6 +125,10 @@ export interface Candidate {
   sources: string[];
   /** The same concept in other vocabularies: `ICD10CM:R50.9`, `MESH:D005334`; missing where there is none. */
   xrefs?: string[];
+  /** The primary code of the linked concept, which is what a reader of its group expects; missing without one. */
+  code?: Code;
+  /** The codes of the linked concept, the preferred ones first; missing where there is none, and in other candidates. */
+  codes?: Code[];
   /** Cosine similarity or dot product, as the bundle says; higher is better. */
   score: number;
   /** Whether it was added in the page. */
@@ -212,6 +251,10 @@ export interface Concept {
   definition?: string | null;
   xrefs?: string[];
   sources?: string[];
+  /** Its primary code, if the bundle has one; a concept that is added has none. */
+  code?: Code;
+  /** Its codes in standard systems, the preferred ones first; a concept that is added has none. */
+  codes?: Code[];
 }
 
 export interface AddOptions {
@@ -263,6 +306,8 @@ export interface Note {
   name: string;
   text: string;
   links: Link[];
+  /** Only codes of these systems, in this order; all by default. `csv` has two columns for each, and none by default. */
+  codes?: CodeSystem[];
 }
 
 export type Format = "json" | "csv" | "brat" | "pubtator" | "html";

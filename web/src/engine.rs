@@ -6,11 +6,12 @@ use crate::failure::{Failure, Outcome};
 use crate::files::Files;
 use crate::gpu;
 use crate::shapes::{
-    GivenMention, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest, Rows,
+    GivenMention, JsConcept, JsExplanation, JsLink, JsMatchedText, JsNote, LinkRequest, Rows,
 };
 use burn::tensor::Device;
 use pel_kb::Concept;
-use pel_kb::error::Error;
+use pel_kb::codes::System;
+use pel_kb::error::{Context, Error};
 use pel_linker::bundle::{Bundle, DetectorInput, Encoders, NEWEST_FORMAT, Parts, names};
 use pel_linker::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates};
 use pel_model::burn::floats;
@@ -18,7 +19,7 @@ use pel_model::encode::{BatchSize, Encodings, Vectors};
 use pel_model::nil::Decision;
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
-use pel_output::{Form, Named, Note, Record};
+use pel_output::{Form, Named, NamedCode, NoteWriter, Record};
 use pel_terminologies::import::report::Report;
 use pel_text::context::ContextRules;
 use pel_text::detect::{Detected, Origin, join};
@@ -33,6 +34,8 @@ struct Work {
     given: Vec<Detected>,
     /// Whether no more mentions are detected.
     spans_only: bool,
+    /// The code systems of the codes to keep, in their order; `None` keeps all.
+    systems: Option<Vec<System>>,
     /// What the detector reads, until its windows are there.
     input: Option<DetectorInput>,
     batches: Vec<Batch>,
@@ -76,6 +79,29 @@ impl Work {
         let mut order: Vec<&(usize, Link)> = self.links.iter().collect();
         order.sort_unstable_by_key(|(place, _)| *place);
         order.into_iter().map(|(_, link)| link).collect()
+    }
+
+    /// Links as the page has them.
+    fn shown<'l>(
+        &self,
+        linker: &Linker,
+        links: impl IntoIterator<Item = &'l Link>,
+    ) -> Outcome<Vec<JsLink>> {
+        let records = links.into_iter().map(|link| {
+            let mut record = Record::new(linker, link)?;
+            if let Some(systems) = &self.systems {
+                record.keep_codes(systems);
+            }
+            Ok(record)
+        });
+        let records: Vec<Record> = records.collect::<Outcome<_>>()?;
+        let note = Note {
+            name: "",
+            text: &self.text,
+            records: &records,
+            linker,
+        };
+        Ok(JsLink::all(&note, &Offsets::new(&self.text)))
     }
 
     /// Decides the links of all batches together.
@@ -177,7 +203,9 @@ impl Engine {
             overlapping,
             k,
             threshold,
+            codes,
         } = serde_json::from_str(request)?;
+        let systems = self.systems(codes)?;
         let timer = Timer::start("pel: detect");
         let offsets = Offsets::new(&text);
         let mut options = LinkOptions::default().threshold(threshold);
@@ -200,6 +228,7 @@ impl Engine {
             options,
             given,
             spans_only,
+            systems,
             input,
             batches: Vec::new(),
             left: 0,
@@ -342,7 +371,7 @@ impl Engine {
         } = &mut work.batches[at];
         *searched = linker.search_candidates(&part.prepared, queries, options);
         let links = linker.finish_searched(&part.prepared, queries, options, searched.clone());
-        let found = to_json(&shown(linker, &work.text, &links)?)?;
+        let found = to_json(&work.shown(linker, &links)?)?;
         work.links.extend(part.places.iter().copied().zip(links));
         work.left -= 1;
         if work.left == 0 {
@@ -359,7 +388,7 @@ impl Engine {
     pub fn linked(&self) -> Outcome<String> {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         to_json(&Linked {
-            links: shown(&self.linker, &work.text, work.in_order())?,
+            links: work.shown(&self.linker, work.in_order())?,
             ms: work.ms,
         })
     }
@@ -375,7 +404,7 @@ impl Engine {
             .iter_mut()
             .for_each(|(_, link)| self.linker.decide_again(link, threshold));
         work.options.threshold = threshold;
-        to_json(&shown(&self.linker, &work.text, work.in_order())?)
+        to_json(&work.shown(&self.linker, work.in_order())?)
     }
 
     /// The steps to the decision on a mention of the text, as JSON.
@@ -466,7 +495,7 @@ impl Engine {
         Ok(serde_json::to_string(&named)?)
     }
 
-    /// A concept with all its fields, as JSON. For a retired identifier it is the successor.
+    /// A concept with all its fields and its codes, as JSON. For a retired identifier it is the successor.
     ///
     /// # Errors
     /// If the concept is damaged.
@@ -474,7 +503,9 @@ impl Engine {
         let Some(at) = self.linker.resolve(id)?.concept() else {
             return Ok(None);
         };
-        Ok(Some(serde_json::to_string(&self.linker.concept(at)?)?))
+        let codes = NamedCode::of_concept(self.linker.bundle(), at);
+        let concept = JsConcept::new(self.linker.concept(at)?, codes);
+        Ok(Some(to_json(&concept)?))
     }
 
     /// Begins to add concepts, given as JSON. With the name of a list they replace the concepts
@@ -614,17 +645,25 @@ impl Engine {
     /// If the note or the format is invalid, or a concept is damaged.
     pub fn write(&self, form: &str, note: &str) -> Outcome<String> {
         let form: Form = serde_json::from_value(form.into())?;
-        let JsNote { name, text, links } = serde_json::from_str(note)?;
+        let JsNote {
+            name,
+            text,
+            links,
+            codes,
+        } = serde_json::from_str(note)?;
+        let systems = self.systems(codes)?;
         let offsets = Offsets::new(&text);
         let records = links.into_iter().map(|link| link.record(&text, &offsets));
-        let records: Vec<Record> = records.collect::<Result<_, _>>()?;
-        Ok(Note {
-            name: &name,
-            text: &text,
-            records: &records,
-            linker: &self.linker,
+        let mut records: Vec<Record> = records.collect::<Result<_, _>>()?;
+        for record in &mut records {
+            record.complete_codes(&self.linker)?;
+            if let Some(systems) = &systems {
+                record.keep_codes(systems);
+            }
         }
-        .write(form)?)
+        let writer = NoteWriter::new(form, &name, &text, &self.linker);
+        let mut writer = writer.coded_in(&systems.unwrap_or_default());
+        Ok(writer.head()? + &writer.part(&records)? + &writer.tail()?)
     }
 
     /// The files that [`Helper::load`](crate::helper::Helper) needs.
@@ -655,6 +694,12 @@ impl Engine {
             .get(name)
             .filter(|_| name == names::LICENCES)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// The code systems that were chosen, if any were.
+    fn systems(&self, names: Option<Vec<String>>) -> Outcome<Option<Vec<System>>> {
+        let systems = names.map(|names| self.linker.bundle().chosen_systems(&names));
+        Ok(systems.transpose().context(|| "codes".to_owned())?)
     }
 
     fn window_row(&self, at: usize) -> Outcome<&Encoded> {
@@ -693,24 +738,6 @@ impl Engine {
         }
         Ok(vectors)
     }
-}
-
-fn shown<'a>(
-    linker: &Linker,
-    text: &str,
-    links: impl IntoIterator<Item = &'a Link>,
-) -> Outcome<Vec<JsLink>> {
-    let links = links.into_iter();
-    let records: Vec<Record> = links
-        .map(|link| Record::new(linker, link))
-        .collect::<Result<_, _>>()?;
-    let note = Note {
-        name: "",
-        text,
-        records: &records,
-        linker,
-    };
-    Ok(JsLink::all(&note, &Offsets::new(text)))
 }
 
 /// Whether the manifest has a format that a later version of PEL writes.

@@ -1,11 +1,12 @@
 //! The JSON between Rust and JavaScript. Its offsets are UTF-16 units.
 
+use pel_kb::Concept;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
 use pel_linker::linker::MatchedText;
 use pel_model::nil::NilReason;
 use pel_model::tokens::{Cut, Encoded};
-use pel_output::{DecidedBy, Named, NamedSet, Note, Record};
+use pel_output::{DecidedBy, Named, NamedCode, NamedSet, Note, Record};
 use pel_text::attributes::{Attribute, AttributeName, Value};
 use pel_text::context::{
     Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
@@ -90,6 +91,8 @@ pub struct LinkRequest {
     pub overlapping: bool,
     pub k: Option<usize>,
     pub threshold: Option<f32>,
+    /// The code systems of the codes to keep, in their order; `None` keeps all.
+    pub codes: Option<Vec<String>>,
 }
 
 /// Token sequences on their way to another worker.
@@ -395,6 +398,34 @@ pub struct JsNote {
     pub name: String,
     pub text: String,
     pub links: Vec<JsLink>,
+    /// The code systems of the codes to write, in their order; `None` writes all, and CSV none.
+    #[serde(default)]
+    pub codes: Option<Vec<String>>,
+}
+
+/// A concept with all its fields and its codes in standard systems.
+#[derive(Serialize)]
+pub struct JsConcept {
+    #[serde(flatten)]
+    concept: Concept,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<NamedCode>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    codes: Vec<NamedCode>,
+}
+
+impl JsConcept {
+    /// A concept with its codes. The primary one is what a reader of its group expects.
+    pub fn new(concept: Concept, codes: Vec<NamedCode>) -> Self {
+        let mut types = concept.types.iter();
+        let group = types.find_map(|name| Group::of_label(name));
+        let code = NamedCode::primary(&codes, group);
+        Self {
+            concept,
+            code,
+            codes,
+        }
+    }
 }
 
 /// The steps to the decision on a mention.

@@ -1,12 +1,16 @@
 //! Codes of a linked concept in standard code systems, and which of them comes first.
 
 use super::{Named, Record};
+use pel_kb::ConceptId;
 use pel_kb::codes::{Code, Match, System};
+use pel_kb::error::Result;
 use pel_kb::group::Group;
+use pel_linker::bundle::Bundle;
+use pel_linker::linker::Linker;
 use serde::{Deserialize, Serialize};
 
 /// A code of a concept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NamedCode {
     /// The code system.
     pub system: System,
@@ -36,6 +40,18 @@ impl From<Code<'_>> for NamedCode {
 }
 
 impl NamedCode {
+    /// The codes of a concept of a bundle, the preferred ones first; none without codes.
+    pub fn of_concept(bundle: &Bundle, concept: ConceptId) -> Vec<Self> {
+        let codes = bundle.codes.iter().flat_map(|codes| codes.of(concept));
+        codes.map(Self::from).collect()
+    }
+
+    /// The primary one of a concept's codes: that of the first system that a reader of its group
+    /// expects, and that it has a code in.
+    pub fn primary(codes: &[Self], group: Option<Group>) -> Option<Self> {
+        primary(codes, expected(group))
+    }
+
     /// The system and the code: `ICD10CM:I21.9`, or `~ICD10CM:I21.9` for a broader one.
     pub fn in_words(&self) -> String {
         let mark = match self.matches {
@@ -83,6 +99,15 @@ impl Named {
         }
     }
 
+    /// The preferred code in a system as one cell of a table, and how its meaning stands to that of
+    /// the concept. Codes of parts have `|` between them.
+    pub fn code_cell(&self, system: System) -> Option<(String, Match)> {
+        let preferred = self.preferred(system);
+        let matches = preferred.first()?.matches;
+        let codes: Vec<&str> = preferred.iter().map(|code| code.code.as_str()).collect();
+        Some((codes.join("|"), matches))
+    }
+
     /// The primary code in words, or the codes of the parts of the concept; empty without any.
     pub fn code_in_words(&self) -> String {
         if let Some(code) = &self.code {
@@ -113,6 +138,21 @@ impl Record {
             named.codes = codes.map(NamedCode::from).collect();
             named.code = primary(&named.codes, expected(group));
         }
+    }
+
+    /// Gives the concept that a reader chose its codes: he may choose a candidate, which has none.
+    ///
+    /// # Errors
+    /// If the identifiers of the bundle are damaged.
+    pub fn complete_codes(&mut self, linker: &Linker) -> Result<()> {
+        let (Ok(named), false) = (&self.decision, self.decided_by.is_machine()) else {
+            return Ok(());
+        };
+        let bundle = linker.bundle();
+        if let (Some(at), Some(codes)) = (linker.resolve(&named.id)?.concept(), &bundle.codes) {
+            self.set_codes(codes.of(at));
+        }
+        Ok(())
     }
 
     /// Keeps the codes of these systems, in their order. The first one that the concept has is its

@@ -156,11 +156,10 @@ fn related(note: &Note<'_>, relations: &[Relation]) -> String {
     words.collect::<Vec<_>>().join("|")
 }
 
-/// The preferred code of a concept in a system, or the codes of its parts with `|` between them,
-/// and how its meaning stands to that of the concept.
+/// The cells of a code system.
 fn codes_of(concept: Option<&Named>, system: System) -> [String; 2] {
-    let preferred = concept.map_or_else(Vec::new, |concept| concept.preferred(system));
-    let codes: Vec<&str> = preferred.iter().map(|code| code.code.as_str()).collect();
-    let matches = preferred.first().map_or("", |code| code.matches.name());
-    [cell(&codes.join("|")).into_owned(), matches.to_owned()]
+    match concept.and_then(|concept| concept.code_cell(system)) {
+        Some((codes, matches)) => [cell(&codes).into_owned(), matches.name().to_owned()],
+        None => [String::new(), String::new()],
+    }
 }

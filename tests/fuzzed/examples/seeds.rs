@@ -1,6 +1,8 @@
 //! Writes the binary seeds: whole bundles and each of their files.
 
 use pel_fuzzed::seeds::{SeedBundle, small_detector, small_encoder};
+use pel_kb::ConceptId;
+use pel_kb::codes::{CodeList, CodeTable, Match, Name, System};
 use pel_linker::bundle::names;
 use std::path::Path;
 
@@ -31,6 +33,7 @@ fn main() {
             write(target, &format!("{at}.{file}"), bytes);
         }
     }
+    write("codes", "table.codes.bin", &code_table());
     let (info, weights) = small_detector();
     let info = serde_json::to_vec(info).expect("memory does not run out");
     write(
@@ -52,4 +55,29 @@ fn main() {
     .concat();
     write("weights", "projection.safetensors", &projection);
     assert!(!small_encoder().weights.is_empty());
+}
+
+/// A code file with each match, a code of two concepts, and names of codes.
+fn code_table() -> Vec<u8> {
+    let mut list = CodeList::new();
+    for (concept, system, code, matches) in [
+        (0, System::SnomedCt, "386661006", Match::Exact),
+        (0, System::Icd10Cm, "R50.9", Match::Exact),
+        (2, System::Icd10Cm, "R50.9", Match::Broader),
+        (3, System::RxNorm, "1191", Match::Parts),
+        (3, System::RxNorm, "7052", Match::Parts),
+    ] {
+        list.push(ConceptId(concept), system, code, matches);
+    }
+    for (system, code, display, billable) in [
+        (System::Icd10Cm, "R50.9", "Fever, unspecified", Some(true)),
+        (System::RxNorm, "1191", "aspirin µ", None),
+    ] {
+        let name = Name {
+            display: display.to_owned(),
+            billable,
+        };
+        list.set_name(system, code, name);
+    }
+    CodeTable::build(&list, 4).expect("its concepts are there")
 }

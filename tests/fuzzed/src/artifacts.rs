@@ -28,7 +28,7 @@ pub const TEXT: &str = "Chest pains and Fever (38.5 °C), no diabetes mellitus (
                         DM\u{a0}type 2? naïve 😷 α-blocker ½";
 
 /// The input as given, and with corrected checksums.
-fn both(data: &[u8]) -> [Bytes; 2] {
+pub fn both(data: &[u8]) -> [Bytes; 2] {
     let mut fixed = data.to_vec();
     checksums::fix_container(&mut fixed);
     [Bytes::copy_from_slice(data), fixed.into()]

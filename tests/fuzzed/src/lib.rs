@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod checksums;
+mod codes;
 mod mutations;
 #[cfg(feature = "native")]
 mod native;
@@ -21,6 +22,7 @@ pub use artifacts::{
     bundle, config, container, context, detector, dictionary, index, manifest, note, tokenizer,
     weights,
 };
+pub use codes::codes;
 #[cfg(feature = "native")]
 pub use native::{
     archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
@@ -37,8 +39,9 @@ pub type Body = fn(&[u8]);
 
 /// Every target by name, which is also the name of its seed folder and program.
 pub fn targets() -> Vec<(&'static str, Body)> {
-    let shared: [(&str, Body); 15] = [
+    let shared: [(&str, Body); 16] = [
         ("bundle", bundle),
+        ("codes", codes),
         ("concepts", concepts),
         ("config", config),
         ("container", container),

@@ -146,6 +146,19 @@ def test_settings_have_effect():
     assert [ent.text for ent in nlp("He denies chest pain. Known COPD.").ents] == ["COPD"]
 
 
+def test_spans_have_codes_of_the_chosen_systems(nlp):
+    (copd,) = [ent for ent in nlp(NOTE).ents if ent.text == "COPD"]
+    assert copd._.pel_code["system"] == "ICD10CM" and copd._.pel_code["display"]
+    assert copd._.pel_code in copd._.pel_codes
+    assert all(code["match"] in ("exact", "broader", "parts") for code in copd._.pel_codes)
+    assert nlp(NOTE)[0:1]._.pel_code is None and nlp(NOTE)[0:1]._.pel_codes == []
+    chosen = spacy.blank("en")
+    chosen.add_pipe("pel", config={"threads": 1, "codes": ["SNOMEDCT", "ICD10CM"]})
+    (copd,) = [ent for ent in chosen(NOTE).ents if ent.text == "COPD"]
+    assert copd._.pel_code["system"] == "SNOMEDCT"
+    assert {code["system"] for code in copd._.pel_codes} == {"SNOMEDCT", "ICD10CM"}
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [
@@ -157,6 +170,8 @@ def test_settings_have_effect():
         ({"threads": 0}, "threads"),
         ({"threshold": float("nan")}, "threshold"),
         ({"xrefs": [""]}, "xrefs"),
+        ({"codes": ["OPCS4"]}, "codes: .*SNOMEDCT, ICD10CM"),
+        ({"codes": ["UMLS", "umls"]}, "UMLS twice"),
         ({"bundle": "/nowhere/at/all"}, "/nowhere/at/all"),
         ({"unknown": 1}, "unknown"),
     ],

@@ -25,6 +25,8 @@ def test_readers_agree_with_links(linker, text):
         assert row["probability"] == pytest.approx(link.probability)
         assert row["concept"] == (link.concept and link.concept.id)
         assert row["xrefs"] == (link.concept.xrefs if link.concept else [])
+        codes = [{name: value for name, value in code.items() if value is not None} for code in row["codes"]]
+        assert codes == [code.as_dict() for code in link.codes]
         assert [each["id"] for each in row["candidates"]] == [each.id for each in link.candidates]
         assert [(each["start"], each["end"]) for each in row["fragments"]] == link.fragments
     assert pyarrow.table(batch).to_pylist() == rows

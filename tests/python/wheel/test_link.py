@@ -94,6 +94,31 @@ def test_options_change_links(linker, text):
     assert nested == ["Left knee", "Left knee pain", "knee", "knee pain", "pain"]
 
 
+def test_codes_are_objects_and_can_be_chosen(linker, text):
+    copd = by_text(linker.link(text))["COPD"]
+    assert copd.codes == copd.concept.codes and copd.code == copd.concept.code
+    assert copd.code.system == "ICD10CM" and copd.code.display and copd.code.match in ("exact", "broader")
+    assert copd.code.uri == "http://hl7.org/fhir/sid/icd-10-cm"
+    assert [code.as_dict() for code in copd.codes] == copd.as_dict()["concept"]["codes"]
+    assert copd.codes == linker.concept(copd.concept.id).codes
+    assert len(set(copd.codes)) == len(copd.codes) and f"{copd.code.system}:{copd.code.code}" in repr(copd.code)
+    assert pickle.loads(pickle.dumps(copd)).codes == copd.codes
+    assert pickle.loads(pickle.dumps(copd.code)) == copd.code
+    chosen = by_text(linker.link(text, codes=["snomed ct", "ICD10CM"]))["COPD"]
+    assert {code.system for code in chosen.codes} == {"SNOMEDCT", "ICD10CM"}
+    assert chosen.code.system == chosen.codes[0].system == "SNOMEDCT"
+    (bare,) = {len(link.codes) for link in linker.link(text, codes=[])}
+    assert bare == 0
+    assert all(link.codes == [] and link.code is None for link in linker.link(text, threshold=1.0))
+
+
+def test_written_formats_have_the_chosen_codes(linker, text):
+    head = linker.write(text, "csv", codes=["ICD10CM", "RXNORM"]).splitlines()[0]
+    assert head.endswith(",ICD10CM,ICD10CM_match,RXNORM,RXNORM_match")
+    with pytest.raises(InputError, match="codes: expected the format"):
+        linker.write(text, "brat", codes=["ICD10CM"])
+
+
 def test_given_spans(linker, text):
     start = text.index("man")
     [link] = linker.link(text, spans=[(start, start + 3)], spans_only=True)
@@ -125,6 +150,9 @@ def test_given_spans(linker, text):
         {"threshold": 1.01},
         {"xrefs": [""]},
         {"xrefs": "ICD10CM"},
+        {"codes": ["OPCS4"]},
+        {"codes": ["ICD10CM", "icd-10-cm"]},
+        {"codes": "ICD10CM"},
         {"labels": "nosuch"},
         {"labels": "clinical", "names_only": True},
     ],

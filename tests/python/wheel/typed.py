@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import numpy.typing
 
-from pel_linker import Candidate, Concept, Link, Linker, RecordBatch, evaluate, index
+from pel_linker import Candidate, Code, Concept, Link, Linker, RecordBatch, evaluate, index
 
 
 def use(linker: Linker) -> None:
@@ -17,9 +17,11 @@ def use(linker: Linker) -> None:
     concept: Concept = linker.concept("C0024117")
     near: list[Candidate] = linker.search("fever", 3)
     start: int = links[0].start
+    codes: list[Code] = linker.link("text", codes=["SNOMEDCT", "ICD10CM"])[0].codes
+    display: str | None = codes[0].display
     name: str | None = links[0].concept.name if links[0].concept else None
     probability: float | None = several[0][0].probability
     written: str = linker.write("text", "brat")
     measures = evaluate(corpus="corpus")["mentions"]
     index("kb.jsonl", "out", encoder="encoder", hnsw=True)
-    print(batch.num_rows, vectors.shape, concept.name, near, start, name, probability, written, measures, streamed)
+    print(batch.num_rows, vectors.shape, concept.name, near, start, display, name, probability, written, measures, streamed)

@@ -122,6 +122,35 @@ impl System {
         all.find(|system| system.prefix() == prefix)
     }
 
+    /// The systems of prefixes or names that a user chose, in their order.
+    ///
+    /// # Errors
+    /// If a system is unknown or stands twice.
+    pub fn chosen<T: AsRef<str>>(names: &[T]) -> Result<Vec<Self>> {
+        let systems = names.iter().map(|name| name.as_ref().parse());
+        let systems = systems.collect::<Result<Vec<Self>>>()?;
+        Self::check_distinct(&systems)?;
+        Ok(systems)
+    }
+
+    /// Checks that no system was chosen twice: tables have its columns once.
+    ///
+    /// # Errors
+    /// If one was.
+    pub fn check_distinct(systems: &[Self]) -> Result<()> {
+        let repeated = systems.iter().enumerate().find_map(|(at, system)| {
+            let before = systems.get(..at).unwrap_or_default();
+            before.contains(system).then_some(system)
+        });
+        match repeated {
+            None => Ok(()),
+            Some(system) => Err(Error::input(format!(
+                "expected each code system once, found {} twice",
+                system.prefix()
+            ))),
+        }
+    }
+
     /// The prefixes of all systems, for messages.
     pub fn prefixes() -> String {
         Self::ALL.map(Self::prefix).join(", ")
@@ -195,6 +224,18 @@ mod tests {
             );
         }
         assert_eq!("icd-10-cm".parse::<System>().ok(), Some(System::Icd10Cm));
+    }
+
+    #[test]
+    fn chosen_systems_keep_their_order_and_stand_once() {
+        let chosen = System::chosen(&["LOINC", "icd-10-cm"]).expect("known");
+        assert_eq!(chosen, [System::Loinc, System::Icd10Cm]);
+        assert_eq!(System::chosen::<&str>(&[]).expect("none"), []);
+        let message = System::chosen(&["LOINC", "UMLS", "loinc"])
+            .expect_err("twice")
+            .to_string();
+        assert!(message.contains("found LOINC twice"), "{message}");
+        assert!(System::chosen(&["LOINC", ""]).is_err());
     }
 
     #[test]

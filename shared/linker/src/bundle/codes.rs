@@ -44,6 +44,29 @@ pub(super) fn insert(parts: &mut Parts, list: &CodeList, concepts: usize) -> Res
 }
 
 impl Bundle {
+    /// The code systems that a user chose by prefix or name, in their order.
+    ///
+    /// # Errors
+    /// If a system is unknown or stands twice, or the bundle has no codes.
+    pub fn chosen_systems<T: AsRef<str>>(&self, names: &[T]) -> Result<Vec<System>> {
+        let systems = System::chosen(names)?;
+        self.check_codes()?;
+        Ok(systems)
+    }
+
+    /// Checks that the bundle has codes.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn check_codes(&self) -> Result<()> {
+        match &self.codes {
+            Some(_) => Ok(()),
+            None => Err(Error::input(
+                "expected a bundle with codes, found none; `pel update --codes FILE` gives it some",
+            )),
+        }
+    }
+
     /// The files of the bundle with other codes, and their manifest. Its other files stay as they
     /// are.
     ///

@@ -341,10 +341,9 @@ struct Shown {
 }
 
 fn shown(bundle: &Bundle, at: ConceptId) -> Result<Shown> {
-    let codes = bundle.codes.iter().flat_map(|codes| codes.of(at));
     Ok(Shown {
         concept: bundle.concepts.get(at)?,
-        codes: codes.map(NamedCode::from).collect(),
+        codes: NamedCode::of_concept(bundle, at),
     })
 }
 

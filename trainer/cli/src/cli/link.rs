@@ -10,6 +10,7 @@ use pel_io::outputs::{Inputs, Output};
 use pel_io::terminal::counted;
 use pel_kb::ConceptId;
 use pel_kb::clean::escaped;
+use pel_kb::codes::System;
 use pel_kb::error::{Context, Error, Result};
 use pel_linker::bundle::Bundle;
 use pel_linker::linker::{LinkOptions, Linker};
@@ -82,17 +83,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             )));
         }
     }
-    if args.codes.is_some() && !has_codes(format) {
-        return Err(Error::input(
-            "--codes: this --format has no codes; use table, json, jsonl, csv or fhir",
-        ));
-    }
-    if args.codes.is_some() && bundle.codes.is_none() {
-        return Err(Error::input(format!(
-            "--codes: the bundle {} has no codes; `pel update --codes FILE` adds them",
-            args.bundle.display()
-        )));
-    }
+    check_codes(args, format, &bundle)?;
     let store = open_store(args, &bundle)?;
     let opened = device.open(Work::Short)?;
     let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
@@ -192,13 +183,24 @@ fn has_sets(format: OutputFormat) -> bool {
     matches!(format, OutputFormat::Text(Format::Json | Format::Jsonl))
 }
 
-/// Whether a format has a place for codes.
-fn has_codes(format: OutputFormat) -> bool {
-    use Format::{Csv, Fhir, Json, Jsonl, Table};
-    matches!(
-        format,
-        OutputFormat::Text(Table | Json | Jsonl | Csv | Fhir)
-    )
+/// Checks the chosen code systems.
+fn check_codes(args: &LinkArgs, format: OutputFormat, bundle: &Bundle) -> Result<()> {
+    let Some(systems) = &args.codes else {
+        return Ok(());
+    };
+    System::check_distinct(systems).context(|| "--codes".to_owned())?;
+    if !format.text().is_none_or(Format::has_codes) {
+        return Err(Error::input(
+            "--codes: this --format has no codes; use table, json, jsonl, csv, parquet or fhir",
+        ));
+    }
+    if bundle.codes.is_none() {
+        return Err(Error::input(format!(
+            "--codes: the bundle {} has no codes; `pel update --codes FILE` adds them",
+            args.bundle.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Sets the given spans and the output of each note.

@@ -182,6 +182,83 @@ fn options_are_those_of_the_command_line() {
 }
 
 #[test]
+fn codes_are_those_of_the_command_line() {
+    let place = crate::codes::coded();
+    let path = |name: &str| place.path(name).display().to_string();
+    let server = Server::of(&path("coded"), &[]);
+    let text = crate::codes::NOTE;
+    let by_command = |format: &str, codes: &[&str]| {
+        let (bundle, note) = (path("coded"), path("note.txt"));
+        let args = ["link", "--device", "cpu", "--bundle", &bundle, &note];
+        let date = ["--date", "2026-11-26", "--format", format];
+        output_of(pel(&[&args[..], &date, codes].concat())).out
+    };
+    let of = |options: Value| json!({"id": "note", "text": text, "options": options}).to_string();
+    let all: Value = serde_json::from_str(&by_command("json", &[])).expect("JSON");
+    assert_eq!(server.link(&of(json!({}))).json(), all);
+    assert_eq!(
+        all["mentions"][0]["concept"]["codes"][0]["display"],
+        "Fever"
+    );
+
+    let chosen = ["--codes", "UMLS,ICD10CM"];
+    let expected: Value = serde_json::from_str(&by_command("json", &chosen)).expect("JSON");
+    assert_ne!(expected, all);
+    for answer in [
+        server.link(&of(json!({"codes": ["UMLS", "ICD10CM"]}))),
+        server.post("/v1/link?codes=umls,icd-10-cm", &of(json!({}))),
+    ] {
+        assert_eq!(answer.json(), expected);
+    }
+    let ask = |accept: &str| {
+        let address = "POST /v1/link?codes=UMLS,ICD10CM";
+        server.ask(address, &[JSON, accept], of(json!({})).as_bytes())
+    };
+    assert_eq!(ask("Accept: text/csv").text(), by_command("csv", &chosen));
+    let systems = |bundle: &str| -> Vec<String> {
+        let resources = bundle.split("\"system\":\"").skip(1);
+        let uris = resources.map(|rest| rest.split('"').next().unwrap_or_default().to_owned());
+        uris.filter(|uri| uri.contains("icd") || uri.contains("umls") || uri.contains("sct"))
+            .collect()
+    };
+    let fhir = ask("Accept: application/fhir+json").text();
+    assert_eq!(systems(&fhir), systems(&by_command("fhir", &chosen)));
+    assert!(fhir.contains("sid/icd-10-cm") && !fhir.contains("386661006"));
+
+    let concept = server.get("/v1/concepts/D1").json();
+    assert_eq!(concept["codes"], all["mentions"][0]["concept"]["codes"]);
+    assert!(server.get("/v1/concepts/D2").json().get("codes").is_none());
+}
+
+#[test]
+fn unsuitable_codes_are_problems_with_the_known_systems() {
+    let place = crate::codes::coded();
+    let server = Server::of(&place.path("coded").display().to_string(), &[]);
+    for (codes, detail) in [
+        (
+            json!(["ICD10CM", "OPCS4"]),
+            "expected a code system (SNOMEDCT, ICD10CM, RXNORM, ATC, LOINC",
+        ),
+        (
+            json!(["ICD10CM", "ICD10CM"]),
+            "each code system once, found ICD10CM twice",
+        ),
+    ] {
+        let answer = server.link(&body(json!({ "codes": codes })));
+        answer.is_problem(422, Some("options.codes"), detail);
+        let found = answer.json()["detail"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(found.contains(detail), "{found}");
+    }
+    let query = server.post("/v1/link?codes=", &body(json!({})));
+    query.is_problem(422, Some("codes"), "no system");
+    let plain = Server::new(&[]).link(&body(json!({"codes": ["LOINC"]})));
+    plain.is_problem(422, Some("options.codes"), "a bundle without codes");
+}
+
+#[test]
 fn given_spans_are_linked() {
     let server = Server::new(&[]);
     let ask = |spans: Value, only: bool| {

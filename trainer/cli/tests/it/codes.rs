@@ -32,7 +32,8 @@ RXNORM\t1191\taspirin\t
 
 const LOINC: &str = "LOINC_NUM\tLONG_COMMON_NAME\n29463-7\tBody weight\n";
 
-const NOTE: &str = "Fever and chest pain, diabetes mellitus. Takes aspirin. Body weight stable.\n";
+pub const NOTE: &str =
+    "Fever and chest pain, diabetes mellitus. Takes aspirin. Body weight stable.\n";
 
 /// A folder with a bundle without codes, tables of codes and a note.
 fn place() -> Workspace {
@@ -51,7 +52,8 @@ fn place() -> Workspace {
     place
 }
 
-fn coded() -> Workspace {
+/// As [`place`], with a bundle with codes.
+pub fn coded() -> Workspace {
     let place = place();
     place.done("update @plain --codes @codes.tsv --code-names @names.tsv @loinc.tsv --out @coded");
     place
@@ -218,6 +220,54 @@ fn csv_has_columns_for_each_chosen_system() {
     assert!(!plain.contains("ICD10CM"));
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_the_columns_of_csv_for_each_chosen_system() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::{Field, Row};
+    let place = coded();
+    place.done(
+        "link --device cpu --bundle @coded @note.txt --format parquet --codes ICD10CM,RXNORM \
+         --out @links.parquet",
+    );
+    let file = std::fs::File::open(place.path("links.parquet")).expect("there");
+    let reader = SerializedFileReader::new(file).expect("Parquet");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let rows: Vec<Row> = rows.map(|row| row.expect("a row")).collect();
+    let field = |id: &str, name: &str| {
+        let value = |row: &Row, name: &str| {
+            let mut columns = row.get_column_iter();
+            let column = columns.find(|(one, _)| *one == name).expect("a column");
+            match column.1 {
+                Field::Str(text) => text.clone(),
+                other => format!("{other:?}"),
+            }
+        };
+        let row = rows.iter().find(|row| value(row, "id") == id);
+        value(row.expect("linked"), name)
+    };
+    assert_eq!(field("D1", "ICD10CM"), "R50.9");
+    assert_eq!(field("D1", "ICD10CM_match"), "exact");
+    assert_eq!(field("D3", "ICD10CM_match"), "broader");
+    assert_eq!(field("D4", "RXNORM"), "1191");
+    assert_eq!(field("D4", "ICD10CM"), "Null");
+    let names: Vec<&String> = rows[0].get_column_iter().map(|(name, _)| name).collect();
+    let last: Vec<&str> = names
+        .iter()
+        .rev()
+        .take(5)
+        .map(|name| name.as_str())
+        .collect();
+    let expected = [
+        "RXNORM_match",
+        "RXNORM",
+        "ICD10CM_match",
+        "ICD10CM",
+        "xrefs",
+    ];
+    assert_eq!(last, expected);
+}
+
 #[test]
 fn table_shows_the_code_of_the_group() {
     let place = coded();
@@ -301,7 +351,12 @@ fn bad_codes_and_systems_are_refused() {
         (
             "link --bundle @plain @note.txt --codes ICD10CM --format pubtator",
             3,
-            "--codes: this --format has no codes; use table, json, jsonl, csv or fhir",
+            "--codes: this --format has no codes; use table, json, jsonl, csv, parquet or fhir",
+        ),
+        (
+            "link --bundle @plain @note.txt --codes ICD10CM,icd-10-cm",
+            3,
+            "--codes: expected each code system once, found ICD10CM twice",
         ),
         (
             "link --bundle @plain @note.txt --codes ICD10CM,OPCS4",

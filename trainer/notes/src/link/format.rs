@@ -63,6 +63,12 @@ impl Format {
         matches!(self, Json | Jsonl | Fhir | BiocJson | SpacyJson | CasJson)
     }
 
+    /// Whether it has a place for codes of concepts in standard code systems.
+    pub fn has_codes(self) -> bool {
+        use Format::{Csv, Fhir, Json, Jsonl, Table};
+        matches!(self, Table | Json | Jsonl | Csv | Fhir)
+    }
+
     /// Whether each note needs a file of its own: several of them in one stream cannot be told apart.
     pub fn needs_files(self) -> bool {
         matches!(self, Self::Html | Self::Brat | Self::BiocXml)

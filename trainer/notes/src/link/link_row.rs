@@ -1,5 +1,6 @@
 //! A link as a row of flat columns, for tables.
 
+use pel_kb::codes::{Match, System};
 use pel_kb::error::Result;
 use pel_kb::group::Group;
 use pel_output::Record;
@@ -66,25 +67,40 @@ pub(crate) struct LinkRow {
     pub score: Option<f32>,
     /// Its cross-references with `|` between them.
     pub xrefs: Option<String>,
+    /// Its code in each chosen code system, those of parts with `|` between them, and how the
+    /// meaning of the code stands to that of the concept.
+    pub codes: Vec<Option<(String, Match)>>,
 }
 
 impl LinkRow {
-    /// The rows of a note.
+    /// The rows of a note, with codes of these systems.
     ///
     /// # Errors
     /// If a span does not lie in the text.
-    pub fn of_note(name: &str, text: &str, records: &[Record]) -> Result<Vec<Self>> {
+    pub fn of_note(
+        name: &str,
+        text: &str,
+        records: &[Record],
+        systems: &[System],
+    ) -> Result<Vec<Self>> {
         let offsets = Offsets::new(text);
         records
             .iter()
-            .map(|record| Self::new(name, text, &offsets, record))
+            .map(|record| Self::new(name, text, &offsets, record, systems))
             .collect()
     }
 
-    fn new(name: &str, text: &str, offsets: &Offsets<'_>, record: &Record) -> Result<Self> {
+    fn new(
+        name: &str,
+        text: &str,
+        offsets: &Offsets<'_>,
+        record: &Record,
+        systems: &[System],
+    ) -> Result<Self> {
         let Span { start, end } = record.span;
         let context = &record.context;
         let concept = record.decision.as_ref().ok();
+        let code_cell = |system: &System| concept.and_then(|concept| concept.code_cell(*system));
         let fragment = |span: &Span| {
             let (start, end) = (offsets.code_point(span.start), offsets.code_point(span.end));
             format!("{start} {end}")
@@ -121,6 +137,7 @@ impl LinkRow {
             xrefs: concept
                 .map(|concept| concept.xrefs.join("|"))
                 .filter(|all| !all.is_empty()),
+            codes: systems.iter().map(code_cell).collect(),
         })
     }
 }

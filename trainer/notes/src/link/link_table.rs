@@ -8,6 +8,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use pel_io::interrupt;
 use pel_io::parquet::{SharedBuffer, failed};
+use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use std::io::Write;
 use std::path::Path;
@@ -16,8 +17,9 @@ use std::sync::Arc;
 /// Rows of a row group, which is kept in memory.
 const GROUP_ROWS: usize = 1 << 15;
 
-/// The columns, in the order in which [`LinkTable::write_group`] writes them.
-const SCHEMA: &str = "
+/// The columns, in the order in which [`LinkTable::write_group`] writes them. Those of the chosen
+/// code systems follow.
+const COLUMNS: &str = "
 message links {
     REQUIRED BYTE_ARRAY doc (STRING);
     REQUIRED INT64 start;
@@ -47,7 +49,19 @@ message links {
     OPTIONAL BYTE_ARRAY type (STRING);
     OPTIONAL FLOAT score;
     OPTIONAL BYTE_ARRAY xrefs (STRING);
-}";
+";
+
+/// The schema of a table. Each chosen code system has two columns, as in CSV.
+fn schema(systems: &[System]) -> String {
+    let columns = systems.iter().map(|system| {
+        let prefix = system.prefix();
+        format!(
+            "    OPTIONAL BYTE_ARRAY {prefix} (STRING);\n    \
+             OPTIONAL BYTE_ARRAY {prefix}_match (STRING);\n"
+        )
+    });
+    format!("{COLUMNS}{}}}", columns.collect::<String>())
+}
 
 /// A table that is being written.
 pub(crate) struct LinkTable<'a> {
@@ -56,15 +70,17 @@ pub(crate) struct LinkTable<'a> {
     writer: SerializedFileWriter<SharedBuffer>,
     buffer: SharedBuffer,
     rows: Vec<LinkRow>,
+    /// The number of code systems that have columns.
+    systems: usize,
 }
 
 impl<'a> LinkTable<'a> {
-    /// Begins a table.
+    /// Begins a table with columns for these code systems, each of them once.
     ///
     /// # Errors
     /// If the schema is refused.
-    pub fn new(file: &'a mut dyn Write, path: &'a Path) -> Result<Self> {
-        let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
+    pub fn new(file: &'a mut dyn Write, path: &'a Path, systems: &[System]) -> Result<Self> {
+        let schema = Arc::new(parse_message_type(&schema(systems)).map_err(failed)?);
         let properties = WriterProperties::builder()
             .set_created_by(format!("pel {}", env!("CARGO_PKG_VERSION")))
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -78,6 +94,7 @@ impl<'a> LinkTable<'a> {
             writer,
             buffer,
             rows: Vec::new(),
+            systems: systems.len(),
         })
     }
 
@@ -149,6 +166,11 @@ impl<'a> LinkTable<'a> {
         columns.some_texts(|row| row.kind.as_deref())?;
         columns.some_scores(|row| row.score)?;
         columns.some_texts(|row| row.xrefs.as_deref())?;
+        for at in 0..self.systems {
+            let cell = |row: &'_ LinkRow| row.codes.get(at).and_then(Option::as_ref);
+            columns.some_texts(|row| cell(row).map(|(codes, _)| codes.as_str()))?;
+            columns.some_texts(|row| cell(row).map(|(_, matches)| matches.name()))?;
+        }
         group.close().map_err(failed)?;
         self.buffer.drain(self.file, self.path)
     }

@@ -390,7 +390,7 @@ impl Linking {
         done.mentions += read.mentions.len() as u64;
         let written = match &read.note.out {
             Some(path) => write_atomic(path, |file| {
-                let mut sink = Sink::file(file, path, self.format)?;
+                let mut sink = Sink::file(file, path, self.format, self.options.code_systems())?;
                 self.write_in_parts(read, &mut sink)?;
                 sink.finish(None)
             }),
@@ -419,7 +419,12 @@ impl Linking {
                 for links in links.chunks(RECORDS) {
                     interrupt::check()?;
                     let records = engine.records(links, options)?;
-                    sink.put_rows(LinkRow::of_note(&note.name, text, &records)?)?;
+                    sink.put_rows(LinkRow::of_note(
+                        &note.name,
+                        text,
+                        &records,
+                        options.code_systems(),
+                    )?)?;
                 }
                 Ok(())
             });
@@ -463,7 +468,12 @@ impl Linking {
             OutputFormat::Text(format) => self.rendered(format, note, text, links, ids)?,
             OutputFormat::Parquet => {
                 let records = self.engine.records(links, &self.options)?;
-                Rendered::Rows(LinkRow::of_note(&note.name, text, &records)?)
+                Rendered::Rows(LinkRow::of_note(
+                    &note.name,
+                    text,
+                    &records,
+                    self.options.code_systems(),
+                )?)
             }
         };
         let Some(path) = &note.out else {
@@ -474,7 +484,7 @@ impl Linking {
                 .write_all(text.as_bytes())
                 .map_err(|cause| io_error("writing", path, cause)),
             rows => {
-                let mut sink = Sink::file(file, path, self.format)?;
+                let mut sink = Sink::file(file, path, self.format, self.options.code_systems())?;
                 sink.put(rows, self.format)?;
                 sink.finish(None)
             }

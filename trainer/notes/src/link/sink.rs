@@ -4,6 +4,7 @@
 use super::link_table::{LinkRow, LinkTable};
 use super::output_format::OutputFormat;
 use pel_io::files::{io_error, print};
+use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use std::io::Write;
 use std::path::Path;
@@ -44,13 +45,18 @@ impl<'a> Sink<'a> {
         Self::Standard { headed: false }
     }
 
-    /// A file of this format.
+    /// A file of this format. A table has columns for the chosen code systems.
     ///
     /// # Errors
     /// If this build cannot write Parquet.
-    pub fn file(file: &'a mut dyn Write, path: &'a Path, format: OutputFormat) -> Result<Self> {
+    pub fn file(
+        file: &'a mut dyn Write,
+        path: &'a Path,
+        format: OutputFormat,
+        systems: &[System],
+    ) -> Result<Self> {
         Ok(match format {
-            OutputFormat::Parquet => Self::Table(Box::new(LinkTable::new(file, path)?)),
+            OutputFormat::Parquet => Self::Table(Box::new(LinkTable::new(file, path, systems)?)),
             OutputFormat::Text(_) => Self::File {
                 file,
                 path,

@@ -10,7 +10,7 @@ use pel_artifacts::bundles;
 use pel_artifacts::device::OpenDevice;
 use pel_io::interrupt;
 use pel_kb::codes::System;
-use pel_kb::error::{Error, Result};
+use pel_kb::error::{Context, Error, Result};
 use pel_kb::score::Scorer;
 use pel_linker::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_model::tokens::Encoded;
@@ -91,6 +91,11 @@ impl TextOptions {
         }
     }
 
+    /// The code systems that were chosen, which have columns in tables.
+    pub(crate) fn code_systems(&self) -> &[System] {
+        self.codes.as_deref().unwrap_or_default()
+    }
+
     /// The links that have a record.
     pub(crate) fn kept<'l>(&self, links: &'l [Link]) -> impl Iterator<Item = &'l Link> {
         let asserted = self.asserted;
@@ -113,12 +118,17 @@ impl TextLinker {
     /// Checks options against the bundle.
     ///
     /// # Errors
-    /// If sets of answers are asked for and the bundle has no probabilities.
+    /// If sets of answers are asked for and the bundle has no probabilities, or codes and it has
+    /// none, or a code system twice.
     pub fn check(&self, options: &TextOptions) -> Result<()> {
         if options.sets && self.linker.bundle().manifest.nil.sets.is_empty() {
             return Err(Error::input(
                 "sets: the bundle has no probabilities; `pel calibrate` adds them",
             ));
+        }
+        if let Some(systems) = &options.codes {
+            let fit = System::check_distinct(systems).and(self.linker.bundle().check_codes());
+            fit.context(|| "codes".to_owned())?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Replaces `link_table` in a build without the cargo feature `parquet`.
 
 pub(crate) use super::link_row::LinkRow;
+use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use std::io::Write;
 use std::marker::PhantomData;
@@ -14,7 +15,7 @@ impl<'a> LinkTable<'a> {
     ///
     /// # Errors
     /// Always.
-    pub fn new(_: &'a mut dyn Write, _: &'a Path) -> Result<Self> {
+    pub fn new(_: &'a mut dyn Write, _: &'a Path, _: &[System]) -> Result<Self> {
         check_build().map(|()| Self(PhantomData))
     }
 

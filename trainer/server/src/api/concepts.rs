@@ -4,6 +4,7 @@ use crate::api::Api;
 use crate::api::http::{JSON, offered, response};
 use crate::api::pool::{Note, Render, Settings};
 use crate::api::problem::Problem;
+use crate::api::schema::CodeObject;
 use crate::serve::connections::Activity;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -11,6 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use pel_linker::bundle::Resolved;
+use pel_output::NamedCode;
 use pel_text::Span;
 use pel_text::detect::{Detected, Origin};
 use serde::Serialize;
@@ -46,6 +48,10 @@ pub struct ConceptObject {
     xrefs: Vec<String>,
     /// The vocabularies that the concept comes from.
     sources: Vec<String>,
+    /// Its codes in standard systems, the preferred ones first, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Option<Vec<CodeObject>>, nullable = false)]
+    codes: Vec<NamedCode>,
     /// The retired identifier that was asked for, if this concept has replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -109,6 +115,7 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
             return Err(gone(StatusCode::NOT_FOUND, detail));
         }
     };
+    let codes = NamedCode::of_concept(linker.bundle(), concept);
     let concept = linker.concept(concept)?;
     let (redirected_from, redirect_reason) = match redirect {
         None => (None, None),
@@ -123,6 +130,7 @@ fn find(api: &Api, id: &str) -> Result<String, Problem> {
         definition: concept.definition,
         xrefs: concept.xrefs,
         sources: concept.sources,
+        codes,
         redirected_from,
         redirect_reason,
     })

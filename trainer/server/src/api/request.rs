@@ -57,9 +57,9 @@ pub struct Options {
     /// Only cross-references with these prefixes, in any case [default: all].
     #[schema(max_items = 100)]
     pub xrefs: Option<Vec<String>>,
-    /// Only codes of these systems, in this order: SNOMEDCT, ICD10CM, RXNORM, LOINC and others. The
-    /// first one in which a concept has a code gives its primary code. Needs a bundle with codes
-    /// [default: all].
+    /// Only codes of these systems, in this order, each once: SNOMEDCT, ICD10CM, RXNORM, ATC, LOINC,
+    /// CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO. The first one in which a concept has a code gives
+    /// its primary code. Needs a bundle with codes [default: all].
     #[schema(max_items = 100)]
     pub codes: Option<Vec<String>>,
     /// Nested and overlapping mentions too ("knee" in "left knee pain").
@@ -546,23 +546,14 @@ impl Options {
             return Ok(None);
         };
         let wrong = |detail: &str| Problem::unprocessable("codes", detail);
-        if bundle.codes.is_none() {
-            return Err(wrong(
-                "the bundle of this server has no codes; omit codes, or serve a bundle with codes \
-                 (`pel update --codes`)",
-            ));
-        }
         if names.len() > MOST_NAMES {
             let found = names.len();
             return Err(wrong(&format!(
                 "expected at most {MOST_NAMES} code systems, found {found}"
             )));
         }
-        let systems = names.iter().map(|name| {
-            let system = name.parse::<System>();
-            system.map_err(|error| wrong(&error.to_string()))
-        });
-        systems.collect::<Result<_, _>>().map(Some)
+        let systems = bundle.chosen_systems(names);
+        systems.map(Some).map_err(|error| wrong(&error.to_string()))
     }
 }
 

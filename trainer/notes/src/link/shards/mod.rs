@@ -220,7 +220,12 @@ impl ShardRun<'_> {
         let mut unreadable = None;
         let mut linked = None;
         let written = write_atomic(out, |file| {
-            let sink = Sink::file(file, out, self.linking.format)?;
+            let sink = Sink::file(
+                file,
+                out,
+                self.linking.format,
+                self.linking.options.code_systems(),
+            )?;
             let done = self
                 .linking
                 .run_shard(shard, self.options, sink, &mut || progress.note());
