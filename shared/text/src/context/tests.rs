@@ -2,6 +2,7 @@
 
 mod allergies;
 mod forms;
+mod relatives;
 mod rounds;
 mod statements;
 mod telegraphic;
