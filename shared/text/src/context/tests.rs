@@ -2,6 +2,7 @@
 
 mod allergies;
 mod forms;
+mod languages;
 mod relatives;
 mod rounds;
 mod statements;
