@@ -1,6 +1,7 @@
 //! Tests of judging: sentences whose context a reader can check.
 
 mod allergies;
+mod dated;
 mod forms;
 mod languages;
 mod relatives;
