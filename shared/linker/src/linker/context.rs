@@ -4,7 +4,7 @@
 use super::{Linker, Prepared};
 use pel_kb::error::Result;
 use pel_text::Span;
-use pel_text::attributes::{Anchor, Kind};
+use pel_text::attributes::{Anchor, Kind, times};
 use pel_text::context::Target;
 use pel_text::markup::Readable;
 use std::borrow::Cow;
@@ -59,7 +59,6 @@ impl Linker {
                 group: mention.group,
             })
             .collect();
-        let contexts = self.context_rules.judge(&text[from..to], &targets);
         let anchors: Vec<Anchor<'_>> = targets
             .iter()
             .map(|target| Anchor {
@@ -68,6 +67,10 @@ impl Linker {
             })
             .collect();
         let attributes = self.attribute_rules.find(&text[from..to], &anchors);
+        let times = times(&text[from..to], &attributes);
+        let contexts = self
+            .context_rules
+            .judge_dated(&text[from..to], &targets, &times);
         let found = contexts.into_iter().zip(attributes);
         for (mention, (mut context, mut attributes)) in prepared.mentions.iter_mut().zip(found) {
             for attribute in &mut attributes {

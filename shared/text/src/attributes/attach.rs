@@ -1,9 +1,9 @@
 //! Which mention an attribute is said of.
 
-use super::Kind;
 use super::lexer::Kind as Lexical;
 use super::matcher::{Hit, Note};
 use super::rules::{Direction, Rules, Section};
+use super::{AttributeName, Kind};
 use crate::context::Border;
 
 /// The tokens between a verb and its mention at most.
@@ -26,6 +26,8 @@ struct Classes {
     referring: Option<u16>,
     /// Words that begin a line about the mention of the line before: "take".
     continuing: Option<u16>,
+    /// Words between a panel and its first test: "showed".
+    showing: Option<u16>,
 }
 
 /// The mentions of some kinds, in order.
@@ -49,6 +51,8 @@ pub(super) struct Attacher<'n, 't> {
     strangers: Vec<u32>,
     /// The number of tokens before each that refer to a mention before.
     references: Vec<u32>,
+    /// The number of tokens before each that are said of a panel.
+    panels: Vec<u32>,
     /// The first token of each sentence.
     sentences: Vec<usize>,
 }
@@ -68,6 +72,7 @@ impl<'n, 't> Attacher<'n, 't> {
         let rules: &Rules = note.rules;
         let mut covered = vec![false; note.lexemes.len()];
         let mut verbs = vec![false; note.lexemes.len()];
+        let mut panels = vec![false; note.lexemes.len()];
         for hit in hits {
             let end = hit.end.min(covered.len());
             if let Some(tokens) = covered.get_mut(hit.first..end) {
@@ -78,6 +83,10 @@ impl<'n, 't> Attacher<'n, 't> {
                 matches!(section.direction, Direction::Forward | Direction::Backward)
             });
             if let Some(tokens) = verbs.get_mut(hit.first..end).filter(|_| verb) {
+                tokens.fill(true);
+            }
+            let panel = section.is_some_and(|section| section.panel);
+            if let Some(tokens) = panels.get_mut(hit.first..end).filter(|_| panel) {
                 tokens.fill(true);
             }
         }
@@ -92,12 +101,14 @@ impl<'n, 't> Attacher<'n, 't> {
             linking: rules.class("linking"),
             referring: rules.class("referring"),
             continuing: rules.class("continuing"),
+            showing: rules.class("showing"),
         };
         let joins = |at: usize| note.has(at, classes.joining) && !covered[at];
         let joints = sums(covered.len(), joins);
         let strange = |at: usize| !covered[at] && !note.has(at, classes.linking);
         let strangers = sums(covered.len(), strange);
         let references = sums(covered.len(), |at| note.has(at, classes.referring));
+        let panels = sums(covered.len(), |at| panels[at]);
         let families = rules.families.iter();
         let families = families.map(|family| Family::new(note, &family.kinds));
         Self {
@@ -109,6 +120,7 @@ impl<'n, 't> Attacher<'n, 't> {
             joints,
             strangers,
             references,
+            panels,
             sentences,
         }
     }
@@ -162,6 +174,9 @@ impl<'n, 't> Attacher<'n, 't> {
         let mut mentions = vec![family.order[at]];
         if section.list && sentences == 0 {
             self.extend(family, section, at, mention.first >= hit.end, &mut mentions);
+        }
+        if section.panel && sentences == 0 {
+            self.extend_panel(family, hit, at, &mut mentions);
         }
         Some(Attached {
             hit: number,
@@ -245,12 +260,25 @@ impl<'n, 't> Attacher<'n, 't> {
         let right = right.or_else(|| self.behind_point(family, hit));
         if let Some(right) = right {
             let first = family.mention(self.note, right).first;
+            if left.is_none() && self.begins_with_time(hit) && first - hit.end <= MAX_VERB {
+                return Some(right);
+            }
             let near = first - hit.end <= MAX_AHEAD && count(&self.joints, hit.end, first) == 0;
             if self.is_beside(hit.end, first) || left.is_none() && near {
                 return Some(right);
             }
         }
         left
+    }
+
+    /// Whether a sentence begins with a time, of which all of it is said: "In 2013, after a fall, she
+    /// had a stroke".
+    fn begins_with_time(&self, hit: &Hit) -> bool {
+        use AttributeName::{Date, Duration, Onset};
+        let start = self.sentence(hit.first).map(|at| at as usize);
+        let start = start.and_then(|at| self.sentences.get(at));
+        let mut names = hit.attributes.iter().map(|attribute| attribute.name);
+        start == Some(&hit.first) && names.all(|name| matches!(name, Date | Duration | Onset))
     }
 
     /// The mention right behind the last point of "p.r.n.", which may look like the end of a
@@ -349,7 +377,7 @@ impl<'n, 't> Attacher<'n, 't> {
             let (one, other) = (at.min(next), at.max(next));
             let end = family.mention(self.note, one).end;
             let first = family.mention(self.note, other).first;
-            if !self.is_list(end, first, may_cover) {
+            if !self.is_list(end, first, may_cover, None) {
                 return;
             }
             mentions.push(*index);
@@ -357,8 +385,47 @@ impl<'n, 't> Attacher<'n, 't> {
         }
     }
 
-    /// Whether the tokens between two mentions make them a list.
-    fn is_list(&self, end: usize, first: usize, may_cover: bool) -> bool {
+    /// Adds the mentions behind the one at `at` to which a date before their values belongs, too:
+    /// "Sodium today is 133, potassium 4.2". One with a date of its own ends the panel.
+    fn extend_panel(&self, family: &Family, hit: &Hit, at: usize, mentions: &mut Vec<u32>) {
+        let place = |at: usize| {
+            let index = *family.order.get(at)?;
+            Some((index, self.note.mentions[index as usize]))
+        };
+        let Some((_, mut last)) = place(at) else {
+            return;
+        };
+        if last.end <= hit.first && self.covered[last.end..hit.first].contains(&true) {
+            return;
+        }
+        for next in at + 1..(at + 1).saturating_add(MAX_LIST) {
+            let Some((index, mention)) = place(next) else {
+                return;
+            };
+            let own = hit.first >= last.end && hit.end <= mention.first;
+            let own = if own {
+                count(&self.panels, hit.first, hit.end)
+            } else {
+                0
+            };
+            let behind = place(next + 1).map_or(usize::MAX, |(_, mention)| mention.first);
+            let behind = behind.min(mention.end.saturating_add(MAX_VERB));
+            let other = count(&self.panels, last.end, mention.first) > own
+                || count(&self.panels, mention.end, behind) > 0;
+            // "CBC in the clinic today showed hemoglobin of 12".
+            let from = if own > 0 { hit.end } else { last.end };
+            if other || !self.is_list(from, mention.first, true, self.classes.showing) {
+                return;
+            }
+            if !mentions.contains(&index) {
+                mentions.push(index);
+            }
+            last = mention;
+        }
+    }
+
+    /// Whether the tokens between two mentions make them a list. Words of a further class join, too.
+    fn is_list(&self, end: usize, first: usize, may_cover: bool, more: Option<u16>) -> bool {
         if end > first || first - end > MAX_VERB {
             return false;
         }
@@ -368,7 +435,8 @@ impl<'n, 't> Attacher<'n, 't> {
         let may_cover = may_cover || !(end..first).any(comma);
         for at in end..first {
             let token = &self.note.lexemes[at];
-            let joins = self.note.has(at, self.classes.joining) && !self.covered[at];
+            let joins = self.note.has(at, self.classes.joining) || self.note.has(at, more);
+            let joins = joins && !self.covered[at];
             joined |= joins;
             let links = !self.covered[at] && self.note.has(at, self.classes.linking);
             let fits = joins || links || may_cover && self.covered[at];

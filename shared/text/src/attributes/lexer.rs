@@ -106,6 +106,7 @@ fn plain(c: char) -> char {
 fn mark(c: char) -> Kind {
     Kind::Mark(match c {
         '‐' | '‑' | '‒' | '–' | '—' | '−' => '-',
+        '’' => '\'',
         c => c,
     })
 }
@@ -138,7 +139,11 @@ fn split(text: &str, span: Span, border: Border, lexemes: &mut Vec<Lexeme>) {
     let written = text.get(span.start..span.end).unwrap_or_default();
     for (at, c) in written.char_indices() {
         let at = span.start + at;
-        let now = class(c);
+        let now = match c {
+            // The apostrophe of "90's" stands by itself.
+            '\'' | '’' if last == Some(1) => 3,
+            c => class(c),
+        };
         if last.is_some_and(|last| last != now || now == 2) {
             push(lexemes, from, at, kind_of(last), border);
             (from, border) = (at, Border::None);
@@ -151,6 +156,7 @@ fn split(text: &str, span: Span, border: Border, lexemes: &mut Vec<Lexeme>) {
 fn kind_of(class: Option<u8>) -> Kind {
     match class {
         Some(1) => Kind::Number,
+        Some(3) => Kind::Mark('\''),
         _ => Kind::Word,
     }
 }
@@ -180,6 +186,11 @@ fn join_numbers(text: &str, lexemes: Vec<Lexeme>) -> Vec<Lexeme> {
         if first.kind != Kind::Number && end == at + 1 {
             end += 1;
         }
+        if is_date(&text[first.start..lexemes[end - 1].end]) {
+            joined.extend_from_slice(&lexemes[at..end]);
+            at = end;
+            continue;
+        }
         let mut number = first.clone();
         number.end = lexemes[end - 1].end;
         let written = &text[number.start..number.end];
@@ -191,6 +202,14 @@ fn join_numbers(text: &str, lexemes: Vec<Lexeme>) -> Vec<Lexeme> {
         at = end;
     }
     joined
+}
+
+/// Whether digits with points are a date: "22.03.2021".
+fn is_date(written: &str) -> bool {
+    let mut parts = written.split('.').map(str::len);
+    let (day, month, year) = (parts.next(), parts.next(), parts.next());
+    let few = |length: Option<usize>| matches!(length, Some(1 | 2));
+    few(day) && few(month) && matches!(year, Some(2 | 4)) && parts.next().is_none()
 }
 
 /// Whether a point begins a number: ".5".

@@ -16,6 +16,7 @@ mod normal;
 mod parser;
 mod pattern;
 mod rules;
+mod times;
 mod value;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ use pel_kb::group::Group;
 use rules::Rules;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
+pub use times::times;
 pub use value::{Number, Timing, Value};
 
 /// The rule files that are built in, by name. The first one includes the others.

@@ -184,6 +184,7 @@ impl Parser {
             list: false,
             inside: false,
             carried: false,
+            panel: false,
         };
         for word in words {
             match word {
@@ -193,10 +194,11 @@ impl Parser {
                 "list" => section.list = true,
                 "inside" => section.inside = true,
                 "carried" => section.carried = true,
+                "panel" => section.panel = true,
                 word => kinds.extend(kinds_named(word).ok_or_else(|| {
                     format!(
                         "expected drug, test, problem, procedure, device, other, any, before, \
-                         forward, backward, list, inside or carried, found \"{word}\""
+                         forward, backward, list, inside, carried or panel, found \"{word}\""
                     )
                 })?),
             }

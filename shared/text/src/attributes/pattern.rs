@@ -277,7 +277,7 @@ impl Reader<'_, '_> {
         for (at, c) in chars.iter().enumerate() {
             let now = class(*c);
             if now != last && !run.is_empty() {
-                found.push(Element::Symbol(self.names.word(&run)));
+                found.push(self.run(&run));
                 run.clear();
             }
             last = now;
@@ -291,9 +291,17 @@ impl Reader<'_, '_> {
             }
         }
         if !run.is_empty() {
-            found.push(Element::Symbol(self.names.word(&run)));
+            found.push(self.run(&run));
         }
         found
+    }
+
+    /// The symbol of a word; an apostrophe by itself, as in "'04", is a mark.
+    fn run(&mut self, run: &str) -> Element {
+        Element::Symbol(match run {
+            "'" => Symbol::Mark('\''),
+            run => self.names.word(run),
+        })
     }
 }
 

@@ -105,6 +105,8 @@ pub(super) struct Section {
     pub inside: bool,
     /// Whether mentions before the sentence count if it has none.
     pub carried: bool,
+    /// Whether they are said of the mentions behind theirs, too, with values between.
+    pub panel: bool,
 }
 
 /// The patterns of attributes of the same kinds of mentions.

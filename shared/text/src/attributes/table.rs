@@ -9,6 +9,10 @@ use super::*;
 
 /// The rows with drugs.
 const SIGS: &str = include_str!("tables/sigs.tsv");
+/// The rows with dates, onsets, durations and courses.
+const DATES: &str = include_str!("tables/dates.tsv");
+/// The rows with results of tests and vital signs.
+const RESULTS: &str = include_str!("tables/results.tsv");
 
 /// The bytes of words in a text. "words@2" is the second occurrence.
 fn place(text: &str, words: &str) -> Option<Span> {
@@ -64,7 +68,7 @@ fn differences(text: &str, expected: &str) -> Option<(Vec<Fact>, Vec<Fact>)> {
         }
         let words = place(text, fields.next()?)?;
         let value = fields.next()?;
-        let value = match value.starts_with('{') {
+        let value = match value.starts_with("{\"") {
             true => {
                 let value: serde_json::Value = serde_json::from_str(value).ok()?;
                 value.to_string()
@@ -153,4 +157,18 @@ fn sigs_are_read() {
         "status",
     ];
     check(SIGS, &names, 4);
+}
+
+#[test]
+fn dates_are_read() {
+    check(DATES, &["date", "onset", "duration", "course"], 3);
+}
+
+#[test]
+fn results_are_read() {
+    check(
+        RESULTS,
+        &["value", "comparator", "unit", "flag", "range"],
+        1,
+    );
 }

@@ -11,15 +11,21 @@ use super::sections::{self, Section};
 use super::tokens::{self, Border, Token, normalise};
 use super::values::{
     Allergy, Certainty, Effect, Experiencer, Laterality, MentionKind, Property, Severity,
-    Temporality,
+    Temporality, When,
 };
 use super::{Context, Cue, Span, Target};
 
 /// The words at the start of a mention that are searched for cues and the phrases of lists.
 const MAX_SEARCHED: usize = 64;
 
-/// Judges mentions of a text.
-pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Context> {
+/// Judges mentions of a text. `times` are what their dates tell, in the same order; missing ones are
+/// not known.
+pub(super) fn judge(
+    set: &RuleSet,
+    text: &str,
+    mentions: &[Target],
+    times: &[Option<When>],
+) -> Vec<Context> {
     let tokens = tokens::tokenize(text, &set.vocabulary);
     let mut tokens = forms::mark(text, tokens, &set.vocabulary, &set.headings);
     let (sections, in_heading) = sections::find(text, &mut tokens, set);
@@ -30,7 +36,10 @@ pub(super) fn judge(set: &RuleSet, text: &str, mentions: &[Target]) -> Vec<Conte
         denied: Vec::new(),
         set,
     };
-    let located: Vec<Located> = mentions.iter().map(|target| note.locate(target)).collect();
+    let numbered = mentions.iter().enumerate();
+    let located: Vec<Located> = numbered
+        .map(|(index, target)| note.locate(target, times.get(index).copied().flatten()))
+        .collect();
     // No cue reaches into a mention: "no" of "no change in bowel habits" is one if "change in
     // bowel habits" is a mention.
     let pieces = located.iter().flat_map(|mention| {
@@ -69,6 +78,8 @@ pub(super) struct Located {
     pub pieces: Vec<(usize, usize)>,
     /// The lists that the mention has phrases of.
     lists: Vec<usize>,
+    /// What its date tells.
+    when: Option<When>,
 }
 
 impl Located {
@@ -86,6 +97,9 @@ impl Located {
             && condition
                 .without
                 .is_none_or(|list| !self.lists.contains(&list))
+            && condition
+                .dated
+                .is_none_or(|asked| self.when.is_some_and(|when| when.is(asked)))
     }
 }
 
@@ -197,7 +211,7 @@ impl Note<'_, '_> {
         }
     }
 
-    fn locate(&self, target: &Target) -> Located {
+    fn locate(&self, target: &Target, when: Option<When>) -> Located {
         let mut pieces = Vec::with_capacity(target.pieces.len());
         for piece in target.pieces {
             let first = self
@@ -231,6 +245,7 @@ impl Note<'_, '_> {
             kind: MentionKind::of(target.group),
             pieces,
             lists,
+            when,
         }
     }
 

@@ -34,7 +34,9 @@ pub use rules::RuleText;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 pub(crate) use tokens::Border;
-pub use values::{Allergy, Certainty, Effect, Experiencer, Laterality, Severity, Temporality};
+pub use values::{
+    Allergy, Certainty, Effect, Experiencer, Laterality, Severity, Temporality, When,
+};
 
 /// The rule files that are built in, by name.
 pub(super) const BUILT_IN: [(&str, &str); 5] = [
@@ -268,6 +270,18 @@ impl ContextRules {
     /// Judges mentions of a text, in time linear in the text and the mentions. A mention that is
     /// outside the text has the default context.
     pub fn judge(&self, text: &str, mentions: &[Target]) -> Vec<Context> {
-        judge::judge(&self.set, text, mentions)
+        self.judge_dated(text, mentions, &[])
+    }
+
+    /// Judges mentions of a text whose dates may be known: a procedure of 2015 is over, one "in 3
+    /// months" planned, if no word says otherwise. `times` are in the order of the mentions
+    /// ([`crate::attributes::times`]); missing ones are not known.
+    pub fn judge_dated(
+        &self,
+        text: &str,
+        mentions: &[Target],
+        times: &[Option<When>],
+    ) -> Vec<Context> {
+        judge::judge(&self.set, text, mentions, times)
     }
 }

@@ -4,7 +4,7 @@ use super::pattern::expand;
 use super::rules::{Action, Condition, Direction, Prior, Rule, RuleSet, RuleText, SUBHEADING};
 use super::tokens::normalise;
 use super::trie::{Element, Trie};
-use super::values::{Effect, MentionKind};
+use super::values::{Effect, MentionKind, When};
 use super::vocabulary::{Symbol, Vocabulary};
 use crate::rule_lines::split_entries;
 use pel_kb::error::{Error, Result};
@@ -382,8 +382,8 @@ impl RuleSet {
         Ok(())
     }
 
-    /// Reads `prior EFFECTS [in SECTION] [within N] [sentence] [for KINDS] [if LIST] [unless LIST] [beside
-    /// EFFECT]`.
+    /// Reads `prior EFFECTS [in SECTION] [within N] [sentence] [dated TIME] [for KINDS] [if LIST] [unless
+    /// LIST] [beside EFFECT]`.
     fn prior(
         &mut self,
         heading: &str,
@@ -406,13 +406,22 @@ impl RuleSet {
                 in_sentence = true;
                 continue;
             }
+            if word == "dated" {
+                let found = words.next();
+                let when = found.and_then(When::named).ok_or_else(|| {
+                    let found = quoted(found);
+                    format!("expected past, long or ahead after \"dated\", found {found}")
+                })?;
+                condition.dated = Some(when);
+                continue;
+            }
             if matches!(word, "for" | "if" | "unless" | "beside") {
                 self.condition(word, &mut words, &mut condition)?;
                 continue;
             }
             if !in_section {
                 return Err(format!(
-                    "expected an effect, in, within, sentence, for, if, unless or beside, found \"{word}\""
+                    "expected an effect, in, within, sentence, dated, for, if, unless or beside, found \"{word}\""
                 ));
             }
             if !section.is_empty() {

@@ -1,7 +1,7 @@
 //! What rule files hold.
 
 use super::trie::Trie;
-use super::values::{Effect, MentionKind, Property};
+use super::values::{Effect, MentionKind, Property, When};
 use super::vocabulary::{Symbol, Vocabulary};
 
 /// Where a rule stands, for explanations.
@@ -39,6 +39,8 @@ pub(super) struct Condition {
     /// What another mention must be set to: of a cue the one at its other side, of a prior one in
     /// the sentence.
     pub beside: Option<Effect>,
+    /// What the date of the mention must tell.
+    pub dated: Option<When>,
 }
 
 /// What the entries under a heading do.

@@ -26,9 +26,10 @@ const MAX_HEADING: usize = 6;
 const MAX_HEADING_BYTES: usize = 256;
 
 /// The words that answer a question or an item of a check list.
-const ANSWERS: [&str; 16] = [
+const ANSWERS: [&str; 28] = [
     "yes", "no", "none", "y", "n", "neg", "negative", "pos", "positive", "denies", "denied", "ja",
-    "nein", "oui", "non", "si",
+    "nein", "keine", "verneint", "negativ", "positiv", "oui", "non", "aucun", "aucune", "absent",
+    "absente", "si", "sí", "SÍ", "ninguno", "niega",
 ];
 /// The largest number of words of an item of a check list.
 const MAX_ITEM: usize = 6;

@@ -1,7 +1,10 @@
 //! Tests of judging: sentences whose context a reader can check.
 
 mod allergies;
+mod dated;
 mod forms;
+mod languages;
+mod relatives;
 mod rounds;
 mod statements;
 mod telegraphic;

@@ -51,6 +51,34 @@ impl Temporality {
     }
 }
 
+/// When a mention was or will be, as its date tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum When {
+    /// Less than a month before the note.
+    Past,
+    /// A month or longer before the note.
+    LongPast,
+    /// After the note.
+    Ahead,
+}
+
+impl When {
+    /// The time of a name in rule files, behind "dated".
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "past" => Some(Self::Past),
+            "long" => Some(Self::LongPast),
+            "ahead" => Some(Self::Ahead),
+            _ => None,
+        }
+    }
+
+    /// Whether a time is one that a rule asks for: what is long past is past.
+    pub(super) fn is(self, asked: Self) -> bool {
+        self == asked || (self, asked) == (Self::LongPast, Self::Past)
+    }
+}
+
 /// Whom a mention is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -3,14 +3,15 @@
 use super::{Answer, State};
 use crate::context::tokens::Token;
 
-const YES: [&str; 9] = [
-    "yes", "y", "pos", "positive", "present", "ja", "oui", "sí", "sim",
+const YES: [&str; 13] = [
+    "yes", "y", "pos", "positive", "present", "ja", "positiv", "oui", "positif", "sí", "SÍ",
+    "positivo", "sim",
 ];
-const NO: [&str; 13] = [
+const NO: [&str; 16] = [
     "no", "n", "none", "never", "neg", "negative", "absent", "denies", "denied", "nil", "nein",
-    "non", "nee",
+    "negativ", "non", "négatif", "negativo", "nee",
 ];
-const UNKNOWN: [&str; 7] = [
+const UNKNOWN: [&str; 11] = [
     "unknown",
     "unk",
     "u",
@@ -18,6 +19,10 @@ const UNKNOWN: [&str; 7] = [
     "uncertain",
     "na",
     "unbekannt",
+    "unklar",
+    "inconnu",
+    "desconocido",
+    "nsp",
 ];
 /// Words that lead to the answer that was chosen: "Y / N  circled: N".
 const CHOSEN: [&str; 13] = [
@@ -116,7 +121,7 @@ pub(super) fn read(text: &str, tokens: &[Token], first: usize, end: usize) -> Ve
                 // "O asthma ● gout"
                 "O" | "o" if full => Kind::Box(State::Unticked),
                 "x" | "X" | "xx" | "XX" => Kind::Cross,
-                "or" | "OR" => Kind::Or,
+                "or" | "OR" | "oder" | "ou" => Kind::Or,
                 word if is_any(&CHOSEN, word) => Kind::Chosen,
                 word => answer(word).map_or(Kind::Other, Kind::Answer),
             };
@@ -191,8 +196,8 @@ fn read_box(text: &str, tokens: &[Token], at: usize, end: usize) -> Option<(usiz
     let square = close == ']';
     let state = match text[token.start..token.end].to_ascii_lowercase().as_str() {
         "x" | "xx" | "✓" | "✔" | "√" | "✗" | "✘" | "•" | "●" | "*" => State::Ticked,
-        "y" | "yes" | "+" | "v" if square => State::Ticked,
-        "n" | "no" | "-" if square => State::Crossed,
+        "y" | "yes" | "ja" | "oui" | "sí" | "si" | "+" | "v" if square => State::Ticked,
+        "n" | "no" | "nein" | "non" | "-" if square => State::Crossed,
         _ => return None,
     };
     let after = lines(inner + 1);

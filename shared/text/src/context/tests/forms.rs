@@ -4,6 +4,11 @@ use super::*;
 
 /// Checks a form whose brackets are braces, as brackets mark mentions.
 fn check_form(marked: &str) {
+    check_form_with(ContextRules::english(), marked);
+}
+
+/// Checks a form by rules of any language.
+pub(super) fn check_form_with(rules: &ContextRules, marked: &str) {
     let (mut text, mut mentions, mut expected) = (String::new(), Vec::new(), Vec::new());
     for part in marked.split(']') {
         let (before, inner) = part.split_once('[').unwrap_or((part, ""));
@@ -14,7 +19,7 @@ fn check_form(marked: &str) {
             text.push_str(mention);
         }
     }
-    let found = judge(ContextRules::english(), &text, &mentions);
+    let found = judge(rules, &text, &mentions);
     let found: Vec<String> = found.iter().map(short).collect();
     assert_eq!(found, expected, "{marked}");
 }
