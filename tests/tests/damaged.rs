@@ -523,11 +523,11 @@ fn other_format_versions_and_altered_manifests_are_refused() {
     for (change, expected) in [
         (
             json!({"format": 7}),
-            "format version 7, this build reads 8 to 10",
+            "format version 7, this build reads 8 to 11",
         ),
         (
             json!({"format": 11}),
-            "format version 11, this build reads 8 to 10",
+            "format version 11, this build reads 8 to 11",
         ),
         (json!({"format": 9}), "expected format version 8"),
         (json!({"digest": null}), "invalid type: null"),

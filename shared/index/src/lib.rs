@@ -6,6 +6,7 @@
 
 mod cells;
 mod codes;
+mod concept_map;
 mod exact;
 mod hnsw;
 pub mod lexical;
@@ -18,6 +19,7 @@ mod top;
 mod vectors;
 
 pub use cells::CellOptions;
+pub use concept_map::ConceptMap;
 pub use hnsw::HnswOptions;
 pub use mixed_rows::{MixedRows, mixed_rows};
 pub use token_store::{
@@ -38,6 +40,7 @@ use pel_kb::score::{Candidate, Similarity};
 use pel_kernels::RowCodes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 use vectors::{Query, Vectors};
 
 const FORMAT: Format = Format {
@@ -188,6 +191,8 @@ pub struct Index {
     /// The first row of each concept. Empty unless the template has a weight of its own.
     firsts: Vec<u32>,
     mix: f32,
+    /// The concepts that the numbers of the rows stand for, if they are not these numbers.
+    map: Option<Arc<ConceptMap>>,
 }
 
 /// The fewest concepts that a search with a weight for the template scores.
@@ -375,7 +380,30 @@ impl Index {
             cells,
             firsts: Vec::new(),
             mix: 0.0,
+            map: None,
         })
+    }
+
+    /// Sets the concepts that the numbers of the rows stand for. By default a number is the position
+    /// of its concept.
+    ///
+    /// # Errors
+    /// If the map lacks a number of a row.
+    pub fn set_concepts(&mut self, map: Arc<ConceptMap>) -> Result<()> {
+        if let Some(last) = self.last_concept().filter(|last| last.index() >= map.len()) {
+            let (last, count) = (last.0, map.len());
+            return Err(Error::artifact(format!(
+                "the concept map: expected a concept for number {last} of the index, found \
+                 {count} numbers"
+            )));
+        }
+        self.map = Some(map);
+        Ok(())
+    }
+
+    /// The concepts that the numbers of the rows stand for, if they are not these numbers.
+    pub fn concept_map(&self) -> Option<&Arc<ConceptMap>> {
+        self.map.as_ref()
     }
 
     /// The description of the index.
@@ -405,7 +433,7 @@ impl Index {
         vector
     }
 
-    /// The concept of each row, ascending.
+    /// The number of each row's concept in the index, ascending ([`Index::concept_of`]).
     pub fn concepts(&self) -> impl Iterator<Item = ConceptId> + '_ {
         (0..self.info.rows).map(|row| self.concept(row))
     }
@@ -422,8 +450,26 @@ impl Index {
         ConceptId(self.concepts.get()[self.place(row)])
     }
 
-    /// The rows of a concept.
-    pub fn rows_of(&self, concept: ConceptId) -> Range<usize> {
+    /// The concept that a number stands for; `None` if it was retired without a successor.
+    pub fn concept_of(&self, number: ConceptId) -> Option<ConceptId> {
+        match &self.map {
+            None => Some(number),
+            Some(map) => map.concept(number),
+        }
+    }
+
+    /// The rows of a concept, ascending.
+    pub fn rows_of(&self, concept: ConceptId) -> impl Iterator<Item = usize> + '_ {
+        let numbers = self.numbers_of(concept);
+        numbers.flat_map(|number| self.rows_of_number(number))
+    }
+
+    /// The numbers that stand for a concept, ascending.
+    fn numbers_of(&self, concept: ConceptId) -> impl Iterator<Item = ConceptId> + '_ {
+        numbers_of(self.map.as_deref(), concept)
+    }
+
+    fn rows_of_number(&self, concept: ConceptId) -> Range<usize> {
         let bound = |after: bool| {
             let (mut low, mut high) = (0, self.info.rows);
             while low < high {
@@ -453,7 +499,7 @@ impl Index {
         container::write(format, &info, &sections)
     }
 
-    /// The highest concept with a row.
+    /// The highest number of a row.
     pub fn last_concept(&self) -> Option<ConceptId> {
         self.concepts
             .get()
@@ -484,7 +530,25 @@ impl Index {
     /// # Panics
     /// If the number of values is no multiple of the dimension.
     pub fn search(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
-        self.mixed(queries, k, |k| self.by_best_row(queries, k))
+        self.of_concepts(queries, k, |queries, k| {
+            self.mixed(queries, k, |k| self.by_best_row(queries, k))
+        })
+    }
+
+    /// The best `k` concepts, given a search for numbers.
+    fn of_concepts(
+        &self,
+        queries: &[f32],
+        k: usize,
+        search: impl Fn(&[f32], usize) -> Vec<Vec<Candidate>>,
+    ) -> Vec<Vec<Candidate>> {
+        match &self.map {
+            None => search(queries, k),
+            Some(map) => {
+                self.check(queries);
+                map.search(queries, self.info.dim, k, search)
+            }
+        }
     }
 
     fn by_best_row(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
@@ -547,19 +611,23 @@ impl Index {
         );
         let query = self.query(query);
         let (mut places, mut near) = (Vec::new(), Vec::new());
-        let scored = concepts.into_iter().filter_map(|concept| {
+        let mut score = |number: ConceptId| {
             places.clear();
-            let rows = self.rows_of(concept);
+            let rows = self.rows_of_number(number);
             places.extend(rows.map(|row| self.place(row) as u32));
             let first = *places.first()?;
             let best = self.best_row(&query, &places, &mut near);
-            let score = if self.mix > 0.0 {
+            Some(if self.mix > 0.0 {
                 let first = self.scored(&query, first as usize) + 0.0;
                 (1.0 - self.mix) * best + self.mix * first + 0.0
             } else {
                 best
-            };
-            Some(Candidate { concept, score })
+            })
+        };
+        let scored = concepts.into_iter().filter_map(|concept| {
+            let scores = self.numbers_of(concept).filter_map(&mut score);
+            let candidates = scores.map(|score| Candidate { concept, score });
+            candidates.min_by(Candidate::rank)
         });
         scored.collect()
     }
@@ -620,7 +688,9 @@ impl Index {
 
     /// As [`Index::search`], but over every row.
     pub fn search_exact(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
-        self.mixed(queries, k, |k| self.exact_by_best_row(queries, k))
+        self.of_concepts(queries, k, |queries, k| {
+            self.mixed(queries, k, |k| self.exact_by_best_row(queries, k))
+        })
     }
 
     fn exact_by_best_row(&self, queries: &[f32], k: usize) -> Vec<Vec<Candidate>> {
@@ -674,6 +744,16 @@ impl Index {
             "expected queries of {dim} values, found {found} values"
         );
     }
+}
+
+/// The numbers that stand for a concept: those of the map, or its position without one.
+fn numbers_of(
+    map: Option<&ConceptMap>,
+    concept: ConceptId,
+) -> impl Iterator<Item = ConceptId> + '_ {
+    let own = map.is_none().then_some(concept);
+    let mapped = map.into_iter().flat_map(move |map| map.numbers(concept));
+    own.into_iter().chain(mapped)
 }
 
 /// A query in the form that an index scores.

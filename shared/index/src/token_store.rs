@@ -6,7 +6,8 @@
 //! Rows are encoded by length and stored by concept. The layout of the file is known first and its
 //! header is written last, so rows are written in any order and need not be in memory.
 
-use super::Index;
+use super::concept_map::ConceptMap;
+use super::{Index, numbers_of};
 use super::codes::quantise;
 use super::top::best_per_concept;
 use bytes::Bytes;
@@ -19,6 +20,7 @@ use pel_kb::score::Candidate;
 use pel_kernels::dot_i8;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 const FORMAT: Format = Format {
     magic: b"PELTOKEN",
@@ -57,6 +59,8 @@ pub struct TokenStore {
     /// `[tokens]`
     scales: Numbers<f32>,
     mix: f32,
+    /// As that of [`Index::set_concepts`].
+    map: Option<Arc<ConceptMap>>,
 }
 
 /// Builds a store row by row.
@@ -340,6 +344,7 @@ impl TokenStore {
             codes,
             scales,
             mix: 0.0,
+            map: None,
         })
     }
 
@@ -383,6 +388,12 @@ impl TokenStore {
     /// Sets the weight of the template as [`Index::set_mix`] does.
     pub fn set_mix(&mut self, mix: f32) {
         self.mix = mix;
+    }
+
+    /// Sets the concepts that the numbers of the rows stand for, as [`Index::set_concepts`] does.
+    /// They are those of the index beside it ([`TokenStore::check_beside`]).
+    pub fn set_concepts(&mut self, map: Arc<ConceptMap>) {
+        self.map = Some(map);
     }
 
     /// Quantises the token vectors of a mention.
@@ -441,7 +452,10 @@ impl TokenStore {
     ) -> Vec<Candidate> {
         let mut buffers = Buffers::default();
         let scored = concepts.into_iter().filter_map(|concept| {
-            let score = self.score(query, rows_of(self.concepts.get(), concept), &mut buffers)?;
+            let scores = numbers_of(self.map.as_deref(), concept).filter_map(|number| {
+                self.score(query, rows_of(self.concepts.get(), number), &mut buffers)
+            });
+            let score = scores.reduce(f32::max)?;
             Some(Candidate { concept, score })
         });
         let mut ranked: Vec<Candidate> = scored.collect();
@@ -451,9 +465,14 @@ impl TokenStore {
 
     /// The best `k` of all concepts by an exact search.
     pub fn search(&self, query: &TokenCodes, k: usize) -> Vec<Candidate> {
-        let mut concepts = self.concepts.get().to_vec();
+        let mut concepts: Vec<ConceptId> = self.concepts.get().iter().copied().map(ConceptId).collect();
         concepts.dedup();
-        best_per_concept(self.rank(query, concepts.into_iter().map(ConceptId)), k)
+        if let Some(map) = &self.map {
+            concepts = concepts.into_iter().filter_map(|number| map.concept(number)).collect();
+            concepts.sort_unstable();
+            concepts.dedup();
+        }
+        best_per_concept(self.rank(query, concepts), k)
     }
 }
 

@@ -174,8 +174,8 @@ pub struct UpdatedRedirects {
     pub given: usize,
     /// The number of identifiers of the old bundle that stay.
     pub kept: usize,
-    /// The number of retired concepts that no file lists: they have no successor.
-    pub without_successor: usize,
+    /// The retired concepts that no file lists: they have no successor.
+    pub unlisted: Vec<String>,
     /// The number of identifiers of the old bundle that are concepts again.
     pub restored: usize,
 }
@@ -208,7 +208,7 @@ impl UpdatedRedirects {
             if let Change::Retired(Retired { id, .. }) = change
                 && !listed.contains(id.as_str())
             {
-                updated.without_successor += 1;
+                updated.unlisted.push(id.clone());
                 further.push(Redirect {
                     id: id.clone(),
                     replaced_by: None,

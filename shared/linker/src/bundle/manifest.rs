@@ -28,8 +28,12 @@ pub const FORMAT_WITH_UNKNOWN_WORDS: u32 = 9;
 /// fewer mentions.
 pub const FORMAT_WITH_EVERY_NAME: u32 = 10;
 
+/// The format of a bundle with [`names::INDEX_CONCEPTS`]: builds that do not know the file would
+/// take rows for those of other concepts.
+pub const FORMAT_WITH_CONCEPT_MAP: u32 = 11;
+
 /// The newest format.
-pub const NEWEST_FORMAT: u32 = FORMAT_WITH_EVERY_NAME;
+pub const NEWEST_FORMAT: u32 = FORMAT_WITH_CONCEPT_MAP;
 
 /// The manifest. Unknown fields are refused: a writer of new fields raises the format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -202,7 +206,9 @@ impl Manifest {
             return Err(Error::artifact(format!(
                 "manifest.json: expected format version {expected} for its fields (the feature \
                  `unknown_word` has {FORMAT_WITH_UNKNOWN_WORDS}, `every_name` \
-                 {FORMAT_WITH_EVERY_NAME}), found version {format}"
+                 {FORMAT_WITH_EVERY_NAME}, the file `{}` {FORMAT_WITH_CONCEPT_MAP}), found version \
+                 {format}",
+                names::INDEX_CONCEPTS
             )));
         }
         manifest
@@ -266,6 +272,9 @@ impl Manifest {
 
     /// The oldest format that has all the fields of the manifest.
     pub fn least_format(&self) -> u32 {
+        if self.files.contains_key(names::INDEX_CONCEPTS) {
+            return FORMAT_WITH_CONCEPT_MAP;
+        }
         if self.every_name {
             return FORMAT_WITH_EVERY_NAME;
         }

@@ -6,6 +6,7 @@ mod builder;
 mod codes;
 mod detect;
 mod encoders;
+mod kept_index;
 mod manifest;
 mod queries;
 mod trained;
@@ -14,9 +15,10 @@ mod update;
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
 pub use detect::DetectorInput;
 pub use encoders::Encoders;
+pub use kept_index::KeptIndex;
 pub use manifest::{
-    EncoderInfo, FORMAT_WITH_EVERY_NAME, FORMAT_WITH_UNKNOWN_WORDS, FileInfo, KbInfo, Manifest,
-    NEWEST_FORMAT, OLDEST_FORMAT,
+    EncoderInfo, FORMAT_WITH_CONCEPT_MAP, FORMAT_WITH_EVERY_NAME, FORMAT_WITH_UNKNOWN_WORDS,
+    FileInfo, KbInfo, Manifest, NEWEST_FORMAT, OLDEST_FORMAT,
 };
 pub use queries::Queries;
 pub use trained::TrainedConcepts;
@@ -41,6 +43,7 @@ use pel_model::tower::TowerBytes;
 use pel_text::detect::Dictionary;
 use pel_text::wordings::Wordings;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The names of a bundle's files.
 pub mod names {
@@ -62,6 +65,8 @@ pub mod names {
     pub const ENTITY_PROJECTION: &str = "entity.projection.safetensors";
     /// The index.
     pub const INDEX: &str = "index.bin";
+    /// The concepts of the index's rows, if the index was kept while concepts were renamed or merged.
+    pub const INDEX_CONCEPTS: &str = "index.concepts.bin";
     /// The token vectors, if mentions are scored by Sum-of-Max.
     pub const TOKEN_VECTORS: &str = "token_vectors.bin";
     /// The concepts.
@@ -333,14 +338,18 @@ impl Bundle {
                 "the index is not the one that the manifest describes",
             ));
         }
-        if let Some(last) = index
-            .last_concept()
-            .filter(|last| last.index() >= concepts.len())
-        {
-            let (last, count) = (last.index(), concepts.len());
-            return Err(Error::artifact(format!(
-                "the index names concept {last}, the concept table has {count}"
-            )));
+        let map = kept_index::read_map(&manifest, &parts, concepts.len())?.map(Arc::new);
+        match (&map, index.last_concept()) {
+            (Some(map), _) => index
+                .set_concepts(Arc::clone(map))
+                .context(|| names::INDEX_CONCEPTS.to_owned())?,
+            (None, Some(last)) if last.index() >= concepts.len() => {
+                let (last, count) = (last.index(), concepts.len());
+                return Err(Error::artifact(format!(
+                    "the index names concept {last}, the concept table has {count}"
+                )));
+            }
+            (None, _) => {}
         }
         if manifest.kb.concepts != concepts.len() {
             let (expected, found) = (manifest.kb.concepts, concepts.len());
@@ -364,6 +373,9 @@ impl Bundle {
             .context(|| names::MANIFEST.to_owned())?;
         let mut token_vectors =
             token_vectors(&manifest, &parts, &index).context(|| names::TOKEN_VECTORS.to_owned())?;
+        if let (Some(store), Some(map)) = (&mut token_vectors, map) {
+            store.set_concepts(map);
+        }
         let mixed = index.info().mixed;
         if mixed > 0.0 && mixed != manifest.view.mix {
             return Err(Error::artifact(format!(

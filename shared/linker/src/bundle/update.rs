@@ -118,12 +118,12 @@ impl KnownRows<'_> {
     /// Adds the rows of a concept. Nothing is added if its tokens give other rows than the index
     /// has, which another version of the tokenizer's code may cause.
     fn read(&mut self, concept: ConceptId) -> Result<()> {
-        if !self.read.insert(concept) {
+        if !self.read.insert(concept) || is_stale(self.old, concept) {
             return Ok(());
         }
         let view = &self.old.manifest.view;
         let sequences = view.rows(&self.old.tokens, &self.old.concepts.get(concept)?)?;
-        let rows = self.old.index.rows_of(concept);
+        let rows: Vec<usize> = self.old.index.rows_of(concept).collect();
         if rows.len() == sequences.len() {
             for (sequence, row) in sequences.into_iter().zip(rows) {
                 self.rows.entry(sequence).or_insert(row);
@@ -141,6 +141,13 @@ impl KnownRows<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the rows of a concept are not of its texts, because the index was kept while it was
+/// renamed.
+fn is_stale(bundle: &Bundle, concept: ConceptId) -> bool {
+    let map = bundle.index.concept_map();
+    map.is_some_and(|map| map.is_stale(concept))
 }
 
 impl<'a> BundleUpdate<'a> {
@@ -184,7 +191,9 @@ impl<'a> BundleUpdate<'a> {
         let (mut sequences, mut numbers) = (Vec::new(), HashMap::new());
         for ((id, concept), origin) in kb.iter().zip(origins) {
             let before = sources.len();
-            if let ConceptOrigin::Same(at) = origin {
+            if let ConceptOrigin::Same(at) = origin
+                && !is_stale(old, *at)
+            {
                 sources.extend(old.index.rows_of(*at).map(RowSource::Old));
             } else {
                 let rows = old
@@ -365,6 +374,7 @@ impl<'a> BundleUpdate<'a> {
         } = self;
         let mut parts = old.parts().clone();
         parts.0.remove(names::REDIRECTS);
+        parts.0.remove(names::INDEX_CONCEPTS);
         parts.0.insert(names::INDEX.into(), index.bytes);
         insert_concepts(&mut parts, &kb, licence_text, redirects)?;
         codes::insert(&mut parts, &code_list, kb.len())?;

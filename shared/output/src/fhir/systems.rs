@@ -16,7 +16,7 @@ enum Code {
 
 /// Prefixes in capitals, the URI of the system, and how its codes are written. The URIs are those
 /// of FHIR R4 and of HL7 Terminology.
-const SYSTEMS: [(&[&str], &str, Code); 26] = [
+const SYSTEMS: [(&[&str], &str, Code); 30] = [
     (
         &["SNOMED", "SNOMEDCT", "SNOMEDCT_US", "SCTID", "SCT"],
         System::SnomedCt.uri(),
@@ -95,6 +95,22 @@ const SYSTEMS: [(&[&str], &str, Code); 26] = [
         "http://purl.obolibrary.org/obo/symp.owl",
         Code::Prefixed("SYMP"),
     ),
+    (&["MEDRT", "MED-RT"], System::MedRt.uri(), Code::Bare),
+    (
+        &["NBO"],
+        "http://purl.obolibrary.org/obo/nbo.owl",
+        Code::Prefixed("NBO"),
+    ),
+    (
+        &["MPATH"],
+        "http://purl.obolibrary.org/obo/mpath.owl",
+        Code::Prefixed("MPATH"),
+    ),
+    (
+        &["PR"],
+        "http://purl.obolibrary.org/obo/pr.owl",
+        Code::Prefixed("PR"),
+    ),
 ];
 
 /// What the codings of a concept depend on, besides the concept.
@@ -124,6 +140,7 @@ impl<'a> Vocabulary<'a> {
 ///
 /// In a bundle without codes they are its own identifier and its cross-references to known systems.
 /// An identifier of no known system gets the knowledge base as its system, by the URN of its hash.
+/// An identifier of several codes, such as `RXNORM:161+7052`, is no coding: no system has it.
 pub(super) fn codings(named: &Named, vocabulary: &Vocabulary<'_>) -> Vec<Value> {
     let has_codes = vocabulary.has_codes;
     if has_codes {
@@ -136,7 +153,8 @@ pub(super) fn codings(named: &Named, vocabulary: &Vocabulary<'_>) -> Vec<Value> 
         let system = urn(&[b"knowledge base", vocabulary.kb_blake3.as_bytes()]);
         (system, tidy(&named.id))
     };
-    let own = own(named).or_else(|| (!has_codes).then(local));
+    let has_local = !has_codes && !is_composite(&named.id);
+    let own = own(named).or_else(|| has_local.then(local));
     let own_name = own.clone().zip(Some(tidy(&named.name)));
     let mut all = Vec::from_iter(own);
     // The cross-references of a concept with codes are no codes of it.
@@ -232,11 +250,18 @@ fn known(xref: &str) -> Option<(String, String)> {
         .iter()
         .find(|(prefixes, ..)| prefixes.contains(&prefix.as_str()))?;
     let code = match style {
-        _ if code.is_empty() => return None,
+        _ if code.is_empty() || is_composite(&code) => return None,
         Code::Bare => code,
         Code::Prefixed(prefix) => format!("{prefix}:{code}"),
     };
     Some(((*system).to_owned(), code))
+}
+
+/// Whether an identifier consists of several codes of one system, such as `RXNORM:161+7052` for a
+/// combination of drugs that RxNorm has no concept of.
+fn is_composite(id: &str) -> bool {
+    let mut parts = id.split('+');
+    id.contains('+') && parts.all(|part| !part.trim().is_empty())
 }
 
 /// Text without control characters and with single spaces, as a code and a string of FHIR need it.
@@ -366,6 +391,36 @@ mod tests {
             ..CODED
         };
         assert!(codings(&umls, &chosen).is_empty());
+    }
+
+    #[test]
+    fn identifier_of_several_codes_is_no_coding() {
+        let mut drug = named("RXNORM:161+7052", &["RXNORM"], &["MESH:D1", "ATC:N02A+N02B"]);
+        let mesh = json!({ "system": "https://www.nlm.nih.gov/mesh", "code": "D1" });
+        assert_eq!(codings(&drug, &plain("ab")), [mesh]);
+        assert!(codings(&drug, &CODED).is_empty());
+        drug.codes = vec![
+            code(System::RxNorm, "161", "acetaminophen", Match::Parts),
+            code(System::RxNorm, "7052", "morphine", Match::Parts),
+            code(System::Unii, "X", "", Match::Exact),
+        ];
+        let unii = json!({ "system": "http://fdasis.nlm.nih.gov", "code": "X" });
+        assert_eq!(codings(&drug, &CODED), [unii]);
+    }
+
+    #[test]
+    fn identifiers_of_open_ontologies_have_their_systems() {
+        for (id, system, code) in [
+            ("MEDRT:N0000175503", "http://va.gov/terminology/medrt", "N0000175503"),
+            ("NBO:0000001", "http://purl.obolibrary.org/obo/nbo.owl", "NBO:0000001"),
+            ("MPATH:1", "http://purl.obolibrary.org/obo/mpath.owl", "MPATH:1"),
+            ("PR:000003035", "http://purl.obolibrary.org/obo/pr.owl", "PR:000003035"),
+            ("HP:0001945", "http://human-phenotype-ontology.org", "HP:0001945"),
+        ] {
+            let found = codings(&named(id, &[], &[]), &CODED);
+            let expected = json!({ "system": system, "code": code, "display": "fever" });
+            assert_eq!(found, [expected], "{id}");
+        }
     }
 
     #[test]

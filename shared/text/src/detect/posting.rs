@@ -2,6 +2,7 @@
 
 use pel_kb::ConceptId;
 use pel_kb::error::{Error, Result};
+use pel_kb::leb128;
 
 /// The condition under which text matches a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +31,7 @@ pub(super) struct Posting {
 /// Appends the postings of a name: their number, and for each the concept, flags and mask, in
 /// LEB128.
 pub(super) fn write(postings: &[Posting], bytes: &mut Vec<u8>) {
-    write_leb128(postings.len() as u32, bytes);
+    leb128::write(postings.len() as u32, bytes);
     for posting in postings {
         let (rule, mask) = match posting.rule {
             Rule::AnyCase => (0, None),
@@ -38,10 +39,10 @@ pub(super) fn write(postings: &[Posting], bytes: &mut Vec<u8>) {
             Rule::CaseBound(mask) => (2, Some(mask)),
             Rule::Never => (3, None),
         };
-        write_leb128(posting.concept.0, bytes);
-        write_leb128(rule << 1 | u32::from(posting.stated), bytes);
+        leb128::write(posting.concept.0, bytes);
+        leb128::write(rule << 1 | u32::from(posting.stated), bytes);
         if let Some(mask) = mask {
-            write_leb128(mask, bytes);
+            leb128::write(mask, bytes);
         }
     }
 }
@@ -58,7 +59,7 @@ impl<'b> Postings<'b> {
             .ok()
             .and_then(|at| bytes.get(at..))
             .unwrap_or_default();
-        let left = read_leb128(&mut bytes).unwrap_or(0);
+        let left = leb128::read(&mut bytes).unwrap_or(0);
         Self { bytes, left }
     }
 }
@@ -71,7 +72,7 @@ pub(super) fn check(bytes: &[u8], concepts: usize) -> Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         let at = bytes.len() - rest.len();
-        let expected = read_leb128(&mut rest).ok_or_else(|| {
+        let expected = leb128::read(&mut rest).ok_or_else(|| {
             Error::artifact(format!(
                 "the dictionary's postings: expected a number at byte {at}, found none"
             ))
@@ -108,12 +109,12 @@ impl Iterator for Postings<'_> {
 
     fn next(&mut self) -> Option<Posting> {
         self.left = self.left.checked_sub(1)?;
-        let concept = ConceptId(read_leb128(&mut self.bytes)?);
-        let flags = read_leb128(&mut self.bytes)?;
+        let concept = ConceptId(leb128::read(&mut self.bytes)?);
+        let flags = leb128::read(&mut self.bytes)?;
         let rule = match flags >> 1 {
             0 => Rule::AnyCase,
-            1 => Rule::Abbreviation(read_leb128(&mut self.bytes)?),
-            2 => Rule::CaseBound(read_leb128(&mut self.bytes)?),
+            1 => Rule::Abbreviation(leb128::read(&mut self.bytes)?),
+            2 => Rule::CaseBound(leb128::read(&mut self.bytes)?),
             _ => Rule::Never,
         };
         Some(Posting {
@@ -122,27 +123,6 @@ impl Iterator for Postings<'_> {
             rule,
         })
     }
-}
-
-fn write_leb128(mut value: u32, bytes: &mut Vec<u8>) {
-    while value > 0x7f {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-fn read_leb128(bytes: &mut &[u8]) -> Option<u32> {
-    let mut value = 0;
-    for shift in (0..35).step_by(7) {
-        let (first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            return u32::try_from(value).ok();
-        }
-    }
-    None
 }
 
 #[cfg(test)]

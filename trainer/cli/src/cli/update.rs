@@ -17,6 +17,7 @@ use pel_corpora::indexing::source::Source;
 use pel_corpora::indexing::update::{UpdateRecipe, Updated, update};
 use pel_index::{GraphUpdate, Precision};
 use pel_io::files::{io_error, print, write_atomic};
+use pel_io::interrupt;
 use pel_io::json;
 use pel_io::outputs::{Inputs, Output};
 use pel_io::resume::WorkFolder;
@@ -25,9 +26,11 @@ use pel_io::text_encoding::EncodingArgs;
 use pel_kb::changes::{Change, ChangeCounts};
 use pel_kb::clean::escaped;
 use pel_kb::error::{Context, Result};
+use pel_kb::KnowledgeBase;
 use pel_kb::redirects::RedirectList;
-use pel_linker::bundle::{Bundle, KbInfo, UpdatedBundle};
+use pel_linker::bundle::{Bundle, KbInfo, KeptIndex, UpdatedBundle};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Bring a bundle to another version of its knowledge base, encoding only new texts
@@ -37,7 +40,8 @@ use std::path::{Path, PathBuf};
     --out new-bundle\n  \
     pel diff bundle new-bundle\n  \
     pel update bundle --add names.jsonl --out local\n  \
-    pel update bundle --codes codes.tsv --code-names names.tsv --out coded\n\n\
+    pel update bundle --codes codes.tsv --code-names names.tsv --out coded\n  \
+    pel update bundle --keep-index --kb renamed.jsonl --redirects redirects.tsv --out renamed\n\n\
     Encoder, --view, index precision and NIL threshold stay as in the bundle. After an \
     interruption the same command resumes."
 )]
@@ -59,6 +63,14 @@ pub struct UpdateArgs {
     /// reason between tabs. The bundle's own redirects stay
     #[arg(long, value_name = "FILE")]
     redirects: Option<PathBuf>,
+    /// Keep the index as it is: concepts are renamed and merged in place, nothing is encoded. Each
+    /// concept of the bundle must be in the new table or redirected, and each concept of the table
+    /// must take the place of one of the bundle
+    #[arg(
+        long,
+        conflicts_with_all = ["encoder", "rebuild_graph", "recall_floor", "batch_tokens"]
+    )]
+    keep_index: bool,
     #[command(flatten)]
     codes: CodeArgs,
     /// The bundle to write: a folder, or one file if the name ends in .pel
@@ -168,25 +180,16 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         let path = args.redirects.as_ref().unwrap_or(&args.bundle);
         path.display().to_string()
     })?;
+    let (kb_info, licence_text) = kb_info(args, &old, &kb_file)?;
+    if args.keep_index {
+        let counted = RedirectCounts::of(&redirects);
+        let bundle = keep_index(args, &old, &kb_file.kb, redirects, kb_info, licence_text)?;
+        let (graph, recall) = (None, None);
+        let updated = Updated { bundle, graph, recall };
+        bundles::save(&args.out, &updated.bundle.parts)?;
+        return report(args, &updated, counts, counted, added, &changes, json);
+    }
     let codes = args.codes.read_for(&kb_file.kb, &redirects.all)?;
-    let (licences, licence_text) = match &args.kb {
-        Some(kb) => concept_table::licences(kb)?.unzip(),
-        None => (None, None),
-    };
-    let kb_info = KbInfo {
-        name: args
-            .kb_name
-            .clone()
-            .unwrap_or_else(|| old.manifest.kb.name.clone()),
-        concepts: kb_file.kb.len(),
-        names: kb_file
-            .kb
-            .iter()
-            .map(|(_, concept)| concept.names().count())
-            .sum(),
-        blake3: kb_file.blake3,
-        licences: licences.unwrap_or_else(|| old.manifest.kb.licences.clone()),
-    };
     if args.encoder.is_none() && old.manifest.encoder.precision == Precision::Int8 {
         eprintln!(
             "new texts are encoded by the bundle's int8 weights; --encoder MODEL with the float \
@@ -195,20 +198,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     }
     let device = device.open(Work::Long)?;
     let work = WorkFolder::beside(&args.out);
-    let UpdatedRedirects {
-        all,
-        given,
-        kept,
-        without_successor,
-        restored,
-    } = redirects;
-    let redirects = RedirectCounts {
-        all: all.len(),
-        given,
-        kept,
-        without_successor,
-        restored,
-    };
+    let counted = RedirectCounts::of(&redirects);
     let recipe = UpdateRecipe {
         old: &old,
         kb: kb_file.kb,
@@ -216,7 +206,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         retired,
         kb_info,
         licence_text,
-        redirects: all,
+        redirects: redirects.all,
         codes,
         floats,
         graph: match args.rebuild_graph {
@@ -235,17 +225,72 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         None => args.bundle.display().to_string(),
     })?;
     bundles::save(&args.out, &updated.bundle.parts)?;
-    let mut report = Report::new(args, &updated, counts, redirects);
+    report(args, &updated, counts, counted, added, &changes, json)?;
+    work.remove()
+}
+
+/// The description of the new version of the knowledge base, and the full text of its licences.
+fn kb_info(
+    args: &UpdateArgs,
+    old: &Bundle,
+    kb_file: &KbFile,
+) -> Result<(KbInfo, Option<String>)> {
+    let (licences, licence_text) = match &args.kb {
+        Some(kb) => concept_table::licences(kb)?.unzip(),
+        None => (None, None),
+    };
+    let own = &old.manifest.kb;
+    let concepts = kb_file.kb.iter();
+    let info = KbInfo {
+        name: args.kb_name.clone().unwrap_or_else(|| own.name.clone()),
+        concepts: kb_file.kb.len(),
+        names: concepts.map(|(_, concept)| concept.names().count()).sum(),
+        blake3: kb_file.blake3.clone(),
+        licences: licences.unwrap_or_else(|| own.licences.clone()),
+    };
+    Ok((info, licence_text))
+}
+
+/// Renames and merges the concepts of the bundle over its index.
+fn keep_index(
+    args: &UpdateArgs,
+    old: &Bundle,
+    table: &KnowledgeBase,
+    redirects: UpdatedRedirects,
+    kb_info: KbInfo,
+    licence_text: Option<String>,
+) -> Result<UpdatedBundle> {
+    let UpdatedRedirects { mut all, unlisted, .. } = redirects;
+    let unlisted: HashSet<String> = unlisted.into_iter().collect();
+    all.retain(|redirect| !unlisted.contains(&redirect.id));
+    let mut kept = KeptIndex::plan(old, table, all.clone(), interrupt::check)
+        .context(|| args.bundle.display().to_string())?;
+    if let Some(codes) = args.codes.read_for(kept.kb(), &all)? {
+        kept.set_codes(codes);
+    }
+    kept.finish(kb_info, licence_text)
+}
+
+/// Writes and prints the report.
+fn report(
+    args: &UpdateArgs,
+    updated: &Updated,
+    counts: ChangeCounts,
+    redirects: RedirectCounts,
+    added: Option<AdditionCounts>,
+    changes: &[Change],
+    json: bool,
+) -> Result<()> {
+    let mut report = Report::new(args, updated, counts, redirects);
     report.additions = added;
     if let Some(path) = &args.report {
-        report.changes = Some(&changes);
+        report.changes = Some(changes);
         let text = json::pretty(&report)?;
         write_atomic(path, |file| {
             writeln!(file, "{text}").map_err(|cause| io_error("writing", path, cause))
         })?;
         report.changes = None;
     }
-    work.remove()?;
     match json {
         true => println!("{}", json::compact(&report)?),
         false => print(&escaped(&report.words()))?,
@@ -304,6 +349,18 @@ fn new_version(args: &UpdateArgs, old: &Bundle) -> Result<(KbFile, Option<Additi
     };
     let Extended { kb, blake3, counts } = additions::extend(&kb, &find, &args.add, &encoding)?;
     Ok((KbFile { kb, blake3 }, Some(counts)))
+}
+
+impl RedirectCounts {
+    fn of(redirects: &UpdatedRedirects) -> Self {
+        Self {
+            all: redirects.all.len(),
+            given: redirects.given,
+            kept: redirects.kept,
+            without_successor: redirects.unlisted.len(),
+            restored: redirects.restored,
+        }
+    }
 }
 
 impl<'a> Report<'a> {

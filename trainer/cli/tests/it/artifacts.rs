@@ -149,12 +149,12 @@ fn bundle_of_another_format_is_refused() {
     let path = workspace.path("bundle/manifest.json");
     for (format, what_to_do) in [
         (7, "build the bundle again with `pel index`"),
-        (11, "install a newer version of PEL"),
+        (12, "install a newer version of PEL"),
     ] {
         let written = serde_json::json!({"format": format, "written_by": "pel 0.1.0"});
         std::fs::write(&path, written.to_string()).expect("written");
         let message = format!(
-            "the bundle has format version {format}, this build reads 8 to 10; {what_to_do}, or \
+            "the bundle has format version {format}, this build reads 8 to 11; {what_to_do}, or \
              open it with the program that wrote it (\"pel 0.1.0\")"
         );
         workspace.refuses(&[

@@ -79,7 +79,7 @@ fn invalid_manifest_is_refused() {
         (
             "\"format\": 8",
             "\"format\": 99",
-            "format version 99, this build reads 8 to 10",
+            "format version 99, this build reads 8 to 11",
         ),
         ("\"format\"", "\"colour\"", "format"),
         ("\"kb\"", "\"kbs\"", "kbs"),

@@ -20,6 +20,7 @@ mod graph;
 mod guard;
 mod hostile_files;
 mod hostile_text;
+mod kept_index;
 mod link;
 mod link_tables;
 mod map;

@@ -53,7 +53,7 @@ message vectors {
 /// If a concept is damaged, or the output cannot be written. Nothing is then left of it.
 pub fn write(bundle: &Bundle, out: &Path, rows_per_file: u32) -> Result<Written> {
     let table = Table::new(bundle)?;
-    let total = bundle.index.info().rows;
+    let total = rows(bundle).count();
     let mut progress = Progress::new("writing", total as u64, "rows");
     let mut rows = rows(bundle);
     if is_one_file(out) {

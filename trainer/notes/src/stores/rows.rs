@@ -42,7 +42,7 @@ pub struct Row {
     pub kind: RowKind,
 }
 
-/// The rows of a bundle's index, ascending.
+/// The rows of a bundle's index, ascending, without those of retired concepts.
 pub fn rows(bundle: &Bundle) -> impl Iterator<Item = Row> + '_ {
     let (view, mixed) = (
         bundle.manifest.view.concepts,
@@ -53,8 +53,9 @@ pub fn rows(bundle: &Bundle) -> impl Iterator<Item = Row> + '_ {
         .index
         .concepts()
         .enumerate()
-        .map(move |(row, concept)| {
-            let first = previous.replace(concept) != Some(concept);
+        .filter_map(move |(row, number)| {
+            let first = previous.replace(number) != Some(number);
+            let concept = bundle.index.concept_of(number)?;
             let kind = match view {
                 _ if mixed => RowKind::Mixed,
                 View::Template => RowKind::Template,
@@ -62,7 +63,7 @@ pub fn rows(bundle: &Bundle) -> impl Iterator<Item = Row> + '_ {
                 View::Both if first => RowKind::Template,
                 View::Both => RowKind::Name,
             };
-            Row { row, concept, kind }
+            Some(Row { row, concept, kind })
         })
 }
 
@@ -117,7 +118,7 @@ pub fn description(bundle: &Bundle) -> Result<Value> {
         "mix": manifest.view.mix,
         "mixed_rows": info.mixed > 0.0,
         "dim": info.dim,
-        "rows": info.rows,
+        "rows": rows(bundle).count(),
         "concepts": bundle.concepts.len(),
         "written_by": format!("pel {}", env!("CARGO_PKG_VERSION")),
     }))
