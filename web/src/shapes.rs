@@ -304,7 +304,7 @@ impl JsLink {
         let mut links: Vec<Self> = records
             .map(|record| Self::of(record, note.text, offsets))
             .collect();
-        for relation in pel_output::relations(note) {
+        for relation in pel_output::relations(note.text, note.records) {
             let Place { start, end } = Place::of(note.records[relation.target].span, offsets);
             links[relation.source].relations.push(JsRelation {
                 name: relation.name,

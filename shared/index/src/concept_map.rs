@@ -157,10 +157,7 @@ impl ConceptMap {
             };
             let away = i64::from(first.0) - end;
             let zigzag = (away << 1) ^ (away >> 63);
-            leb128::write(
-                u32::try_from(zigzag + 1).map_err(|_| too_far())?,
-                &mut runs,
-            );
+            leb128::write(u32::try_from(zigzag + 1).map_err(|_| too_far())?, &mut runs);
             end = i64::from(first.0) + run.len() as i64;
         }
         let mut before = 0;
@@ -213,7 +210,9 @@ impl ConceptMap {
         }
         if found.len() != numbers {
             let found = found.len();
-            return Err(damaged(&format!("expected {numbers} numbers, found {found}")));
+            return Err(damaged(&format!(
+                "expected {numbers} numbers, found {found}"
+            )));
         }
         let (mut of_stale, mut before) = (BTreeSet::new(), 0u32);
         while !stale.is_empty() {
@@ -262,10 +261,12 @@ impl ConceptMap {
 
     /// The best k concepts of scored numbers.
     fn concepts_of(&self, found: Vec<Candidate>, k: usize) -> Vec<Candidate> {
-        let own = found.into_iter().filter_map(|Candidate { concept, score }| {
-            let concept = self.concept(concept)?;
-            Some(Candidate { concept, score })
-        });
+        let own = found
+            .into_iter()
+            .filter_map(|Candidate { concept, score }| {
+                let concept = self.concept(concept)?;
+                Some(Candidate { concept, score })
+            });
         best_per_concept(own.collect(), k)
     }
 }
@@ -378,7 +379,13 @@ mod tests {
             (2, 2, &[1, 1], &[], "expected 2 numbers, found 1"),
             (2, 2, &[3, 1], &[], "a run of 3 after 0"),
             (2, 2, &[0, 1], &[], "a run of 0 after 0"),
-            (2, 1, &[2, 1], &[], "expected concepts below 1, found 0 to 2"),
+            (
+                2,
+                1,
+                &[2, 1],
+                &[],
+                "expected concepts below 1, found 0 to 2",
+            ),
             (2, 2, &[2, 2], &[], "found -1 to 1"),
             (2, 2, &[2, 1], &[2], "expected concepts below 2, found 2"),
             (2, 2, &[2, 1], &[0x80], "a concept is truncated"),

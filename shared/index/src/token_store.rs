@@ -6,10 +6,10 @@
 //! Rows are encoded by length and stored by concept. The layout of the file is known first and its
 //! header is written last, so rows are written in any order and need not be in memory.
 
-use super::concept_map::ConceptMap;
-use super::{Index, numbers_of};
 use super::codes::quantise;
+use super::concept_map::ConceptMap;
 use super::top::best_per_concept;
+use super::{Index, numbers_of};
 use bytes::Bytes;
 use pel_kb::ConceptId;
 use pel_kb::container;
@@ -465,10 +465,14 @@ impl TokenStore {
 
     /// The best `k` of all concepts by an exact search.
     pub fn search(&self, query: &TokenCodes, k: usize) -> Vec<Candidate> {
-        let mut concepts: Vec<ConceptId> = self.concepts.get().iter().copied().map(ConceptId).collect();
+        let mut concepts: Vec<ConceptId> =
+            self.concepts.get().iter().copied().map(ConceptId).collect();
         concepts.dedup();
         if let Some(map) = &self.map {
-            concepts = concepts.into_iter().filter_map(|number| map.concept(number)).collect();
+            concepts = concepts
+                .into_iter()
+                .filter_map(|number| map.concept(number))
+                .collect();
             concepts.sort_unstable();
             concepts.dedup();
         }

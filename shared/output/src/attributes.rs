@@ -1,7 +1,9 @@
 //! Attributes of a mention as the cells, pairs and words of several formats.
 
 use super::Record;
+use super::relations::by_source;
 use pel_text::attributes::{Attribute, AttributeName, Value};
+use pel_text::relations::Relation;
 
 /// The attributes that tables have a column for. Laterality and severity are columns of the context.
 pub const ATTRIBUTE_COLUMNS: [AttributeName; 19] = [
@@ -80,6 +82,31 @@ impl Record {
         }
         words.join(", ")
     }
+}
+
+/// The names of the columns of attributes, earlier values and relations in tables.
+pub fn beside_columns() -> impl Iterator<Item = &'static str> {
+    let names = ATTRIBUTE_COLUMNS.iter().map(|name| name.name());
+    names.chain(["earlier", "relations"])
+}
+
+/// The cells of these columns for each record of a text: normal forms, or words where there is none,
+/// with `|` between several. A relation is "indication: hypertension".
+pub fn beside_cells(text: &str, records: &[Record]) -> Vec<Vec<String>> {
+    let related = |relation: &Relation| {
+        let target = &records[relation.target];
+        let words = pel_text::text_of(text, target.pieces()).unwrap_or_default();
+        format!("{}: {}", relation.name.name(), super::in_one_line(&words))
+    };
+    let all = records.iter().zip(by_source(text, records));
+    let cells = all.map(|(record, relations)| {
+        let attributes = ATTRIBUTE_COLUMNS.iter();
+        let attributes = attributes.map(|name| record.attribute_cell(text, *name));
+        let relations: Vec<String> = relations.iter().map(related).collect();
+        let last = [record.earlier_cell(text), relations.join("|")];
+        attributes.chain(last).collect()
+    });
+    cells.collect()
 }
 
 /// Distinct cells with `|` between them.

@@ -157,7 +157,9 @@ pub(super) fn joined(note: &Note<'_>, before: usize, relations: usize) -> Vec<Jo
         refid: (before + at + 1).to_string(),
         role,
     };
-    let found = super::relations(note).into_iter().enumerate();
+    let found = super::relations(note.text, note.records)
+        .into_iter()
+        .enumerate();
     let joined = found.map(|(at, relation)| Joined {
         id: format!("R{}", relations + at + 1),
         infons: BTreeMap::from([("type", relation.name.name())]),

@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// written before these.
 pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> String {
     let mut out = String::new();
-    let relations = by_source(note);
+    let relations = by_source(note.text, note.records);
     for (at, record) in note.records.iter().enumerate() {
         let number = before + at + 1;
         let kind = record

@@ -1,13 +1,12 @@
 //! A table for spreadsheets: one mention per row.
 
-use super::relations::by_source;
-use super::{ATTRIBUTE_COLUMNS, DecidedBy, Named, Note, in_one_line, origin_words};
+use super::attributes::{beside_cells, beside_columns};
+use super::{DecidedBy, Named, Note, origin_words};
 use pel_kb::clean::cell;
 use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
 use pel_text::context::{Allergy, Laterality, Severity};
-use pel_text::relations::Relation;
 use pel_text::{Offsets, Span};
 use std::borrow::Cow;
 
@@ -42,10 +41,9 @@ const HEAD: [&str; 24] = [
 /// how its meaning stands to that of the concept.
 pub(super) fn head(systems: &[System]) -> String {
     let mut names = HEAD.join(",");
-    for name in ATTRIBUTE_COLUMNS {
-        names += &format!(",{}", name.name());
+    for name in beside_columns() {
+        names += &format!(",{name}");
     }
-    names += ",earlier,relations";
     for system in systems {
         let prefix = system.prefix();
         names += &format!(",{prefix},{prefix}_match");
@@ -62,7 +60,8 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) 
     let mut table = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
-    for (record, relations) in note.records.iter().zip(by_source(note)) {
+    let beside = beside_cells(note.text, note.records);
+    for (record, beside) in note.records.iter().zip(beside) {
         let (start, end) = (
             offsets.code_point(record.span.start),
             offsets.code_point(record.span.end),
@@ -128,15 +127,11 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) 
             .into(),
         ];
         let fields: [Cow<'_, str>; HEAD.len()] = fields;
-        let attributes = ATTRIBUTE_COLUMNS
-            .iter()
-            .map(|name| record.attribute_cell(note.text, *name))
-            .chain([record.earlier_cell(note.text), related(note, &relations)])
-            .map(|words| cell(&words).into_owned());
+        let beside = beside.into_iter().map(|words| cell(&words).into_owned());
         let codes = systems.iter().flat_map(|system| codes_of(concept, *system));
         let row = fields
             .into_iter()
-            .chain(attributes.chain(codes).map(Cow::Owned));
+            .chain(beside.chain(codes).map(Cow::Owned));
         table
             .write_record(row.map(|field| field.into_owned()))
             .map_err(failed)?;
@@ -145,15 +140,6 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) 
         .into_inner()
         .map_err(|cause| Error::io("writing a table").caused_by(cause.to_string()))?;
     String::from_utf8(bytes).map_err(|cause| Error::io("writing a table").caused_by(cause))
-}
-
-/// The relations of a mention, with `|` between them: "indication: hypertension".
-fn related(note: &Note<'_>, relations: &[Relation]) -> String {
-    let words = relations.iter().map(|relation| {
-        let target = note.mention(&note.records[relation.target]);
-        format!("{}: {}", relation.name.name(), in_one_line(&target))
-    });
-    words.collect::<Vec<_>>().join("|")
 }
 
 /// The cells of a code system.

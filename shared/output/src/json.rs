@@ -220,7 +220,7 @@ pub(super) fn compact<T: Serialize + ?Sized>(value: &T) -> Result<String> {
 
 pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
     let mut out = String::new();
-    for (record, relations) in note.records.iter().zip(by_source(note)) {
+    for (record, relations) in note.records.iter().zip(by_source(note.text, note.records)) {
         let line = line(note, offsets, record, &relations, Some(note.name));
         let json = serde_json::to_string(&line)
             .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
@@ -260,7 +260,7 @@ pub(super) fn head(note: &Note<'_>) -> Result<String> {
 /// Mentions of the object. `before` mentions were written before these.
 pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> Result<String> {
     let mut out = String::new();
-    let all = note.records.iter().zip(by_source(note));
+    let all = note.records.iter().zip(by_source(note.text, note.records));
     for (at, (record, relations)) in all.enumerate() {
         let line = line(note, offsets, record, &relations, None);
         let json = serde_json::to_string_pretty(&line)

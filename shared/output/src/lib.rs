@@ -33,7 +33,7 @@ use pel_text::detect::Origin;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-pub use attributes::ATTRIBUTE_COLUMNS;
+pub use attributes::{ATTRIBUTE_COLUMNS, beside_cells, beside_columns};
 pub use codes::NamedCode;
 pub use json::Line;
 pub use moment::Moment;

@@ -1,25 +1,25 @@
 //! The relations between the records of a note.
 
-use super::Note;
+use super::Record;
 use pel_text::relations::{Related, Relation, RelationRules};
 
-/// The relations of a note's records, by the rules of English, in the order of their sources. The
-/// numbers are those of the records.
-pub fn relations(note: &Note<'_>) -> Vec<Relation> {
-    let mentions = note.records.iter().map(|record| Related {
+/// The relations of the records of a text, which are in its order, by the rules of English. They are
+/// in the order of their sources; the numbers are those of the records.
+pub fn relations(text: &str, records: &[Record]) -> Vec<Relation> {
+    let mentions = records.iter().map(|record| Related {
         span: record.span,
         group: record.group_of_concept(),
         context: &record.context,
         attributes: record.attributes.iter().map(|one| one.span).collect(),
     });
     let mentions: Vec<Related<'_>> = mentions.collect();
-    RelationRules::english().find(note.text, &mentions)
+    RelationRules::english().find(text, &mentions)
 }
 
 /// The relations of each record, which is their source.
-pub(super) fn by_source(note: &Note<'_>) -> Vec<Vec<Relation>> {
-    let mut of = vec![Vec::new(); note.records.len()];
-    for relation in relations(note) {
+pub(super) fn by_source(text: &str, records: &[Record]) -> Vec<Vec<Relation>> {
+    let mut of = vec![Vec::new(); records.len()];
+    for relation in relations(text, records) {
         of[relation.source].push(relation);
     }
     of

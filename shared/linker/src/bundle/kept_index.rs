@@ -188,7 +188,9 @@ impl<'a> KeptIndex<'a> {
             }
         }
         let all = self.kb.iter().zip(has_row);
-        all.filter(|(_, has_row)| !has_row).map(|((at, _), _)| at).collect()
+        all.filter(|(_, has_row)| !has_row)
+            .map(|((at, _), _)| at)
+            .collect()
     }
 }
 
@@ -211,7 +213,9 @@ pub(super) fn read_map(
             ))),
         }
     };
-    read().map(Some).context(|| names::INDEX_CONCEPTS.to_owned())
+    read()
+        .map(Some)
+        .context(|| names::INDEX_CONCEPTS.to_owned())
 }
 
 /// The concepts of the bundle whose places those of the table take.
@@ -286,11 +290,7 @@ fn find<'r>(redirects: &'r [Redirect], id: &str) -> Option<&'r Redirect> {
 
 /// The successor of an identifier, `Some(None)` if it was retired without one, and `None` if it is
 /// not redirected.
-fn successor(
-    redirects: &[Redirect],
-    table: &KnowledgeBase,
-    id: &str,
-) -> Option<Option<ConceptId>> {
+fn successor(redirects: &[Redirect], table: &KnowledgeBase, id: &str) -> Option<Option<ConceptId>> {
     let redirect = find(redirects, id)?;
     match &redirect.replaced_by {
         None => Some(None),

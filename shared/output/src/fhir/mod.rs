@@ -218,7 +218,7 @@ impl Entries {
 /// The relations of each record, as their source or target.
 fn relations_of(note: &Note<'_>) -> Vec<Vec<Relation>> {
     let mut of = vec![Vec::new(); note.records.len()];
-    for relation in crate::relations(note) {
+    for relation in crate::relations(note.text, note.records) {
         of[relation.source].push(relation);
         of[relation.target].push(relation);
     }

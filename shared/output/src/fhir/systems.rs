@@ -395,7 +395,11 @@ mod tests {
 
     #[test]
     fn identifier_of_several_codes_is_no_coding() {
-        let mut drug = named("RXNORM:161+7052", &["RXNORM"], &["MESH:D1", "ATC:N02A+N02B"]);
+        let mut drug = named(
+            "RXNORM:161+7052",
+            &["RXNORM"],
+            &["MESH:D1", "ATC:N02A+N02B"],
+        );
         let mesh = json!({ "system": "https://www.nlm.nih.gov/mesh", "code": "D1" });
         assert_eq!(codings(&drug, &plain("ab")), [mesh]);
         assert!(codings(&drug, &CODED).is_empty());
@@ -411,11 +415,31 @@ mod tests {
     #[test]
     fn identifiers_of_open_ontologies_have_their_systems() {
         for (id, system, code) in [
-            ("MEDRT:N0000175503", "http://va.gov/terminology/medrt", "N0000175503"),
-            ("NBO:0000001", "http://purl.obolibrary.org/obo/nbo.owl", "NBO:0000001"),
-            ("MPATH:1", "http://purl.obolibrary.org/obo/mpath.owl", "MPATH:1"),
-            ("PR:000003035", "http://purl.obolibrary.org/obo/pr.owl", "PR:000003035"),
-            ("HP:0001945", "http://human-phenotype-ontology.org", "HP:0001945"),
+            (
+                "MEDRT:N0000175503",
+                "http://va.gov/terminology/medrt",
+                "N0000175503",
+            ),
+            (
+                "NBO:0000001",
+                "http://purl.obolibrary.org/obo/nbo.owl",
+                "NBO:0000001",
+            ),
+            (
+                "MPATH:1",
+                "http://purl.obolibrary.org/obo/mpath.owl",
+                "MPATH:1",
+            ),
+            (
+                "PR:000003035",
+                "http://purl.obolibrary.org/obo/pr.owl",
+                "PR:000003035",
+            ),
+            (
+                "HP:0001945",
+                "http://human-phenotype-ontology.org",
+                "HP:0001945",
+            ),
         ] {
             let found = codings(&named(id, &[], &[]), &CODED);
             let expected = json!({ "system": system, "code": code, "display": "fever" });

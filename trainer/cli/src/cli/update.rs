@@ -23,10 +23,10 @@ use pel_io::outputs::{Inputs, Output};
 use pel_io::resume::WorkFolder;
 use pel_io::terminal::counted;
 use pel_io::text_encoding::EncodingArgs;
+use pel_kb::KnowledgeBase;
 use pel_kb::changes::{Change, ChangeCounts};
 use pel_kb::clean::escaped;
 use pel_kb::error::{Context, Result};
-use pel_kb::KnowledgeBase;
 use pel_kb::redirects::RedirectList;
 use pel_linker::bundle::{Bundle, KbInfo, KeptIndex, UpdatedBundle};
 use serde::Serialize;
@@ -185,7 +185,11 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         let counted = RedirectCounts::of(&redirects);
         let bundle = keep_index(args, &old, &kb_file.kb, redirects, kb_info, licence_text)?;
         let (graph, recall) = (None, None);
-        let updated = Updated { bundle, graph, recall };
+        let updated = Updated {
+            bundle,
+            graph,
+            recall,
+        };
         bundles::save(&args.out, &updated.bundle.parts)?;
         return report(args, &updated, counts, counted, added, &changes, json);
     }
@@ -230,11 +234,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
 }
 
 /// The description of the new version of the knowledge base, and the full text of its licences.
-fn kb_info(
-    args: &UpdateArgs,
-    old: &Bundle,
-    kb_file: &KbFile,
-) -> Result<(KbInfo, Option<String>)> {
+fn kb_info(args: &UpdateArgs, old: &Bundle, kb_file: &KbFile) -> Result<(KbInfo, Option<String>)> {
     let (licences, licence_text) = match &args.kb {
         Some(kb) => concept_table::licences(kb)?.unzip(),
         None => (None, None),
@@ -260,7 +260,9 @@ fn keep_index(
     kb_info: KbInfo,
     licence_text: Option<String>,
 ) -> Result<UpdatedBundle> {
-    let UpdatedRedirects { mut all, unlisted, .. } = redirects;
+    let UpdatedRedirects {
+        mut all, unlisted, ..
+    } = redirects;
     let unlisted: HashSet<String> = unlisted.into_iter().collect();
     all.retain(|redirect| !unlisted.contains(&redirect.id));
     let mut kept = KeptIndex::plan(old, table, all.clone(), interrupt::check)

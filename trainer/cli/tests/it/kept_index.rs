@@ -118,9 +118,15 @@ fn later_full_update_has_the_bytes_of_a_rebuilt_bundle() {
     for of_index in [SETTINGS[0], SETTINGS[3], SETTINGS[4], SETTINGS[5]] {
         let place = place(of_index);
         place.done(UPDATE);
-        let report =
-            json(&place.done("--json update @new --kb @new.jsonl --device cpu --out @full").out);
-        assert!(report["rows_reused"].as_u64() > Some(0), "{of_index}: {report}");
+        let report = json(
+            &place
+                .done("--json update @new --kb @new.jsonl --device cpu --out @full")
+                .out,
+        );
+        assert!(
+            report["rows_reused"].as_u64() > Some(0),
+            "{of_index}: {report}"
+        );
         let given = format!("{of_index} --redirects @full/redirects.tsv");
         index(&place, "new.jsonl", "rebuilt", &given);
         for (path, bytes) in crate::common::contents(&place.path("rebuilt")) {
@@ -155,16 +161,23 @@ fn index_is_kept_again_and_former_identifiers_lead_to_the_last() {
     std::fs::write(place.path("third.jsonl"), third).expect("written");
     let redirects = "id\treplaced_by\treason\nS3\tT3\trenamed\nD6\tT6\trenamed\n";
     std::fs::write(place.path("third.tsv"), redirects).expect("written");
-    place.done(
-        "update @new --keep-index --kb @third.jsonl --redirects @third.tsv --out @third.pel",
-    );
+    place
+        .done("update @new --keep-index --kb @third.jsonl --redirects @third.tsv --out @third.pel");
     for (former, now) in [("D3", "T3"), ("S3", "T3"), ("D4", "D1"), ("D6", "T6")] {
-        let shown = place.done(&format!("inspect @third.pel --concept {former}")).out;
+        let shown = place
+            .done(&format!("inspect @third.pel --concept {former}"))
+            .out;
         assert!(shown.contains(&format!("{now}  ")), "{former}: {shown}");
     }
     let before: Vec<_> = links(&place, "new")
         .into_iter()
-        .map(|(start, end, id)| (start, end, id.map(|id| id.replace("S3", "T3").replace("D6", "T6"))))
+        .map(|(start, end, id)| {
+            (
+                start,
+                end,
+                id.map(|id| id.replace("S3", "T3").replace("D6", "T6")),
+            )
+        })
         .collect();
     assert_eq!(links(&place, "third.pel"), before);
 }
@@ -172,17 +185,26 @@ fn index_is_kept_again_and_former_identifiers_lead_to_the_last() {
 #[test]
 fn concept_can_be_retired_without_a_successor() {
     let place = place("");
-    let without: String = OLD.lines().filter(|line| !line.contains("D5")).fold(
-        String::new(),
-        |all, line| all + line + "\n",
-    );
+    let without: String = OLD
+        .lines()
+        .filter(|line| !line.contains("D5"))
+        .fold(String::new(), |all, line| all + line + "\n");
     std::fs::write(place.path("new.jsonl"), without).expect("written");
-    std::fs::write(place.path("redirects.tsv"), "id\treplaced_by\treason\nD5\t\tretired\n")
-        .expect("written");
+    std::fs::write(
+        place.path("redirects.tsv"),
+        "id\treplaced_by\treason\nD5\t\tretired\n",
+    )
+    .expect("written");
     place.done(UPDATE);
     let linked = links(&place, "new");
-    assert!(linked.iter().all(|(.., id)| id.as_deref() != Some("D5")), "{linked:?}");
-    assert!(linked.iter().any(|(.., id)| id.as_deref() == Some("D7")), "{linked:?}");
+    assert!(
+        linked.iter().all(|(.., id)| id.as_deref() != Some("D5")),
+        "{linked:?}"
+    );
+    assert!(
+        linked.iter().any(|(.., id)| id.as_deref() == Some("D7")),
+        "{linked:?}"
+    );
 }
 
 #[test]
@@ -195,14 +217,26 @@ fn codes_follow_their_concepts() {
     let keep = UPDATE.replace("@old", "@coded");
     place.done(&keep);
     let code = |id: &str| {
-        let shown = json(&place.done(&format!("--json inspect @new --concept {id}")).out);
+        let shown = json(
+            &place
+                .done(&format!("--json inspect @new --concept {id}"))
+                .out,
+        );
         shown[0]["codes"][0]["code"].as_str().map(str::to_owned)
     };
     assert_eq!(code("S3").as_deref(), Some("E11"));
     assert_eq!(code("D6").as_deref(), Some("72696002"));
-    assert_eq!(code("D1"), None, "the codes of a merged concept are not those of its successor");
+    assert_eq!(
+        code("D1"),
+        None,
+        "the codes of a merged concept are not those of its successor"
+    );
     // Given ones are those of the new table; a former identifier stands for its successor.
-    place.done(&keep.replace("@new ", "@given ").replace("--out @new", "--out @given --codes @codes.tsv"));
+    place.done(
+        &keep
+            .replace("@new ", "@given ")
+            .replace("--out @new", "--out @given --codes @codes.tsv"),
+    );
     let shown = json(&place.done("--json inspect @given --concept D1").out);
     assert_eq!(shown[0]["codes"][0]["code"], "R50");
 }
@@ -211,9 +245,18 @@ fn codes_follow_their_concepts() {
 fn tables_that_do_not_fit_the_index_are_refused() {
     let place = place("");
     let write = |name: &str, text: &str| std::fs::write(place.path(name), text).expect("written");
-    write("added.jsonl", &format!("{NEW}{{\"id\": \"D9\", \"name\": \"hip\"}}\n"));
-    write("few.tsv", "id\treplaced_by\treason\nD2\tS2\trenamed\nD3\tS3\trenamed\n");
-    write("bad.tsv", "id\treplaced_by\treason\nD2\tS2\trenamed\nD3 S3\n");
+    write(
+        "added.jsonl",
+        &format!("{NEW}{{\"id\": \"D9\", \"name\": \"hip\"}}\n"),
+    );
+    write(
+        "few.tsv",
+        "id\treplaced_by\treason\nD2\tS2\trenamed\nD3\tS3\trenamed\n",
+    );
+    write(
+        "bad.tsv",
+        "id\treplaced_by\treason\nD2\tS2\trenamed\nD3 S3\n",
+    );
     write("astray.tsv", &format!("{REDIRECTS}D0\tX9\tmoved\n"));
     let line = |kb: &str, redirects: &str| {
         format!("update @old --keep-index --kb @{kb} --redirects @{redirects} --out @new")
@@ -229,9 +272,21 @@ fn tables_that_do_not_fit_the_index_are_refused() {
             3,
             "2 concepts of the bundle are neither in the new table nor redirected: D4, D5",
         ),
-        (line("new.jsonl", "bad.tsv"), 3, "bad.tsv: line 3: expected 3 fields"),
-        (line("new.jsonl", "astray.tsv"), 3, "astray.tsv: line 6: expected a successor of D0"),
-        (format!("{UPDATE} --rebuild-graph"), 2, "cannot be used with"),
+        (
+            line("new.jsonl", "bad.tsv"),
+            3,
+            "bad.tsv: line 3: expected 3 fields",
+        ),
+        (
+            line("new.jsonl", "astray.tsv"),
+            3,
+            "astray.tsv: line 6: expected a successor of D0",
+        ),
+        (
+            format!("{UPDATE} --rebuild-graph"),
+            2,
+            "cannot be used with",
+        ),
     ];
     let lines: Vec<_> = lines
         .iter()

@@ -67,6 +67,9 @@ pub(crate) struct LinkRow {
     pub score: Option<f32>,
     /// Its cross-references with `|` between them.
     pub xrefs: Option<String>,
+    /// Its attributes and relations, in the order of [`pel_output::beside_columns`]; empty cells for
+    /// what is not said.
+    pub beside: Vec<String>,
     /// Its code in each chosen code system, those of parts with `|` between them, and how the
     /// meaning of the code stands to that of the concept.
     pub codes: Vec<Option<(String, Match)>>,
@@ -84,10 +87,12 @@ impl LinkRow {
         systems: &[System],
     ) -> Result<Vec<Self>> {
         let offsets = Offsets::new(text);
-        records
-            .iter()
-            .map(|record| Self::new(name, text, &offsets, record, systems))
-            .collect()
+        let beside = pel_output::beside_cells(text, records);
+        let rows = records.iter().zip(beside).map(|(record, beside)| {
+            let row = Self::new(name, text, &offsets, record, systems)?;
+            Ok(Self { beside, ..row })
+        });
+        rows.collect()
     }
 
     fn new(
@@ -137,6 +142,7 @@ impl LinkRow {
             xrefs: concept
                 .map(|concept| concept.xrefs.join("|"))
                 .filter(|all| !all.is_empty()),
+            beside: Vec::new(),
             codes: systems.iter().map(code_cell).collect(),
         })
     }

@@ -10,6 +10,7 @@ use pel_io::interrupt;
 use pel_io::parquet::{SharedBuffer, failed};
 use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
+use pel_output::beside_columns;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 /// Rows of a row group, which is kept in memory.
 const GROUP_ROWS: usize = 1 << 15;
 
-/// The columns, in the order in which [`LinkTable::write_group`] writes them. Those of the chosen
-/// code systems follow.
+/// The columns, in the order in which [`LinkTable::write_group`] writes them. Those of attributes and
+/// of the chosen code systems follow.
 const COLUMNS: &str = "
 message links {
     REQUIRED BYTE_ARRAY doc (STRING);
@@ -51,8 +52,10 @@ message links {
     OPTIONAL BYTE_ARRAY xrefs (STRING);
 ";
 
-/// The schema of a table. Each chosen code system has two columns, as in CSV.
+/// The schema of a table. Each attribute has a column, each chosen code system two, as in CSV.
 fn schema(systems: &[System]) -> String {
+    let beside = beside_columns().map(|name| format!("    OPTIONAL BYTE_ARRAY {name} (STRING);\n"));
+    let beside: String = beside.collect();
     let columns = systems.iter().map(|system| {
         let prefix = system.prefix();
         format!(
@@ -60,7 +63,7 @@ fn schema(systems: &[System]) -> String {
              OPTIONAL BYTE_ARRAY {prefix}_match (STRING);\n"
         )
     });
-    format!("{COLUMNS}{}}}", columns.collect::<String>())
+    format!("{COLUMNS}{beside}{}}}", columns.collect::<String>())
 }
 
 /// A table that is being written.
@@ -166,10 +169,21 @@ impl<'a> LinkTable<'a> {
         columns.some_texts(|row| row.kind.as_deref())?;
         columns.some_scores(|row| row.score)?;
         columns.some_texts(|row| row.xrefs.as_deref())?;
+        for at in 0..beside_columns().count() {
+            columns.some_texts(|row| {
+                let cell = row.beside.get(at).map(String::as_str);
+                cell.filter(|cell| !cell.is_empty())
+            })?;
+        }
         for at in 0..self.systems {
-            let cell = |row: &'_ LinkRow| row.codes.get(at).and_then(Option::as_ref);
-            columns.some_texts(|row| cell(row).map(|(codes, _)| codes.as_str()))?;
-            columns.some_texts(|row| cell(row).map(|(_, matches)| matches.name()))?;
+            columns.some_texts(|row| {
+                let (codes, _) = row.codes.get(at)?.as_ref()?;
+                Some(codes)
+            })?;
+            columns.some_texts(|row| {
+                let (_, matches) = row.codes.get(at)?.as_ref()?;
+                Some(matches.name())
+            })?;
         }
         group.close().map_err(failed)?;
         self.buffer.drain(self.file, self.path)

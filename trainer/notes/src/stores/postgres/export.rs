@@ -243,7 +243,8 @@ impl Export<'_> {
         let prepared = self.connection.wait("asking for a type", preparing)?;
         let vector = prepared.columns()[0].type_().clone();
         let columns = [Type::INT4, Type::INT4, Type::TEXT, vector];
-        let mut progress = Progress::new("sending vectors", rows(self.bundle).count() as u64, "rows");
+        let mut progress =
+            Progress::new("sending vectors", rows(self.bundle).count() as u64, "rows");
         let mut copy = self.copy_into(&self.new.vectors, &columns)?;
         let mut rows = rows(self.bundle);
         loop {
