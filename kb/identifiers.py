@@ -8,6 +8,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 RELEASED = HERE / "identifiers.txt.xz"
 REDIRECTS = HERE / "redirects.tsv"
 HEADER = "id\treplaced_by\treason"
+# The reason of an identifier that the identifier policy replaced, of the same concept.
+RECODED = "recoded"
 
 
 def read_released(path=RELEASED):
@@ -36,6 +38,16 @@ def read_redirects(path=REDIRECTS):
 def write_redirects(redirects, path=REDIRECTS):
     lines = [f"{id}\t{to}\t{reason}" for id, (to, reason) in sorted(redirects.items())]
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8", newline="\n")
+
+
+def first_ids(redirects):
+    """identifier -> the one that its concept had before the identifier policy, which builds of the table give it."""
+    return {to: id for id, (to, reason) in redirects.items() if reason == RECODED}
+
+
+def as_xref(id):
+    """An identifier as a cross-reference: those of UMLS have the prefix there."""
+    return ("UMLS:" if re.fullmatch(r"C\d{7}", id) else "") + id
 
 
 def redirects_of(released, table, former_names):
