@@ -17,7 +17,7 @@ import sys
 
 import readers
 import reviewed
-from coding import analytes, drugs, found, hierarchy, icd, lists, others, policy, problems, rekey, sample
+from coding import analytes, billable, drugs, found, hierarchy, icd, lists, others, policy, problems, rekey, sample
 from identifiers import first_ids, read_redirects
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -117,6 +117,7 @@ def joined(table, sources, hand, wrong=(), first=None):
     for path, rows in hand:
         apply_hand(collected, rows, supplied.name, path)
     icd.inherited_icd(concepts, collected, {(id, system) for _, rows in hand for _, id, system, _, _ in rows})
+    billable.defaults(concepts, collected)
     drugs.atc(concepts, collected)
     others.mesh(concepts, collected, maps, sources.sssom("mondo-mesh"), sources.sssom("biomappings"),
                 others.mesh_labels(sources.jsonl("kb") + sources.jsonl("extra")))

@@ -5,23 +5,23 @@ import re
 
 from coding.meaning import bag
 
-PROBLEM = ("SNOMEDCT", "UMLS", "MONDO", "DOID", "MESH", "NCIT", "HPO")
-PLACE = ("SNOMEDCT", "UMLS", "UBERON", "MAXO", "CL", "MESH")
+PROBLEM = ("SNOMEDCT", "UMLS", "MONDO", "DOID", "MESH", "NCIT", "HPO", "ICD10CM")
+PLACE = ("SNOMEDCT", "UMLS", "UBERON", "MAXO", "CL", "MESH", "NCIT", "LOINC")
 PROCESS = ("UMLS", "GO", "NBO", "MESH", "SNOMEDCT")
 ORDER = {
     "Disease": PROBLEM, "Sign or symptom": PROBLEM,
     "Drug or chemical": ("RXNORM", "UNII", "MESH", "UMLS", "MEDRT", "CVX", "PARTS"),
-    "Measurement": ("LOINC", "SNOMEDCT", "NCIT", "MESH", "UMLS"),
+    "Measurement": ("LOINC", "SNOMEDCT", "NCIT", "MESH", "UMLS", "MAXO"),
     "Procedure": PLACE, "Anatomy": PLACE, "Cell": PLACE, "Device": PLACE,
     "Biological process": PROCESS, "Organism": PROCESS,
 }
 # How a code is written as an identifier; those of UMLS, Mondo and HPO stand alone.
-WRITTEN = {"SNOMEDCT": "SNOMED:", "UMLS": "", "MONDO": "", "HPO": "", **{one: one + ":" for one in ("RXNORM", "LOINC", "UNII", "MESH", "MEDRT", "CVX")}}
+WRITTEN = {"SNOMEDCT": "SNOMED:", "UMLS": "", "MONDO": "", "HPO": "", **{one: one + ":" for one in ("RXNORM", "LOINC", "UNII", "MESH", "MEDRT", "CVX", "ICD10CM")}}
 # Systems that codes.tsv.xz lacks: the table's own identifiers and cross-references say which code a concept has.
 BY_XREF = {"DOID": r"DOID:\d+", "NCIT": r"NCIT:C\d+", "UBERON": r"UBERON:\d+", "MAXO": r"MAXO:\d+", "CL": r"CL:\d+", "GO": r"GO:\d+", "NBO": r"NBO:\d+"}
 OWN = "PEL:"
 # What says that a code is the concept's own, the best evidence first; with a name of the code as the label comes before all.
-EVIDENCE = ("gps-id", "hand", "mondo", "rxnorm-name", "loinc-name", "gps-name", "table", "unii", "mesh", "medrt-name", "cvx-name")
+EVIDENCE = ("gps-id", "hand", "mondo", "rxnorm-name", "loinc-name", "gps-name", "table", "unii", "mesh", "medrt-name", "cvx-name", "hpo-name", "icd-title")
 
 
 class Option:

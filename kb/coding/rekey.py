@@ -9,7 +9,7 @@ import reviewed
 from coding import lists
 
 # The lists with identifiers, and their columns of it.
-LISTS = {"hand_codes.tsv": 0, "wrong_codes.tsv": 0, "wordings.tsv": 0, "abbreviations.tsv": 3, "doubles.tsv": 1}
+LISTS = {"hand_codes.tsv": 0, "wrong_codes.tsv": 0, "wordings.tsv": 0, "abbreviations.tsv": 3, "doubles.tsv": 1, "hand_xrefs.tsv": 0}
 CODES = ("id", "system", "code", "match", "source")
 EDGES = ("child", "parent", "source")
 
@@ -55,6 +55,17 @@ class Folder:
         self.lists = {name: read_lines(path / name) for name in LISTS}
         self.codes, self.edges = read_rows(path / "codes.tsv.xz"), read_rows(path / "hierarchy.tsv.xz")
         self.changed = False
+        self.add_xrefs()
+
+    def add_xrefs(self):
+        """Adds the cross-references of hand_xrefs.tsv: codes of systems that codes.tsv.xz has not."""
+        rows, owner = {concept["id"]: concept for concept in self.table}, self.owner()
+        for at, (id, xref, *_) in enumerate(self.lists["hand_xrefs.tsv"][1:], 2):
+            if id not in owner:
+                raise ValueError(f"hand_xrefs.tsv:{at}: expected an identifier of a release, found {id}")
+            concept = rows[owner[id]]
+            self.changed |= xref not in concept["xrefs"]
+            concept["xrefs"] = sorted({*concept["xrefs"], xref})
 
     def first(self):
         return identifiers.first_ids(self.redirects)
