@@ -9,7 +9,7 @@ import reviewed
 from coding import lists
 
 # The lists with identifiers, and their columns of it.
-LISTS = {"hand_codes.tsv": 0, "wrong_codes.tsv": 0, "wordings.tsv": 0, "abbreviations.tsv": 3, "doubles.tsv": 1, "hand_xrefs.tsv": 0}
+LISTS = {"hand_codes.tsv": 0, "wrong_codes.tsv": 0, "wordings.tsv": 0, "abbreviations.tsv": 3, "doubles.tsv": 1, "hand_xrefs.tsv": 0, "wrong_names.tsv": 0}
 CODES = ("id", "system", "code", "match", "source")
 EDGES = ("child", "parent", "source")
 
@@ -31,17 +31,12 @@ def write_lines(path, rows):
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8", newline="\n")
 
 
-def without_second(rows, gone):
-    """The rows (id, system, code, ...) without those of merged concepts for a system of which the concept that stays has rows, or another
-    one merged into it; "-", no code, is nothing that a concept could take over."""
-    owner = {(row[0], row[1]): row[0] for row in rows if row[0] not in gone}
-    found = []
-    for row in rows:
-        if row[0] not in gone:
-            found.append(row)
-        elif row[2] != "-" and owner.setdefault((gone[row[0]], row[1]), row[0]) == row[0]:
-            found.append(row)
-    return found
+def taken_over(rows, gone, coded):
+    """The rows (id, system, code, match, ...) without those of merged concepts that are no exact ones, and without those of systems of
+    which the concept that stays has codes (`coded`), or has them from another concept merged into it."""
+    owner = {(id, system): id for id, system in coded}
+    return [row for row in rows if row[0] not in gone
+            or row[3] == "exact" and owner.setdefault((gone[row[0]], row[1]), row[0]) == row[0]]
 
 
 class Folder:
@@ -55,17 +50,30 @@ class Folder:
         self.lists = {name: read_lines(path / name) for name in LISTS}
         self.codes, self.edges = read_rows(path / "codes.tsv.xz"), read_rows(path / "hierarchy.tsv.xz")
         self.changed = False
-        self.add_xrefs()
+        self.correct()
 
-    def add_xrefs(self):
-        """Adds the cross-references of hand_xrefs.tsv: codes of systems that codes.tsv.xz has not."""
+    def concepts_of(self, name):
+        """(concept, second column) of the rows of a list."""
         rows, owner = {concept["id"]: concept for concept in self.table}, self.owner()
-        for at, (id, xref, *_) in enumerate(self.lists["hand_xrefs.tsv"][1:], 2):
+        for at, (id, what, *_) in enumerate(self.lists[name][1:], 2):
             if id not in owner:
-                raise ValueError(f"hand_xrefs.tsv:{at}: expected an identifier of a release, found {id}")
-            concept = rows[owner[id]]
-            self.changed |= xref not in concept["xrefs"]
+                raise ValueError(f"{name}:{at}: expected an identifier of a release, found {id}")
+            yield rows[owner[id]], what
+
+    def correct(self):
+        """Adds the cross-references of hand_xrefs.tsv, and takes out those of wrong_codes.tsv and the names of wrong_names.tsv."""
+        before = json.dumps(self.table)
+        for concept, xref in self.concepts_of("hand_xrefs.tsv"):
             concept["xrefs"] = sorted({*concept["xrefs"], xref})
+        for concept, xref in self.concepts_of("wrong_codes.tsv"):
+            # An identifier that a release had of the concept stays: redirects lead from it.
+            if xref not in self.released and xref in concept["xrefs"]:
+                concept["xrefs"].remove(xref)
+        for concept, name in self.concepts_of("wrong_names.tsv"):
+            if name == concept["name"]:
+                raise ValueError(f"wrong_names.tsv: expected another name than the preferred one of {concept['id']}, found {name!r}")
+            concept["synonyms"] = [one for one in concept["synonyms"] if one != name]
+        self.changed = json.dumps(self.table) != before
 
     def first(self):
         return identifiers.first_ids(self.redirects)
@@ -98,18 +106,19 @@ class Folder:
         return len(gone)
 
     def take_over(self, gone, rows):
-        """What the lists say of merged concepts goes to those that stay: rows of a code only where they have none of the system."""
+        """What the lists say of merged concepts goes to those that stay: exact codes only where they have none of the system."""
         first, self.changed = self.first(), True
         self.table = list(rows.values())
         self.redirects = {id: (gone.get(to, to), "merged" if to in gone else why) for id, (to, why) in self.redirects.items()}
         self.redirects.update({id: (to, "merged") for id, to in gone.items()})
-        self.lists["hand_codes.tsv"] = without_second(self.lists["hand_codes.tsv"], gone)
+        coded = {tuple(row[:2]) for row in [*self.codes, *self.lists["hand_codes.tsv"]] if row[0] not in gone}
+        self.lists["hand_codes.tsv"] = taken_over(self.lists["hand_codes.tsv"], gone, coded)
         self.lists["wrong_codes.tsv"] = [row for row in self.lists["wrong_codes.tsv"] if row[0] not in gone]
         self.rename(gone)
         new = [[first.get(id, id), to, rows[to]["name"]] for id, to in gone.items()]
         header, *old = self.lists["doubles.tsv"]
         self.lists["doubles.tsv"] = [header, *sorted([*old, *new])]
-        self.codes = [(gone.get(row[0], row[0]), *row[1:]) for row in without_second(self.codes, gone)]
+        self.codes = [(gone.get(row[0], row[0]), *row[1:]) for row in taken_over(self.codes, gone, coded)]
         self.edges = [row for row in ((gone.get(child, child), gone.get(parent, parent), source) for child, parent, source in self.edges) if row[0] != row[1]]
 
     def rename(self, new):
