@@ -319,6 +319,9 @@ class Policy(unittest.TestCase):
     def test_broader_codes_and_an_identifier_of_another_source_are_the_last_choice(self):
         self.assertEqual(self.choose([concept("PEL:a", "a")], ("PEL:a", "SNOMEDCT", "1", "broader", "hand")), {"PEL:a": "PEL:a"})
         self.assertEqual(self.choose([concept("SYMP:1", "a")]), {"SYMP:1": "SYMP:1"})
+        rows = [("MESH:D1", "HPO", "HP:1", "exact", "hpo-name"), ("PEL:b", "ICD10CM", "I10", "exact", "hand")]
+        self.assertEqual(self.choose([concept("MESH:D1", "a"), concept("PEL:b", "b")], *rows, display={("ICD10CM", "I10"): "Other pox"}), {"MESH:D1": "MESH:D1", "PEL:b": "PEL:b"},
+                         "a heading is itself, and a rest class is nothing's own")
 
     def test_two_concepts_never_share_one(self):
         table = [concept("A", "swollen thing"), concept("B", "thing"), concept("C", "other")]

@@ -71,8 +71,15 @@ class Policy:
                 return [Option(first, (0, 0))]
             # Of several, or of one that several concepts have, none is sure to be this concept.
             return [Option(one, (2, 0)) for one in found if len(found) == 1 and self.owners[one] == 1]
-        return [Option(WRITTEN[system] + code, strength_of(names, self.display.get((system, code), ""), source))
-                for code, match, source in self.codes.get((id, system), ()) if match == "exact"][:1]
+        found = [Option(WRITTEN[system] + code, strength_of(names, self.display.get((system, code), ""), source))
+                 for code, match, source in self.codes.get((id, system), ()) if match == "exact" and not self.rest(system, code)][:1]
+        # A heading of MeSH is itself, although Mondo may map it to another concept.
+        first = self.first_id(concept)
+        return found or [Option(first, (0, 0))] * bool(WRITTEN[system] and first.startswith(WRITTEN[system]))
+
+    def rest(self, system, code):
+        """Whether a code is of a rest class, which is nothing's own."""
+        return system == "ICD10CM" and bool(re.search(r"\bother\b", self.display.get((system, code), ""), re.I))
 
     def options(self, concept):
         """The identifiers that a concept may have, the wished ones first: those of its systems, then the one that it had. An identifier
