@@ -318,10 +318,13 @@ def build(options, paths):
     counts = collections.Counter()
     pool, owner = pool_of_vocabularies(data, counts)
     attach_sources(pool, owner, data, english, counts)
-    senses = short_forms.apply(pool, Names(pool, owner), short_forms.rows())
+    # The lists beside the table have the identifiers of the policy, which codes.py gives; the pool has those of the sources.
+    first = identifiers.first_ids(identifiers.read_redirects()) if identifiers.REDIRECTS.exists() else {}
+    senses = short_forms.apply(pool, Names(pool, owner), [{**row, "concept": first.get(row["concept"], row["concept"])} for row in short_forms.rows()])
     pool = [concept for concept in pool if not concept["gone"] and concept["chosen"]]
     table = table_of(pool, owner, senses, data, english, counts)
-    table = reviewed.apply(table, reviewed.doubles(), reviewed.wordings(), counts)
+    doubles = [(at, id, first.get(stays, stays), name) for at, id, stays, name in reviewed.doubles()]
+    table = reviewed.apply(table, doubles, [(at, first.get(id, id), names) for at, id, names in reviewed.wordings()], counts)
     options.out.write_bytes(packed(table))
     if options.previous:
         record_identifiers(readers.read_jsonl(readers.content(options.previous)), table)

@@ -2,6 +2,7 @@
 """Gives the concepts of the default knowledge base standard codes, and a hierarchy.
 
     codes.py --sources DIR [--sources DIR]   writes the four files below from the files of sources.tsv in the folders
+    codes.py --identifiers --sources DIR     first merges the pairs of review/doubles.tsv and gives each concept the identifier of the policy
 
 codes.tsv.xz has the codes of each concept, the preferred one of each system first; code_names.tsv.xz the official names of these codes
 where the licences let them ship; loinc.tsv.xz those of LOINC, under LOINC's own licence (LOINC_NOTICE.txt); hierarchy.tsv.xz what is a
@@ -11,13 +12,13 @@ says that no code is right. wrong_codes.tsv has codes and cross-references that 
 
 import argparse
 import collections
-import lzma
 import pathlib
 import sys
 
 import readers
-from coding import analytes, drugs, found, hierarchy, icd, lists, others, problems, sample
-from identifiers import read_redirects
+import reviewed
+from coding import analytes, billable, drugs, found, hierarchy, icd, lists, others, policy, problems, rekey, sample
+from identifiers import first_ids, read_redirects
 
 HERE = pathlib.Path(__file__).resolve().parent
 HAND_HEADER = ["id", "system", "code", "match", "note"]
@@ -89,10 +90,10 @@ def take_out(collected, wrong):
             collected.drop(id, system, code, "found wrong")
 
 
-def joined(table, sources, hand, wrong=()):
+def joined(table, sources, hand, wrong=(), first=None):
     """Everything that the joins and the hand lists give: (concepts, codes)."""
     supplied = lists.Lists(sources)
-    concepts = problems.Concepts(table, supplied)
+    concepts = problems.Concepts(table, supplied, first)
     concepts.read_doid(sources.sssom("mondo-doid"))
     collected = found.Found()
     problems.snomed(concepts, collected)
@@ -116,6 +117,7 @@ def joined(table, sources, hand, wrong=()):
     for path, rows in hand:
         apply_hand(collected, rows, supplied.name, path)
     icd.inherited_icd(concepts, collected, {(id, system) for _, rows in hand for _, id, system, _, _ in rows})
+    billable.defaults(concepts, collected)
     drugs.atc(concepts, collected)
     others.mesh(concepts, collected, maps, sources.sssom("mondo-mesh"), sources.sssom("biomappings"),
                 others.mesh_labels(sources.jsonl("kb") + sources.jsonl("extra")))
@@ -146,8 +148,7 @@ def name_rows(supplied, rows, tree):
 
 
 def write(path, header, rows):
-    text = "".join("\t".join(row) + "\n" for row in [header, *rows])
-    path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+    path.write_bytes(rekey.packed_rows(header, rows))
 
 
 def report(concepts, rows, collected, tree, out):
@@ -163,12 +164,55 @@ def report(concepts, rows, collected, tree, out):
         print(f"{name}: {(out / name).stat().st_size} bytes")
 
 
+def codes_of(options, sources):
+    """The concepts of the table, and the codes that the sources and the lists beside it give them."""
+    table = readers.read_jsonl(readers.content(options.table))
+    ids, redirects = {concept["id"] for concept in table}, read_redirects(options.lists / "redirects.tsv")
+    hand = [(path.name, read_hand(path, ids, redirects)) for path in options.hand]
+    return joined(table, sources, hand, read_wrong(options.lists / "wrong_codes.tsv", ids, redirects), first_ids(redirects))
+
+
+# Rounds after which the identifiers no longer change; new identifiers bring no new evidence, merged concepts do.
+ROUNDS = 4
+
+
+def identify(options):
+    """Merges the reviewed pairs and gives each concept the identifier of the policy, in the files of the folder."""
+    folder = rekey.Folder(options.lists)
+    pairs = [(at, id, stays) for at, (id, stays, _) in reviewed.read(options.lists / reviewed.PAIRS, reviewed.PAIRS_HEADER)]
+    merged, recoded = folder.merge(pairs), 0
+    sources, display = sources_of(options), folder.display()
+    for _ in range(ROUNDS):
+        if folder.changed:
+            folder.save()
+        rows = folder.codes
+        if sources:
+            concepts, collected = codes_of(options, sources)
+            rows = list(code_rows(concepts, collected))
+            display = {(system, code): concepts.lists.name(system, code) for _, system, code, *_ in rows}
+        new = policy.Policy(folder.table, rows, display, folder.first(), folder.owner()).choose()
+        count = folder.recode(new)
+        if not count:
+            break
+        recoded += count
+    else:
+        raise ValueError(f"the identifiers still change after {ROUNDS} rounds; two rules of the policy contradict each other")
+    print(f"{len(folder.table)} concepts; {merged} merged, {recoded} with another identifier")
+    return bool(sources)
+
+
+def sources_of(options):
+    """The inputs, or None if one is missing: then the committed codes stand for them."""
+    try:
+        return lists.Sources(options.sources, options.any_release)
+    except ValueError as error:
+        print(f"codes.py: {error}; the codes of {options.lists / 'codes.tsv.xz'} are used instead", file=sys.stderr)
+        return None
+
+
 def build(options):
     sources = lists.Sources(options.sources, options.any_release)
-    table = readers.read_jsonl(readers.content(options.table))
-    ids, redirects = {concept["id"] for concept in table}, read_redirects()
-    hand = [(path.name, read_hand(path, ids, redirects)) for path in options.hand]
-    concepts, collected = joined(table, sources, hand, read_wrong(HERE / "wrong_codes.tsv", ids, redirects))
+    concepts, collected = codes_of(options, sources)
     tree = hierarchy.build(concepts, collected, sources)
     rows = list(code_rows(concepts, collected))
     write(options.out / "codes.tsv.xz", ("id", "system", "code", "match", "source"), rows)
@@ -185,7 +229,9 @@ def build(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sources", type=pathlib.Path, metavar="DIR", action="append", required=True, help="folder with files of sources.tsv; may be given again")
+    parser.add_argument("--sources", type=pathlib.Path, metavar="DIR", action="append", default=[], help="folder with files of sources.tsv; may be given again")
+    parser.add_argument("--identifiers", action="store_true",
+                        help="merge the pairs of review/doubles.tsv and give each concept the identifier of the policy, in the table and the lists of --out, first")
     parser.add_argument("--table", type=pathlib.Path, default=HERE / "default.jsonl.xz", help="the table of concepts")
     parser.add_argument("--hand", type=pathlib.Path, action="append", metavar="FILE", help="lists made by hand (default hand_codes.tsv); may be given again")
     parser.add_argument("--out", type=pathlib.Path, default=HERE, metavar="DIR", help="folder to write the files into")
@@ -193,9 +239,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default 1)")
     parser.add_argument("--any-release", action="store_true", help="accept inputs of other digests than in sources.tsv")
     options = parser.parse_args()
-    options.hand = options.hand or [HERE / "hand_codes.tsv"]
+    if not (options.sources or options.identifiers):
+        parser.error("the following arguments are required: --sources")
+    options.lists = options.out if options.identifiers else HERE
+    options.table = options.lists / "default.jsonl.xz" if options.identifiers else options.table
+    options.hand = options.hand or [options.lists / "hand_codes.tsv"]
     try:
-        build(options)
+        if not options.identifiers or identify(options):
+            build(options)
     except (OSError, ValueError) as error:
         sys.exit(f"codes.py: {error}")
 

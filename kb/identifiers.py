@@ -1,5 +1,9 @@
-"""Identifiers of the concepts of all releases of the table, and where the retired ones went."""
+"""Identifiers of the concepts of all releases of the table, and where the retired ones went.
 
+    identifiers.py FILE [FILE ...]   writes the identifiers that the table has now in the place of former ones
+"""
+
+import argparse
 import lzma
 import pathlib
 import re
@@ -8,6 +12,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 RELEASED = HERE / "identifiers.txt.xz"
 REDIRECTS = HERE / "redirects.tsv"
 HEADER = "id\treplaced_by\treason"
+# The reason of an identifier that the identifier policy replaced, of the same concept.
+RECODED = "recoded"
 
 
 def read_released(path=RELEASED):
@@ -36,6 +42,16 @@ def read_redirects(path=REDIRECTS):
 def write_redirects(redirects, path=REDIRECTS):
     lines = [f"{id}\t{to}\t{reason}" for id, (to, reason) in sorted(redirects.items())]
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8", newline="\n")
+
+
+def first_ids(redirects):
+    """identifier -> the one that its concept had before the identifier policy, which builds of the table give it."""
+    return {to: id for id, (to, reason) in redirects.items() if reason == RECODED}
+
+
+def as_xref(id):
+    """An identifier as a cross-reference: those of UMLS have the prefix there."""
+    return ("UMLS:" if re.fullmatch(r"C\d{7}", id) else "") + id
 
 
 def redirects_of(released, table, former_names):
@@ -77,3 +93,35 @@ def faults(released, redirects, table):
             yield f"{id} is redirected to {to}, which is not in the table"
         if not reason:
             yield f"{id} is redirected without a reason"
+
+
+# What stands in texts as an identifier: a CUI alone, or a prefix and what follows it.
+IDENTIFIER = re.compile(r"(?<![\w:.-])(?:C\d{7}|[A-Z][A-Za-z]+:[A-Za-z0-9][A-Za-z0-9_.+-]*[A-Za-z0-9])(?![\w:])")
+
+
+def renamed(text, redirects):
+    """A text with the identifiers that redirects lead to, and how many were replaced."""
+    count = 0
+
+    def now(found):
+        nonlocal count
+        to = redirects.get(found.group(0), ("",))[0]
+        count += bool(to)
+        return to or found.group(0)
+    return IDENTIFIER.sub(now, text), count
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="FILE")
+    parser.add_argument("--redirects", type=pathlib.Path, default=REDIRECTS, metavar="FILE", help="redirects (default redirects.tsv)")
+    options = parser.parse_args()
+    redirects = read_redirects(options.redirects)
+    for path in options.files:
+        text, count = renamed(path.read_text(encoding="utf-8"), redirects)
+        path.write_text(text, encoding="utf-8", newline="\n")
+        print(f"{path}: {count}")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,8 @@ import names
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOUBLES, WORDINGS = HERE / "doubles.tsv", HERE / "wordings.tsv"
+# Pairs that wait for the next table, and the columns of this list.
+PAIRS, PAIRS_HEADER = "review/doubles.tsv", ["id", "stays", "note"]
 
 
 def read(path, header):

@@ -104,10 +104,12 @@ class Reviewed(unittest.TestCase):
                 reviewed.apply(self.table(), same, further, collections.Counter())
 
     def test_the_committed_tables_are_whole(self):
-        same, further = reviewed.doubles(), reviewed.wordings()
+        # A merged concept's identifier may now be the one of the concept that stays; builds know that one by its first.
+        first = identifiers.first_ids(identifiers.read_redirects())
+        same, further = reviewed.doubles(), [(at, first.get(id, id), found) for at, id, found in reviewed.wordings()]
         gone = {id for _, id, _, _ in same}
         self.assertEqual(len(gone), len(same), "each concept is merged once")
-        self.assertFalse(gone & {kept for _, _, kept, _ in same}, "no chains")
+        self.assertFalse(gone & {first.get(kept, kept) for _, _, kept, _ in same}, "no chains")
         self.assertFalse(gone & {id for _, id, _ in further}, "wordings of concepts that stay")
         names = [name.lower() for _, _, found in further for name in found]
         self.assertEqual(len(names), len(set(names)), "each wording belongs to one concept")

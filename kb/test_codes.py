@@ -2,6 +2,8 @@
 """Tests of the rules in codes.py: python3 kb/test_codes.py"""
 
 import collections
+import json
+import lzma
 import pathlib
 import sys
 import tempfile
@@ -11,8 +13,9 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import codes
 import coverage
+import identifiers
 import readers
-from coding import analytes, drugs, found, hierarchy, icd, lists, meaning, others, problems, sample
+from coding import analytes, billable, drugs, found, hierarchy, icd, lists, meaning, others, policy, problems, rekey, sample
 
 TABULAR = """<ICD10CM.tabular><chapter><name>9</name><desc>Diseases of the heart (I00-I99)</desc><section id="I10-I19"><desc>Hearts (I10-I19)</desc>{}</section>
 <section id="C50"><desc>Breasts (C50)</desc><diag><name>C50</name><desc>Malignant neoplasm of breast</desc></diag></section></chapter></ICD10CM.tabular>"""
@@ -256,6 +259,150 @@ class Icd(unittest.TestCase):
             self.assertEqual(self.inherited("cow pox"), [])
         finally:
             icd.CROWD = most
+
+
+class Billable(unittest.TestCase):
+    def default(self, category, *diags, names=("pox",), **more):
+        inner = "".join(diag(code, title, terms) for code, title, *terms in diags)
+        classes = tabular(diag("I10", category, inner=inner), billable=[code for code, *_ in diags], **more)
+        return billable.default_of(classes, "I10", list(names))
+
+    def test_the_plain_thing_is_unspecified_or_without_complications(self):
+        self.assertEqual(self.default("Pox", ("I10.0", "Pox with fever"), ("I10.9", "Pox without fever")), "I10.9")
+        self.assertEqual(self.default("Pox", ("I10.0", "Pox, unspecified, intractable"), ("I10.9", "Pox, unspecified, not intractable, without fever")), "I10.9")
+        self.assertEqual(self.default("Pox", ("I10.0", "Pox not having achieved remission"), ("I10.1", "Pox, in remission")), "I10.0")
+        self.assertEqual(self.default("Unspecified pox", ("I10.9", "Unspecified pox, unspecified severity, without fever, itch, and rash")), "I10.9")
+        self.assertEqual(self.default("Pox", ("I10.9", "Other pox without fever", "Pox NOS")), "I10.9")
+
+    def test_a_title_that_says_more_is_no_default(self):
+        for title in ("Pox without fever with rash", "Other pox", "Pox of ear, unspecified", "Pox", "Pox without fever, right ear"):
+            self.assertIsNone(self.default("Pox of skin", ("I10.8", title + " and nose")), title)
+        self.assertIsNone(self.default("Pox", ("I10.9", "Other pox without fever")), "a rest class that does not name the plain thing")
+        self.assertIsNone(self.default("Pox and scabs", ("I10.9", "Pox, unspecified")), "one of two diseases")
+        self.assertIsNone(self.default("Pox", ("I10.9", "Pox due to worms, unspecified")))
+
+    def test_the_place_is_no_more_if_there_is_one_place_alone(self):
+        self.assertEqual(self.default("Pox", ("I10.1", "Pox, right leg"), ("I10.9", "Pox, unspecified leg")), "I10.9")
+        self.assertIsNone(self.default("Pox", ("I10.1", "Pox of unspecified arm"), ("I10.9", "Pox of unspecified leg")))
+        self.assertEqual(self.default("Pox", ("I10.1", "Pox of unspecified arm"), ("I10.9", "Pox of unspecified site, unspecified stage")), "I10.9")
+
+    def test_the_default_stands_first_and_codes_of_injuries_stay(self):
+        classes = tabular(diag("I10", "Pox", inner=diag("I10.9", "Pox without fever")), diag("I11", "Gout", inner=diag("I11.1", "Gout of ear")), billable=["I10.9", "I11.1"])
+        concepts, collected = ready([concept("A", "pox"), concept("B", "gout"), concept("C", "cow pox")], icd=classes)
+        for id, code, match in (("A", "I10", "exact"), ("B", "I11", "exact"), ("C", "I10", "broader")):
+            collected.add(id, "ICD10CM", code, match, "hand", 7)
+        for _ in range(2):
+            billable.defaults(concepts, collected)
+            self.assertEqual([given(collected, id, "ICD10CM") for id in "ABC"],
+                             [[("I10.9", "exact"), ("I10", "exact")], [("I11", "exact")], [("I10", "broader")]])
+        self.assertTrue(billable.EPISODES.match("S72.00") and not billable.EPISODES.match("R07.9"))
+
+
+class Policy(unittest.TestCase):
+    def choose(self, table, *rows, display=None, first=None, released=None):
+        owner = {**{one["id"]: one["id"] for one in table}, **(released or {})}
+        rows = [(id, system, code, match, source) for id, system, code, match, source in rows]
+        return policy.Policy(table, rows, display or {}, first or {}, owner).choose()
+
+    def test_the_first_system_of_the_group_with_an_exact_code_gives_the_identifier(self):
+        rows = [("A", system, code, "exact", "table") for system, code in (
+            ("SNOMEDCT", "1"), ("UMLS", "C0000001"), ("MONDO", "MONDO:1"), ("MESH", "D1"), ("HPO", "HP:1"), ("RXNORM", "2"), ("UNII", "U"), ("MEDRT", "N1"), ("LOINC", "3-3"))]
+        expected = {"Disease": ["SNOMED:1", "C0000001", "MONDO:1", "MESH:D1", "HP:1"], "Drug or chemical": ["RXNORM:2", "UNII:U", "MESH:D1", "C0000001", "MEDRT:N1"],
+                    "Measurement": ["LOINC:3-3", "SNOMED:1", "MESH:D1", "C0000001"], "Anatomy": ["SNOMED:1", "C0000001", "MESH:D1"], "Organism": ["C0000001", "MESH:D1", "SNOMED:1"]}
+        for group, ids in expected.items():
+            left = list(rows)
+            for id in ids:
+                self.assertEqual(self.choose([concept("A", "a", group=group)], *left), {"A": id}, group)
+                left = [row for row in left if id not in (row[2], policy.WRITTEN[row[1]] + row[2])]
+        self.assertEqual(set(policy.ORDER), {*expected, "Sign or symptom", "Procedure", "Cell", "Device", "Biological process"})
+
+    def test_broader_codes_and_an_identifier_of_another_source_are_the_last_choice(self):
+        self.assertEqual(self.choose([concept("PEL:a", "a")], ("PEL:a", "SNOMEDCT", "1", "broader", "hand")), {"PEL:a": "PEL:a"})
+        self.assertEqual(self.choose([concept("SYMP:1", "a")]), {"SYMP:1": "SYMP:1"})
+        rows = [("MESH:D1", "HPO", "HP:1", "exact", "hpo-name"), ("PEL:b", "ICD10CM", "I10", "exact", "hand")]
+        self.assertEqual(self.choose([concept("MESH:D1", "a"), concept("PEL:b", "b")], *rows, display={("ICD10CM", "I10"): "Other pox"}), {"MESH:D1": "MESH:D1", "PEL:b": "PEL:b"},
+                         "a heading is itself, and a rest class is nothing's own")
+
+    def test_two_concepts_never_share_one(self):
+        table = [concept("A", "swollen thing"), concept("B", "thing"), concept("C", "other")]
+        rows = [(id, "SNOMEDCT", "1", "exact", "mondo") for id in "ABC"] + [("A", "UMLS", "C0000001", "exact", "table")]
+        chosen = self.choose(table, *rows, display={("SNOMEDCT", "1"): "Thing (disorder)"})
+        self.assertEqual(chosen, {"A": "C0000001", "B": "SNOMED:1", "C": "C"}, "the one that has it by its label; the others take their next one")
+        chosen = self.choose(table, ("A", "SNOMEDCT", "1", "exact", "gps-name"), ("B", "SNOMEDCT", "1", "exact", "hand+gps-name"))
+        self.assertEqual((chosen["A"], chosen["B"]), ("A", "SNOMED:1"), "the better evidence")
+
+    def test_an_identifier_that_a_release_had_keeps_its_meaning(self):
+        table = [concept("SNOMED:1", "glucose level", group="Measurement"), concept("B", "to measure glucose", group="Procedure"), concept("C", "c")]
+        rows = [("SNOMED:1", "LOINC", "2-2", "exact", "loinc-name"), ("B", "SNOMEDCT", "1", "exact", "gps-name"), ("C", "SNOMEDCT", "3", "exact", "mondo")]
+        self.assertEqual(self.choose(table, *rows, released={"SNOMED:3": "B"}), {"SNOMED:1": "LOINC:2-2", "B": "B", "C": "C"})
+
+    def test_a_combination_has_the_codes_of_its_parts(self):
+        drug = "Drug or chemical"
+        table = [concept("PEL:a", "a and b", group=drug), concept("PEL:b", "b and a", group=drug), concept("UNII:C", "c and d", group=drug)]
+        rows = [(id, "RXNORM", code, "parts", "parts") for id in ("PEL:a", "PEL:b", "UNII:C") for code in ("19860", "161")] + [("UNII:C", "UNII", "C", "exact", "table")]
+        self.assertEqual(self.choose(table, *rows), {"PEL:a": "RXNORM:161+19860", "PEL:b": "PEL:b", "UNII:C": "UNII:C"})
+
+    def test_cross_references_count_if_no_other_concept_has_them(self):
+        table = [concept("PEL:a", "a", xrefs=["NCIT:C1"]), concept("PEL:b", "b", xrefs=["NCIT:C2"]), concept("PEL:c", "c", xrefs=["NCIT:C2", "DOID:3"]), concept("PEL:d", "d", xrefs=["NCIT:C4", "NCIT:C5"])]
+        self.assertEqual(self.choose(table), {"PEL:a": "NCIT:C1", "PEL:b": "PEL:b", "PEL:c": "DOID:3", "PEL:d": "PEL:d"})
+
+
+class Rekey(unittest.TestCase):
+    def folder(self, path, table):
+        """A folder with the table, one row in each list and codes."""
+        texts = {"hand_codes.tsv": "\t".join(codes.HAND_HEADER) + "\nPEL:b\tSNOMEDCT\t2\texact\t\nPEL:b\tICD10CM\tI10\tbroader\t\n", "wrong_codes.tsv": "id\txref\twhy\nC0000001\tNCIT:C9\twider\n",
+                 "wordings.tsv": "id\tname\twordings\nPEL:b\tb\tbee\n", "abbreviations.tsv": "short_form\tsense\tgroup\tconcept\tcapitals\nB\tb\tDisease\tPEL:b\tyes\n",
+                 "doubles.tsv": "id\tsame_as\tname\nPEL:old\tPEL:b\tb\n", "hand_xrefs.tsv": "id\txref\tnote\nPEL:b\tNCIT:C7\tb\n", "wrong_names.tsv": "id\tname\twhy\nC0000001\twrong\tx\n",
+                 "redirects.tsv": identifiers.HEADER + "\nPEL:old\tPEL:b\tmerged\n"}
+        for name, text in texts.items():
+            (path / name).write_text(text, encoding="utf-8")
+        (path / "default.jsonl.xz").write_bytes(lzma.compress("".join(json.dumps(one) + "\n" for one in table).encode()))
+        identifiers.write_released({"PEL:old", *(one["id"] for one in table)}, path / "identifiers.txt.xz")
+        (path / "codes.tsv.xz").write_bytes(rekey.packed_rows(rekey.CODES, [("C0000001", "ICD10CM", "I11", "exact", "table"), ("PEL:b", "SNOMEDCT", "2", "exact", "hand"), ("PEL:b", "ICD10CM", "I10", "broader", "hand")]))
+        (path / "hierarchy.tsv.xz").write_bytes(rekey.packed_rows(rekey.EDGES, [("PEL:b", "C0000001", "mondo"), ("PEL:c", "PEL:b", "mondo")]))
+        return rekey.Folder(path)
+
+    def table(self):
+        more = {"definition": None, "type_ids": []}
+        return [{**concept("C0000001", "a", ["wrong"], xrefs=["NCIT:C9"], sources=["MESH"]), **more}, {**concept("PEL:b", "b", sources=["PEL"]), **more}, {**concept("PEL:c", "c", sources=["PEL"]), **more}]
+
+    def test_merged_and_new_identifiers_reach_every_list(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name)
+            folder = self.folder(path, self.table())
+            self.assertEqual(folder.merge([(2, "PEL:b", "C0000001")]), 1)
+            self.assertEqual(folder.recode({"C0000001": "SNOMED:1", "PEL:c": "PEL:c"}), 1)
+            folder.save()
+            files = {one.name: one.read_bytes() for one in path.iterdir()}
+            again = rekey.Folder(path)
+            self.assertEqual([one["id"] for one in again.table], ["SNOMED:1", "PEL:c"], "the order stays")
+            self.assertEqual(again.table[0]["xrefs"], ["NCIT:C7", "PEL:b", "UMLS:C0000001"], "without the wrong one")
+            self.assertEqual(again.table[0]["synonyms"], ["b"])
+            self.assertEqual(again.redirects, {"C0000001": ("SNOMED:1", "recoded"), "PEL:b": ("SNOMED:1", "merged"), "PEL:old": ("SNOMED:1", "merged")}, "no chains")
+            self.assertEqual(list(identifiers.faults(again.released, again.redirects, again.table)), [])
+            self.assertEqual({one: rows[1:] for one, rows in again.lists.items() if one in ("hand_codes.tsv", "doubles.tsv", "wordings.tsv")},
+                             {"hand_codes.tsv": [["SNOMED:1", "SNOMEDCT", "2", "exact", ""]], "doubles.tsv": [["PEL:b", "SNOMED:1", "a"], ["PEL:old", "SNOMED:1", "b"]],
+                              "wordings.tsv": [["SNOMED:1", "b", "bee"]]}, "the broader code of the other concept is not taken over")
+            self.assertEqual(again.codes, [("SNOMED:1", "SNOMEDCT", "2", "exact", "hand"), ("SNOMED:1", "ICD10CM", "I11", "exact", "table")])
+            self.assertEqual(again.edges, [("PEL:c", "SNOMED:1", "mondo")])
+            self.assertEqual(again.first(), {"SNOMED:1": "C0000001"})
+            self.assertEqual((again.merge([(2, "PEL:b", "C0000001")]), again.recode({"SNOMED:1": "SNOMED:1"}), again.changed), (0, 0, False))
+            again.save()
+            self.assertEqual({one.name: one.read_bytes() for one in path.iterdir()}, files, "a second time changes nothing")
+            # An identifier of the policy that the policy changes is no evidence of the concept.
+            again.recode({"SNOMED:1": "SNOMED:5"})
+            self.assertEqual((again.redirects["SNOMED:1"], again.redirects["C0000001"], again.first()), (("SNOMED:5", "superseded"), ("SNOMED:5", "recoded"), {"SNOMED:5": "C0000001"}))
+
+    def test_unknown_identifiers_are_refused_with_their_line(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = self.folder(pathlib.Path(name), self.table())
+            with self.assertRaisesRegex(ValueError, "review/doubles.tsv:7: expected identifiers of a release, found X"):
+                folder.merge([(7, "X", "PEL:b")])
+
+    def test_former_identifiers_in_texts_are_replaced_whole(self):
+        redirects = {"C0000001": ("SNOMED:1", "recoded"), "PEL:a-b": ("RXNORM:1+2", "recoded"), "PEL:gone": ("", "retired")}
+        text = '{"concept": ["C0000001", "PEL:a-b", "UMLS:C0000001", "C00000012", "PEL:a", "PEL:gone"]} PEL:a-b.'
+        self.assertEqual(identifiers.renamed(text, redirects), ('{"concept": ["SNOMED:1", "RXNORM:1+2", "UMLS:C0000001", "C00000012", "PEL:a", "PEL:gone"]} RXNORM:1+2.', 3))
 
 
 class Drugs(unittest.TestCase):
@@ -518,6 +665,51 @@ class Committed(unittest.TestCase):
         for row in readers.read_tsv(readers.content(codes.HERE / "hierarchy.tsv.xz")):
             parents[row["child"]].add(row["parent"])
         self.assertIsNone(hierarchy.circle(parents))
+
+    def test_the_committed_table_follows_the_policy(self):
+        folder = rekey.Folder(codes.HERE)
+        self.assertFalse(folder.changed, "the lists of cross-references and names are applied")
+        chosen = policy.Policy(folder.table, folder.codes, folder.display(), folder.first(), folder.owner()).choose()
+        self.assertEqual([(id, to) for id, to in chosen.items() if id != to][:5], [])
+        self.assertEqual(len(set(chosen.values())), len(folder.table))
+        self.assertFalse({id for id, to in folder.redirects.items() if to in folder.redirects}, "no chains")
+
+    def test_few_identifiers_are_our_own(self):
+        table = readers.read_jsonl(readers.content(codes.HERE / "default.jsonl.xz"))
+        own = {one["id"] for one in table if one["id"].startswith(policy.OWN)}
+        self.assertLessEqual(len(own), 300)
+        redirects, counts = identifiers.read_redirects(), collections.Counter()
+        for note in readers.read_jsonl(readers.content(codes.HERE.parent / "training/notes.jsonl.xz")):
+            counts.update(redirects.get(id, (id,))[0] for mention in note["mentions"] for id in mention["concept"] or ())
+        commonest = sorted(counts, key=lambda id: (-counts[id], id))[:500]
+        self.assertLessEqual(len(own & set(commonest)), 7)
+
+    def test_identifiers_of_combinations_are_sorted_codes(self):
+        ids = [one["id"] for one in readers.read_jsonl(readers.content(codes.HERE / "default.jsonl.xz"))]
+        combined = [id for id in ids if "+" in id]
+        self.assertGreater(len(combined), 300)
+        for id in combined:
+            self.assertRegex(id, r"^RXNORM:\d+(\+\d+)+$")
+            parts = [int(code) for code in id[7:].split("+")]
+            self.assertEqual(parts, sorted(set(parts)), id)
+
+    def test_common_diseases_have_a_billable_code_first(self):
+        table = {one["name"].lower(): one["id"] for one in readers.read_jsonl(readers.content(codes.HERE / "default.jsonl.xz"))}
+        first = {}
+        for row in readers.read_tsv(readers.content(codes.HERE / "codes.tsv.xz")):
+            if row["system"] == "ICD10CM":
+                first.setdefault(row["id"], row["code"])
+        for name, code in (("gastroesophageal reflux disease", "K21.9"), ("pulmonary embolism", "I26.99"), ("migraine disorder", "G43.909"), ("dementia", "F03.90"),
+                           ("carpal tunnel syndrome", "G56.00"), ("pressure ulcer", "L89.90"), ("multiple myeloma", "C90.00"), ("deep vein thrombosis", "I82.409")):
+            self.assertEqual(first[table[name]], code, name)
+
+    def test_faults_of_the_table_stay_mended(self):
+        rows = {one["id"]: one for one in readers.read_jsonl(readers.content(codes.HERE / "default.jsonl.xz"))}
+        redirects = identifiers.read_redirects()
+        crouzon = rows[redirects.get("C2677099", ("C2677099",))[0]]
+        self.assertFalse([name for name in crouzon["synonyms"] if "llograft" in name])
+        for one, other in (("SNOMED:47040006", "C0003493"), ("SNOMED:44914007", "UBERON:0016399"), ("SNOMED:7305005", "C0003492")):
+            self.assertEqual(*(redirects.get(id, (id,))[0] for id in (one, other)))
 
     def test_the_hand_list_is_whole(self):
         ids = {row["id"] for row in readers.read_jsonl(readers.content(codes.HERE / "default.jsonl.xz"))}

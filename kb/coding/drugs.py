@@ -172,7 +172,7 @@ def read_unii(concepts, terms):
     for id in concepts.table:
         label = key(concepts.names[id][0])
         own = concepts.xrefs(id, "UNII")
-        concepts.unii[id] = sorted(own, key=lambda one: (key(preferred.get(one, "")) != label, id != f"UNII:{one}", len(preferred.get(one, "x" * 99)), one))
+        concepts.unii[id] = sorted(own, key=lambda one: (key(preferred.get(one, "")) != label, concepts.first[id] != f"UNII:{one}", len(preferred.get(one, "x" * 99)), one))
 
 
 def maps_of(sources, lists):

@@ -26,7 +26,7 @@ def owners_of(concepts, pattern):
     """identifier of an ontology -> the concept that has it, by its own identifier first."""
     owners = {}
     for id, concept in concepts.table.items():
-        for one in [id, *concept["xrefs"]]:
+        for one in [concepts.first[id], *concept["xrefs"]]:
             if re.fullmatch(pattern, one):
                 owners.setdefault(one, id)
     return owners

@@ -71,9 +71,11 @@ class Icd10cm:
             for section in chapter.findall("section"):
                 self.section(section, chapter_id)
         self.billable = {code: row["billable"] for row in codes for code in [row["code"]]}
-        kids = {parent for parent in self.parents.values()}
+        self.children = {}
+        for code, parent in self.parents.items():
+            self.children.setdefault(parent, []).append(code)
         for code in self.titles:
-            self.billable.setdefault(code, "0" if code in kids else "1")
+            self.billable.setdefault(code, "0" if code in self.children else "1")
         # category -> its billable code for the plain thing: "Cholera" -> "Cholera, unspecified".
         self.unspecified = {}
         for code, parent in self.parents.items():

@@ -13,7 +13,8 @@ def mondo_umls(concepts, found, umls):
     for id in concepts.table:
         for one in concepts.mondo[id][:1]:
             found.add(id, "MONDO", one, "exact", "table", 10)
-        own = [id] if re.fullmatch(r"C\d{7}", id) else concepts.xrefs(id, "UMLS")
+        first = concepts.first[id]
+        own = [first] if re.fullmatch(r"C\d{7}", first) else concepts.xrefs(id, "UMLS")
         own = own or [of_mondo[one] for one in concepts.mondo[id][:1] if one in of_mondo]
         for code in own[:1]:
             if re.fullmatch(r"C\d{7}", code):
@@ -41,15 +42,15 @@ def hpo(concepts, found, mondo_hp):
         label, bags = concepts.names[id][0], {bag(name) for name in concepts.names[id]}
         for code, rank in by_name.get(bag(label), {}).items():
             # HPO's further names are wide; they count if the concept has the term's name or identifier, too.
-            if rank == 20 and bag(concepts.lists.hpo[code]["name"]) not in bags and code not in of_cui.get(id, ()):
+            if rank == 20 and bag(concepts.lists.hpo[code]["name"]) not in bags and code not in of_cui.get(concepts.first[id], ()):
                 continue
             found.add(id, "HPO", code, "exact", "hpo-name", rank)
         for code in [code for mondo in concepts.mondo[id][:1] for code in of_mondo[mondo]]:
             if code in concepts.lists.hpo and any(share(concepts.lists.hpo[code]["name"], name) for name in concepts.names[id]) and not contradicts(concepts.lists.hpo[code]["name"], concepts.names[id]):
                 found.add(id, "HPO", code, "exact", "mondo", 15)
-        for code in of_cui.get(id, ()):
+        for code in of_cui.get(concepts.first[id], ()):
             term = concepts.lists.hpo[code]["name"]
-            if len(of_cui[id]) == 1 and content(term) <= set().union(*map(content, concepts.names[id])) and not (contradicts(term, concepts.names[id]) or adds(concepts.names[id], term)):
+            if len(of_cui[concepts.first[id]]) == 1 and content(term) <= set().union(*map(content, concepts.names[id])) and not (contradicts(term, concepts.names[id]) or adds(concepts.names[id], term)):
                 found.add(id, "HPO", code, "exact", "hpo-umls", 22)
         if not found.of(id, "HPO"):
             for name in concepts.names[id][1:]:

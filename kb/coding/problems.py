@@ -30,9 +30,11 @@ WEAK = 25
 
 
 class Concepts:
-    """The table: concepts by identifier, the identifiers of the ontologies, and names."""
+    """The table: concepts by identifier, the identifiers of the ontologies, and names. `first` has the identifiers that concepts had
+    before the identifier policy: evidence of their own, which the policy's are not."""
 
-    def __init__(self, table, lists):
+    def __init__(self, table, lists, first=None):
+        self.first = {c["id"]: (first or {}).get(c["id"], c["id"]) for c in table}
         self.table, self.lists = {c["id"]: c for c in table}, lists
         self.names = {c["id"]: [c["name"], *c["synonyms"]] for c in table}
         self.group = {c["id"]: c["types"][0] for c in table}
@@ -60,7 +62,7 @@ class Concepts:
             self.doid[id] = own
 
     def xrefs(self, id, prefix):
-        own = [id] if id.startswith(prefix + ":") else []
+        own = [self.first[id]] if self.first[id].startswith(prefix + ":") else []
         return list(dict.fromkeys(x[len(prefix) + 1:] for x in [*own, *self.table[id]["xrefs"]] if x.startswith(prefix + ":")))
 
 
@@ -96,8 +98,8 @@ def snomed(concepts, found):
     for id in concepts.table:
         tags = TAGS.get(concepts.group[id], ())
         names = own_names(concepts, id)
-        if id.startswith("SNOMED:") and id[7:] in lists.gps:
-            found.add(id, "SNOMEDCT", id[7:], "exact", "gps-id", 5)
+        if concepts.first[id].startswith("SNOMED:") and concepts.first[id][7:] in lists.gps:
+            found.add(id, "SNOMEDCT", concepts.first[id][7:], "exact", "gps-id", 5)
         for at, name in enumerate(names):
             for code in by_name.get(bag(name), ()):
                 tag = tag_of(lists.gps[code])

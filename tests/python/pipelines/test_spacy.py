@@ -44,7 +44,7 @@ def test_entities_have_concepts_labels_and_context(nlp):
     doc = nlp(NOTE)
     ents = {ent.text: ent for ent in doc.ents}
     assert ents["chest pain"].label_ == "PROBLEM"
-    assert ents["COPD"].kb_id_ == "C0024117"
+    assert ents["COPD"].kb_id_ == "SNOMED:13645005"
     assert ents["COPD"]._.pel_concept["name"] == "chronic obstructive pulmonary disease"
     assert 0 < ents["COPD"]._.pel_probability <= 1
     assert ents["COPD"]._.pel_score == ents["COPD"]._.pel_candidates[0]["score"]
@@ -53,7 +53,7 @@ def test_entities_have_concepts_labels_and_context(nlp):
     assert ents["COPD"]._.pel_context["negated"] is False
     assert ents["breast cancer"]._.pel_context["experiencer"] == "family"
     pairs = ents["COPD"]._.kb_ents
-    assert pairs[0] == ("C0024117", ents["COPD"]._.pel_score) and len(pairs) == len(ents["COPD"]._.pel_candidates)
+    assert pairs[0] == ("SNOMED:13645005", ents["COPD"]._.pel_score) and len(pairs) == len(ents["COPD"]._.pel_candidates)
     knee = next(ent for ent in doc.ents if "knee" in ent.text)
     assert knee._.pel_context["laterality"] == "left"
     assert knee._.pel_context["severity"] == "severe"
@@ -108,7 +108,7 @@ def test_given_entities_are_kept_and_linked():
     nlp.add_pipe("pel", config={"threads": 1, "keep_ents": True})
     doc = nlp(NOTE)
     ents = {ent.text: ent for ent in doc.ents}
-    assert (ents["COPD"].label_, ents["COPD"].id_, ents["COPD"].kb_id_) == ("LUNG", "mine", "C0024117")
+    assert (ents["COPD"].label_, ents["COPD"].id_, ents["COPD"].kb_id_) == ("LUNG", "mine", "SNOMED:13645005")
     assert ents["COPD"]._.pel_origin == "given"
     assert ents["Mother"].label_ == "WHO"
     assert ents["chest pain"].label_ == "PROBLEM"
@@ -203,7 +203,7 @@ def test_two_components_keep_their_mentions_apart():
     nlp.add_pipe("pel", config={"threads": 1})
     nlp.add_pipe("pel", name="strict", config={"threads": 1, "threshold": 1.0, "span_key": "strict", "set_ents": False})
     doc = nlp("Known COPD.")
-    for key, decision, concept in [("pel", "linked", "C0024117"), ("strict", "nil", "NIL")]:
+    for key, decision, concept in [("pel", "linked", "SNOMED:13645005"), ("strict", "nil", "NIL")]:
         (span,) = doc.spans[key]
         assert (span._.pel_decision, span.kb_id_) == (decision, concept)
         assert (span._.pel_concept or {"id": "NIL"})["id"] == concept
@@ -299,7 +299,7 @@ def test_beside_medspacy():
     assert ents["chest pain"]._.is_negated and ents["chest pain"]._.pel_context["negated"]
     assert not ents["COPD"]._.is_negated and not ents["COPD"]._.pel_context["negated"]
     assert ents["breast cancer"]._.is_family and ents["breast cancer"]._.pel_context["experiencer"] == "family"
-    assert ents["COPD"].kb_id_ == "C0024117"
+    assert ents["COPD"].kb_id_ == "SNOMED:13645005"
     # A target matcher of medspaCy before PEL: its entities are kept and linked.
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
@@ -310,7 +310,7 @@ def test_beside_medspacy():
     nlp.add_pipe("pel", config={"threads": 1, "keep_ents": True})
     nlp.add_pipe("medspacy_context")
     ents = {ent.text: ent for ent in nlp(NOTE).ents}
-    assert (ents["COPD"].label_, ents["COPD"].kb_id_) == ("LUNG", "C0024117")
+    assert (ents["COPD"].label_, ents["COPD"].kb_id_) == ("LUNG", "SNOMED:13645005")
     assert ents["chest pain"]._.is_negated
 
 

@@ -194,7 +194,7 @@ def test_parquet_and_columns(spark, tmp_path):
     assert [row["nr"] for row in rows] == [7, 8, 9]
     assert (rows[1]["mentions"], rows[1]["error"]) == (None, "the note has no text")
     (copd,) = rows[0]["mentions"]
-    assert copd["concept"] == "C0024117" and all(xref.startswith("ICD10CM") for xref in copd["xrefs"])
+    assert copd["concept"] == "SNOMED:13645005" and all(xref.startswith("ICD10CM") for xref in copd["xrefs"])
     # As users read it.
     read = spark.read.parquet(str(out)).selectExpr("nr", "explode(mentions) as m").selectExpr("nr", "m.concept", "m.negated")
     assert sorted(row["nr"] for row in read.collect()) == [7, 9]

@@ -14,7 +14,7 @@ def use(linker: Linker) -> None:
     batch: RecordBatch = linker.link_arrow(["a"], ids=["1"], sets=False)
     streamed: list[list[Link]] = linker.link(text for text in ("a", "b"))
     vectors: numpy.typing.NDArray[numpy.float32] = linker.encode(["a"])
-    concept: Concept = linker.concept("C0024117")
+    concept: Concept = linker.concept("SNOMED:13645005")
     near: list[Candidate] = linker.search("fever", 3)
     start: int = links[0].start
     codes: list[Code] = linker.link("text", codes=["SNOMEDCT", "ICD10CM"])[0].codes
