@@ -275,7 +275,7 @@ impl Columns {
         let row = self.codes.values();
         let texts = [
             Some(code.system.prefix()),
-            Some(&code.code),
+            Some(code.code.as_str()),
             code.display.as_deref(),
             Some(code.matches.name()),
         ];

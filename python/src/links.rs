@@ -148,7 +148,10 @@ pub fn unpickled<'py>(py: Python<'py>, kind: &str, state: &str) -> PyResult<Boun
         }
         "candidate" => Ok(Bound::new(py, Candidate(read(py, state)?))?.into_any()),
         "code" => Ok(Bound::new(py, Code(read(py, state)?))?.into_any()),
-        _ => Ok(Bound::new::<Concept>(py, read(py, state)?)?.into_any()),
+        _ => {
+            let concept: Concept = read(py, state)?;
+            Ok(Bound::new(py, concept)?.into_any())
+        }
     }
 }
 
