@@ -248,6 +248,24 @@ mod tests {
     }
 
     #[test]
+    fn cell_of_a_table_has_the_preferred_code_or_those_of_all_parts() {
+        let codes = [
+            code(System::Icd10Cm, "I21.9", Match::Broader),
+            code(System::Icd10Cm, "I21", Match::Broader),
+            code(System::RxNorm, "1191", Match::Parts),
+            code(System::RxNorm, "7052", Match::Parts),
+        ];
+        let record = coded(Group::Problem, &codes);
+        let named = record.decision.as_ref().expect("linked");
+        let cell = |system| named.code_cell(system);
+        let expected = ("I21.9".to_owned(), Match::Broader);
+        assert_eq!(cell(System::Icd10Cm), Some(expected));
+        let expected = ("1191|7052".to_owned(), Match::Parts);
+        assert_eq!(cell(System::RxNorm), Some(expected));
+        assert_eq!(cell(System::Loinc), None);
+    }
+
+    #[test]
     fn chosen_systems_are_kept_in_their_order() {
         let codes = [
             code(System::SnomedCt, "22298006", Match::Exact),
