@@ -85,6 +85,8 @@ pub struct Related<'a> {
     pub context: &'a Context,
     /// The bytes of its attributes, which may stand between it and the next mention.
     pub attributes: Vec<Span>,
+    /// The bytes of what it is given for.
+    pub indications: Vec<Span>,
 }
 
 /// The rules of a language.
@@ -154,6 +156,7 @@ impl RelationRules {
                 last = more;
             }
         }
+        found.extend(indications(mentions));
         found.extend(reactions::find(text, mentions));
         found.sort();
         found.dedup();
@@ -175,6 +178,25 @@ impl RelationRules {
         let words = gap.core(&self.rules.fillers, false);
         fits && words.is_some_and(|words| joints.contains(&words.join(" ").as_str()))
     }
+}
+
+/// The problems that the attributes of drugs name as their indications.
+fn indications(mentions: &[Related<'_>]) -> impl Iterator<Item = Relation> {
+    let drugs = mentions.iter().enumerate();
+    drugs.flat_map(move |(source, drug)| {
+        let spans = drug.indications.iter();
+        spans.flat_map(move |span| {
+            let first = mentions.partition_point(|one| one.span.end <= span.start);
+            let within = mentions.iter().enumerate().skip(first);
+            let within = within.take_while(|(_, one)| one.span.start < span.end);
+            let problems = within.filter(|(_, one)| one.group == Some(Group::Problem));
+            problems.map(move |(target, _)| Relation {
+                source,
+                target,
+                name: RelationName::Indication,
+            })
+        })
+    })
 }
 
 /// The first mention behind another one that shares no byte with it.

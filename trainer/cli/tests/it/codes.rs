@@ -263,7 +263,7 @@ fn parquet_has_the_columns_of_csv_for_each_chosen_system() {
         "RXNORM",
         "ICD10CM_match",
         "ICD10CM",
-        "xrefs",
+        "relations",
     ];
     assert_eq!(last, expected);
 }
