@@ -180,23 +180,26 @@ impl RelationRules {
     }
 }
 
+/// How many mentions before the end of an indication may overlap it.
+const MOST_NESTED: usize = 8;
+
 /// The problems that the attributes of drugs name as their indications.
-fn indications(mentions: &[Related<'_>]) -> impl Iterator<Item = Relation> {
-    let drugs = mentions.iter().enumerate();
-    drugs.flat_map(move |(source, drug)| {
-        let spans = drug.indications.iter();
-        spans.flat_map(move |span| {
-            let first = mentions.partition_point(|one| one.span.end <= span.start);
-            let within = mentions.iter().enumerate().skip(first);
-            let within = within.take_while(|(_, one)| one.span.start < span.end);
-            let problems = within.filter(|(_, one)| one.group == Some(Group::Problem));
-            problems.map(move |(target, _)| Relation {
+fn indications(mentions: &[Related<'_>]) -> Vec<Relation> {
+    let mut found = Vec::new();
+    for (source, drug) in mentions.iter().enumerate() {
+        for span in &drug.indications {
+            let end = mentions.partition_point(|one| one.span.start < span.end);
+            let near = mentions[..end].iter().enumerate().rev().take(MOST_NESTED);
+            let problems = near
+                .filter(|(_, one)| one.group == Some(Group::Problem) && one.span.overlaps(span));
+            found.extend(problems.map(|(target, _)| Relation {
                 source,
                 target,
                 name: RelationName::Indication,
-            })
-        })
-    })
+            }));
+        }
+    }
+    found
 }
 
 /// The first mention behind another one that shares no byte with it.
