@@ -526,8 +526,8 @@ fn other_format_versions_and_altered_manifests_are_refused() {
             "format version 7, this build reads 8 to 11",
         ),
         (
-            json!({"format": 11}),
-            "format version 11, this build reads 8 to 11",
+            json!({"format": 12}),
+            "format version 12, this build reads 8 to 11",
         ),
         (json!({"format": 9}), "expected format version 8"),
         (json!({"digest": null}), "invalid type: null"),

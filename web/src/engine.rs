@@ -19,7 +19,7 @@ use pel_model::encode::{BatchSize, Encodings, Vectors};
 use pel_model::nil::Decision;
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
-use pel_output::{Form, Named, NamedCode, NoteWriter, Record};
+use pel_output::{Form, Named, NamedCode, Note, NoteWriter, Record};
 use pel_terminologies::import::report::Report;
 use pel_text::context::ContextRules;
 use pel_text::detect::{Detected, Origin, join};
@@ -371,8 +371,9 @@ impl Engine {
         } = &mut work.batches[at];
         *searched = linker.search_candidates(&part.prepared, queries, options);
         let links = linker.finish_searched(&part.prepared, queries, options, searched.clone());
+        let places = part.places.clone();
         let found = to_json(&work.shown(linker, &links)?)?;
-        work.links.extend(part.places.iter().copied().zip(links));
+        work.links.extend(places.into_iter().zip(links));
         work.left -= 1;
         if work.left == 0 {
             work.finish(linker);

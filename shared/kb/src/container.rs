@@ -512,7 +512,7 @@ mod tests {
             read(b"PK\x03\x04 something else".to_vec())
                 .expect_err("kind")
                 .to_string()
-                .contains("no test file")
+                .contains("does not have PEL's format `test file`")
         );
     }
 }

@@ -1,6 +1,7 @@
 //! The relations between the records of a note.
 
 use super::Record;
+use pel_text::attributes::AttributeName;
 use pel_text::relations::{Related, Relation, RelationRules};
 
 /// The relations of the records of a text, which are in its order, by the rules of English. They are
@@ -11,6 +12,10 @@ pub fn relations(text: &str, records: &[Record]) -> Vec<Relation> {
         group: record.group_of_concept(),
         context: &record.context,
         attributes: record.attributes.iter().map(|one| one.span).collect(),
+        indications: record
+            .attributes_named(AttributeName::Indication)
+            .map(|one| one.span)
+            .collect(),
     });
     let mentions: Vec<Related<'_>> = mentions.collect();
     RelationRules::english().find(text, &mentions)

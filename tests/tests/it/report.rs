@@ -117,7 +117,7 @@ fn laterality_and_severity_are_written_in_each_format() {
         write(Form::Brat)
     );
     let csv = write(Form::Csv);
-    assert!(csv.contains(",current,patient,,left,severe,,\r\n"), "{csv}");
+    assert!(csv.contains(",current,patient,,left,severe,,,"), "{csv}");
     assert!(write(Form::Html).contains("; left, severe"));
     let lines: Vec<serde_json::Value> = write(Form::Jsonl)
         .lines()
@@ -140,11 +140,9 @@ fn a_decision_of_the_user_is_told_in_each_format_that_has_a_place_for_it() {
     assert_eq!(lines[0]["decided_by"], "reader");
     assert!(lines[1].get("decided_by").is_none());
     let csv = write(Form::Csv);
-    let rows: Vec<Vec<&str>> = csv.lines().map(|row| row.split(',').collect()).collect();
-    let at = rows[0].iter().position(|name| *name == "decided_by");
-    let at = at.expect("the column");
-    // The name of the note has a comma.
-    assert_eq!((rows[1][at + 1], rows[2][at + 1]), ("reader", ""), "{csv}");
+    let row = csv.lines().nth(1).expect("a row");
+    assert!(row.contains(",patient,,,,,reader,,"), "{csv}");
+    assert_eq!(csv.matches(",reader,").count(), 1, "{csv}");
     let brat = write(Form::Brat);
     let note = "#1\tAnnotatorNotes T1\tLinked: chosen by the user\n";
     assert!(brat.contains(note) && !brat.contains("#2\t"), "{brat}");
@@ -161,7 +159,7 @@ fn allergens_are_written_in_each_format() {
     let brat = write(Form::Brat);
     assert!(brat.contains("\nA1000\tAllergy T1 allergen\n"), "{brat}");
     let csv = write(Form::Csv);
-    assert!(csv.contains(",current,patient,,,,allergen,\r\n"), "{csv}");
+    assert!(csv.contains(",current,patient,,,,allergen,,"), "{csv}");
     let html = write(Form::Html);
     assert!(
         html.contains("data-signs=\"A\" aria-label=\"fever, allergy\"")
@@ -281,7 +279,7 @@ fn cross_references_are_filtered_by_prefix() {
         let csv = write(Form::Csv);
         csv.lines()
             .nth(1)
-            .and_then(|row| row.rsplit(',').nth(11))
+            .and_then(|row| row.rsplit(',').nth(32))
             .expect("a cell")
             .to_owned()
     };

@@ -219,8 +219,8 @@ impl<R: Read> Read for Bounded<R> {
 
 /// Help text of `--max-input`.
 pub const HELP: &str = "Raise the size limits of inputs, unpacked, to SIZE, such as 4GiB \
-                        [default: a note 64MiB, a concept table or corpus 4GiB, a file to import \
-                        64GiB]";
+                        [default: configurations 16MiB, notes 64MiB, given mentions 256MiB, \
+                        tables and corpora 4GiB, files to import 64GiB]";
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use words::{is_function_word, is_ordinary, is_pronounceable, is_reference, is_roman};
+use words::{is_function_word, is_ordinary, is_pronoun, is_pronounceable, is_reference, is_roman};
 
 /// The length of a short form in brackets, in characters.
 const SHORT: Range<usize> = 2..11;
@@ -198,8 +198,13 @@ impl<'a> Abbreviations<'a> {
             if self.is_short(short)
                 && let Some(count) = fitting(self.text, short, before, strictness)
             {
-                let start = token_start(self.text, before[before.len() - count].start);
+                let first = before[before.len() - count];
+                let start = token_start(self.text, first.start);
                 let long = Span::new(start, before[before.len() - 1].end);
+                // "She takes St. John's wort" defines nothing.
+                if !bracketed && is_pronoun(&self.text[first.start..first.end].to_lowercase()) {
+                    continue;
+                }
                 self.add(Definition {
                     short,
                     long,

@@ -139,6 +139,12 @@ fn definitions_without_brackets_are_found() {
         ("heart failure, hf", "hf"),
         ("heart\r\n\r\nfailure hf", "hf"),
         ("the heart, lung hl", "hl"),
+        // No long form starts with a pronoun.
+        ("She takes St. John's wort", "St"),
+        ("He takes HT tablets", "HT"),
+        ("feels her pulse HP at night", "HP"),
+        ("when they prescribed TP daily", "TP"),
+        ("saw his surgeon HS again", "HS"),
     ]);
 }
 

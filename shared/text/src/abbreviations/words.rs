@@ -22,6 +22,12 @@ const CLOSED: [&str; 112] = [
     "will", "would", "yet", "you",
 ];
 
+/// Pronouns, with which no long form starts. Sorted.
+const PRONOUNS: [&str; 17] = [
+    "he", "her", "his", "i", "it", "its", "my", "our", "she", "their", "there", "they", "we",
+    "who", "whose", "you", "your",
+];
+
 /// Words of references to another part of a document. Sorted.
 const REFERENCES: [&str; 24] = [
     "app", "approx", "cf", "chap", "ed", "eds", "eg", "eq", "fig", "figs", "ibid", "ie", "incl",
@@ -58,6 +64,11 @@ pub(super) fn is_skipped(word: &str) -> bool {
 /// number).
 pub(super) fn is_function_word(word: &str) -> bool {
     is_skipped(word) || CLOSED.binary_search(&word).is_ok()
+}
+
+/// Whether a word, in lower case, is a pronoun.
+pub(super) fn is_pronoun(word: &str) -> bool {
+    PRONOUNS.binary_search(&word).is_ok()
 }
 
 /// Whether the text in a bracket is a reference, such as "ref" or "fig".
@@ -137,7 +148,12 @@ mod tests {
     #[test]
     fn word_lists_are_sorted() {
         assert!(SKIPPED.is_sorted() && CLOSED.is_sorted() && REFERENCES.is_sorted());
-        assert!(POSTFIXED.is_sorted() && ONSETS.is_sorted() && CODAS.is_sorted());
+        assert!(
+            PRONOUNS.is_sorted()
+                && POSTFIXED.is_sorted()
+                && ONSETS.is_sorted()
+                && CODAS.is_sorted()
+        );
     }
 
     #[test]

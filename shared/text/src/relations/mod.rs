@@ -85,6 +85,8 @@ pub struct Related<'a> {
     pub context: &'a Context,
     /// The bytes of its attributes, which may stand between it and the next mention.
     pub attributes: Vec<Span>,
+    /// The bytes of what it is given for.
+    pub indications: Vec<Span>,
 }
 
 /// The rules of a language.
@@ -154,6 +156,7 @@ impl RelationRules {
                 last = more;
             }
         }
+        found.extend(indications(mentions));
         found.extend(reactions::find(text, mentions));
         found.sort();
         found.dedup();
@@ -175,6 +178,28 @@ impl RelationRules {
         let words = gap.core(&self.rules.fillers, false);
         fits && words.is_some_and(|words| joints.contains(&words.join(" ").as_str()))
     }
+}
+
+/// How many mentions before the end of an indication may overlap it.
+const MOST_NESTED: usize = 8;
+
+/// The problems that the attributes of drugs name as their indications.
+fn indications(mentions: &[Related<'_>]) -> Vec<Relation> {
+    let mut found = Vec::new();
+    for (source, drug) in mentions.iter().enumerate() {
+        for span in &drug.indications {
+            let end = mentions.partition_point(|one| one.span.start < span.end);
+            let near = mentions[..end].iter().enumerate().rev().take(MOST_NESTED);
+            let problems = near
+                .filter(|(_, one)| one.group == Some(Group::Problem) && one.span.overlaps(span));
+            found.extend(problems.map(|(target, _)| Relation {
+                source,
+                target,
+                name: RelationName::Indication,
+            }));
+        }
+    }
+    found
 }
 
 /// The first mention behind another one that shares no byte with it.

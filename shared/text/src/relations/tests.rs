@@ -30,6 +30,7 @@ fn of(line: &str) -> Vec<String> {
             group: *group,
             context: &context,
             attributes: found.iter().map(|one| one.span).collect(),
+            indications: Vec::new(),
         });
     let mentions: Vec<Related<'_>> = mentions.collect();
     let words = |at: usize| mentions[at].span.of(&text).expect("it is in the text");
@@ -103,6 +104,37 @@ fn lists_go_on_as_far_as_their_relation_does() {
 }
 
 #[test]
+fn indication_of_a_drug_joins_it_to_the_problem() {
+    let text = "aspirin 81 mg (was 325 mg) for pain, fever";
+    let context = Context::default();
+    let of = |words: &str, group, indications| {
+        let start = text.find(words).expect("the words");
+        Related {
+            span: Span::new(start, start + words.len()),
+            group: Some(group),
+            context: &context,
+            attributes: Vec::new(),
+            indications,
+        }
+    };
+    let mentions = [
+        of("aspirin", Group::Drug, vec![Span::new(31, 35)]),
+        of("pain", Group::Problem, Vec::new()),
+        of("fever", Group::Problem, Vec::new()),
+    ];
+    let found = RelationRules::english().find(text, &mentions);
+    let (source, target, name) = (0, 1, RelationName::Indication);
+    assert_eq!(
+        found,
+        [Relation {
+            source,
+            target,
+            name
+        }]
+    );
+}
+
+#[test]
 fn nothing_is_related_across_sentences_and_lines() {
     for line in [
         "{dr aspirin}. For {pr CAD} he has a stent.",
@@ -147,6 +179,7 @@ fn arbitrary_mentions_do_not_break_the_search() {
                 group: Some(Group::Problem),
                 context: &context,
                 attributes: vec![span],
+                indications: vec![Span::new(0, text.len())],
             };
             let mentions = [
                 related(Span::new(start, end)),

@@ -347,7 +347,7 @@ mod tests {
             "`a`: expected a storage of 3 numbers of 4 bytes, found 8 bytes"
         );
         let said = floats(&stream(data)).expect_err("short").to_string();
-        assert!(said.contains("expected the storage `0`"), "{said}");
+        assert!(said.contains("the storage `0` is missing"), "{said}");
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn json_of_the_page_gives_the_same_corpus_as_brat() {
     place.refuses(&[(
         "import brat @brat --texts @notes --bundle @bundle --out @four",
         3,
-        "found others in",
+        "the bundle lacks the concepts of 1 mention: ",
     )]);
     assert!(!place.path("four").exists());
 }

@@ -255,10 +255,17 @@ fn parquet_has_the_columns_of_csv_for_each_chosen_system() {
     let last: Vec<&str> = names
         .iter()
         .rev()
-        .take(4)
+        .take(5)
         .map(|name| name.as_str())
         .collect();
-    assert_eq!(last, ["RXNORM_match", "RXNORM", "ICD10CM_match", "ICD10CM"]);
+    let expected = [
+        "RXNORM_match",
+        "RXNORM",
+        "ICD10CM_match",
+        "ICD10CM",
+        "relations",
+    ];
+    assert_eq!(last, expected);
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn wrong_decisions_are_located() {
         (
             "map @terms.csv --reviewed --bundle @base --column 2 --header --out @n.jsonl",
             3,
-            "expected the column \"review\"",
+            "the table has no column \"review\"",
         ),
         (
             "map @mapped.csv --device cpu --bundle @base --column 2 --header --out @again.csv",

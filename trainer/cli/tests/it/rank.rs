@@ -418,7 +418,7 @@ fn candidates_ranker_student_and_links_work_together() {
         (
             "index --encoder @rank/model --kb @kb.jsonl --device cpu --out @never",
             3,
-            "found a ranker",
+            "this is a ranker",
         ),
         (
             "candidates --corpus @ --split dev --out @x",

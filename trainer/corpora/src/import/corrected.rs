@@ -168,7 +168,8 @@ fn replace_retired(
     match count {
         0 => Ok(()),
         count => Err(Error::input(format!(
-            "the bundle lacks the concepts of {count} mentions: {}{}",
+            "the bundle lacks the concepts of {}: {}{}",
+            pel_io::terminal::counted(count, "mention"),
             listed.join("; "),
             if count > listed.len() { "; ..." } else { "" }
         ))),
@@ -369,7 +370,7 @@ mod tests {
             .expect_err("unknown")
             .to_string();
         assert!(
-            error.contains("in 7 mentions") && error.ends_with("; ..."),
+            error.contains("of 7 mentions") && error.ends_with("; ..."),
             "{error}"
         );
     }

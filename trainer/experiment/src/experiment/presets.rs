@@ -467,6 +467,9 @@ mod tests {
         let error = Preset::PelZeshel
             .claim(folder.path())
             .expect_err("not empty");
-        assert!(error.to_string().contains("found out in it"), "{error}");
+        assert!(
+            error.to_string().contains("other files, such as out"),
+            "{error}"
+        );
     }
 }

@@ -402,7 +402,7 @@ fn failed_exports_write_nothing() {
     }
     refusal(
         "export-corpus --format blink --corpus @a --out @b",
-        "expected mentions.SPLIT.jsonl",
+        "has no mentions.SPLIT.jsonl",
     );
     std::fs::remove_file(workspace.path("a/kb.jsonl")).expect("removed");
     refusal(

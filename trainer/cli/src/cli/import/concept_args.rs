@@ -321,7 +321,7 @@ mod tests {
             ("id", "PART=COLUMN"),
             ("colour=1", "one of id, name"),
             ("id=0", "from 1"),
-            ("id=", "none"),
+            ("id=", "id= has no column"),
         ] {
             assert!(
                 part_and_column(wrong).expect_err(wrong).contains(message),

@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(found.errors.len(), 1, "{:?}", found.errors);
         assert!(
             found.errors[0].starts_with("in.json: entry 3: ")
-                && found.errors[0].contains("found application/pdf"),
+                && found.errors[0].contains("has only application/pdf"),
             "{:?}",
             found.errors
         );
