@@ -8,6 +8,7 @@ use pel_corpora::indexing::{Recipe, build};
 use pel_index::Precision;
 use pel_io::resume::WorkFolder;
 use pel_kb::codes::CodeList;
+use pel_kb::hierarchy::HierarchyList;
 use pel_kb::score::{Scorer, Similarity};
 use pel_kb::{Concept, KnowledgeBase};
 use pel_linker::bundle::{Bundle, EncoderInfo, KbInfo, Parts, names};
@@ -89,6 +90,7 @@ pub fn recipe(table: &Table, precision: Precision) -> Recipe {
         licence_text: None,
         redirects: Vec::new(),
         codes: CodeList::new(),
+        hierarchy: HierarchyList::new(),
         files,
         view: ViewOptions::names(),
         precision: Precision::Int8,

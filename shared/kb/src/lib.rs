@@ -7,6 +7,7 @@ pub mod container;
 pub mod digest;
 pub mod error;
 pub mod group;
+pub mod hierarchy;
 pub mod leb128;
 pub mod lines;
 pub mod numbers;

@@ -19,10 +19,11 @@ mod pubtator;
 mod relations;
 mod spacy;
 
-use pel_kb::Concept;
 use pel_kb::error::Result;
 use pel_kb::group::Group;
+use pel_kb::hierarchy::Node;
 use pel_kb::score::Candidate;
+use pel_kb::{Concept, ConceptId};
 use pel_linker::linker::{Link, Linker};
 use pel_model::nil::{Decision, NilReason};
 use pel_model::tokens::Cut;
@@ -210,6 +211,10 @@ pub struct Named {
     /// linked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<NamedCode>,
+    /// The concepts and codes above it, the nearest first. Empty unless they were asked for
+    /// ([`Record::add_ancestors`]), and for a candidate that is not linked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<Ancestor>,
     /// Its similarity to the mention.
     pub score: f32,
     /// The score of the cross-encoder that ordered the candidates.
@@ -218,6 +223,16 @@ pub struct Named {
     /// Whether the user added the concept to the bundle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub added: bool,
+}
+
+/// A concept or a code above a concept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    /// The identifier of the concept, or the code with its system, such as `ICD10CM:E08-E13`.
+    pub id: String,
+    /// The name, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// A note with its records.
@@ -255,6 +270,7 @@ impl Named {
             xrefs,
             code: None,
             codes: Vec::new(),
+            ancestors: Vec::new(),
             score: linker.shown_score(candidate.score),
             ranker_score: None,
             added,
@@ -311,11 +327,44 @@ impl Record {
             answer_sets: Vec::new(),
             cut: link.cut,
         };
-        if let (Decision::Linked { best }, Some(codes)) = (&link.decision, &linker.bundle().codes) {
-            let linked = link.candidates.first().unwrap_or(best);
-            record.set_codes(codes.of(linked.concept));
+        if let (Some(concept), Some(codes)) = (Self::linked(link), &linker.bundle().codes) {
+            record.set_codes(codes.of(concept));
         }
         Ok(record)
+    }
+
+    /// The concept that a link has; `None` for NIL. It is the first candidate, unless the list is
+    /// empty.
+    pub fn linked(link: &Link) -> Option<ConceptId> {
+        match &link.decision {
+            Decision::Linked { best } => Some(link.candidates.first().unwrap_or(best).concept),
+            Decision::Nil { .. } => None,
+        }
+    }
+
+    /// Adds the concepts and codes above the linked concept, if the bundle has a hierarchy.
+    ///
+    /// # Errors
+    /// If a concept or the hierarchy is damaged.
+    pub fn add_ancestors(&mut self, linker: &Linker, link: &Link) -> Result<()> {
+        let (Some(concept), Ok(named)) = (Self::linked(link), &mut self.decision) else {
+            return Ok(());
+        };
+        let bundle = linker.bundle();
+        for node in bundle.ancestors(concept)? {
+            named.ancestors.push(match node {
+                Node::Concept(concept) => {
+                    let Concept { id, name, .. } = linker.concept(concept)?;
+                    let name = Some(name);
+                    Ancestor { id, name }
+                }
+                Node::Code(id) => Ancestor {
+                    id: id.to_owned(),
+                    name: bundle.display(id).map(str::to_owned),
+                },
+            });
+        }
+        Ok(())
     }
 
     /// Adds the sets of answers of its link ([`Linker::answer_sets`]).

@@ -1,4 +1,4 @@
-//! Tables of codes of concepts and of their names.
+//! Tables of codes of concepts, of their names, and of the hierarchy.
 
 use pel_io::files::for_each_line_in;
 use pel_io::limits::Bound;
@@ -6,6 +6,7 @@ use pel_io::text_encoding::TextEncoding;
 use pel_kb::ConceptId;
 use pel_kb::codes::{CodeList, CodeReader, NameReader};
 use pel_kb::error::{Context, Result};
+use pel_kb::hierarchy::{HierarchyList, HierarchyReader};
 use std::path::{Path, PathBuf};
 
 /// Codes that were read, and what was left out.
@@ -52,4 +53,35 @@ pub fn read(
         unknown,
         repeated,
     })
+}
+
+/// A hierarchy that was read, and what was left out.
+pub struct HierarchyFile {
+    /// The hierarchy.
+    pub list: HierarchyList,
+    /// The number of rows with an identifier that is neither a concept nor a code of a known system,
+    /// and the first such identifier.
+    pub unknown: Option<(usize, String)>,
+}
+
+/// Reads a table of children and parents, compressed or not. `find` finds the concept of an
+/// identifier.
+///
+/// # Errors
+/// If the file cannot be read, a line is wrong, or there is a circle. The error names file and line,
+/// or the members of the circle.
+pub fn read_hierarchy(
+    path: &Path,
+    mut find: impl FnMut(&str) -> Result<Option<ConceptId>>,
+) -> Result<HierarchyFile> {
+    let mut reader = HierarchyReader::new();
+    let encoding = TextEncoding::default();
+    for_each_line_in(path, &encoding, Bound::Records, |_, line| {
+        reader.read_line(line, &mut find)
+    })?;
+    let unknown = reader
+        .unknown()
+        .map(|(rows, first)| (rows, first.to_owned()));
+    let list = reader.finish().context(|| path.display().to_string())?;
+    Ok(HierarchyFile { list, unknown })
 }

@@ -5,7 +5,7 @@ pub mod candidate_lists;
 pub mod corpus;
 pub mod domain;
 pub mod export;
-mod external_sort;
+pub mod external_sort;
 pub mod import;
 pub mod import_host;
 pub mod indexing;

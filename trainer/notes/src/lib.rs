@@ -3,6 +3,7 @@
 #[macro_use]
 extern crate pel_io;
 
+pub mod count;
 pub mod link;
 pub mod map;
 pub mod stores;

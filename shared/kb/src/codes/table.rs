@@ -274,6 +274,25 @@ impl CodeTable {
         rows.iter().filter_map(|row| self.code(*row))
     }
 
+    /// The official name of a code, if it is known.
+    pub fn display(&self, system: System, code: &str) -> Option<&str> {
+        let place = self.systems.iter().position(|own| *own == system)?;
+        let (mut low, mut high) = (0, self.kinds.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let own = (system_of(self.kinds[middle]), self.codes.get(middle));
+            match own.cmp(&(place, code)) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => {
+                    let display = self.displays.get(middle);
+                    return Some(display).filter(|display| !display.is_empty());
+                }
+            }
+        }
+        None
+    }
+
     fn code(&self, row: u32) -> Option<Code<'_>> {
         let at = (row / 4) as usize;
         let kind = *self.kinds.get(at)?;

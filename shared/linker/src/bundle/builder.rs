@@ -1,8 +1,8 @@
 //! Builds a bundle in memory from concepts and an encoder.
 
-use super::codes;
 use super::manifest::WRITTEN_BY;
 use super::{Bundle, EncoderInfo, KbInfo, Manifest, OLDEST_FORMAT, Parts, Queries, names};
+use super::{codes, hierarchy};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_index::{
@@ -12,6 +12,7 @@ use pel_index::{
 use pel_kb::codes::CodeList;
 use pel_kb::container::Check;
 use pel_kb::error::{Context, Error, Result};
+use pel_kb::hierarchy::HierarchyList;
 use pel_kb::redirects;
 use pel_kb::redirects::Redirect;
 use pel_kb::score::Scorer;
@@ -62,6 +63,7 @@ pub struct BundleBuilder {
     licence_text: Option<String>,
     redirects: Vec<Redirect>,
     codes: CodeList,
+    hierarchy: HierarchyList,
     view: ViewOptions,
     precision: Precision,
     scorer: Scorer,
@@ -151,6 +153,7 @@ impl BundleBuilder {
             licence_text: None,
             redirects: Vec::new(),
             codes: CodeList::new(),
+            hierarchy: HierarchyList::new(),
             view: ViewOptions::names(),
             precision: Precision::Int8,
             scorer: Scorer::Dual,
@@ -200,6 +203,13 @@ impl BundleBuilder {
     #[must_use]
     pub fn codes(self, codes: CodeList) -> Self {
         Self { codes, ..self }
+    }
+
+    /// Sets is-a between the concepts and codes of standard systems. The bundle has a file of it if
+    /// it is not empty.
+    #[must_use]
+    pub fn hierarchy(self, hierarchy: HierarchyList) -> Self {
+        Self { hierarchy, ..self }
     }
 
     /// Sets the templates and window lengths of concepts and mentions.
@@ -559,6 +569,7 @@ impl TokenizedBundle {
             licence_text,
             redirects,
             codes: code_list,
+            hierarchy: parents,
             view,
             nil,
             detector,
@@ -577,6 +588,7 @@ impl TokenizedBundle {
         parts.0.insert(names::INDEX.into(), index);
         insert_concepts(&mut parts, &kb, licence_text, &redirects)?;
         codes::insert(&mut parts, &code_list, kb.len())?;
+        hierarchy::insert(&mut parts, &parents, kb.len())?;
         let manifest = Manifest {
             format: OLDEST_FORMAT,
             written_by: WRITTEN_BY.to_owned(),

@@ -1,11 +1,12 @@
 //! The codes of a bundle's concepts: read, written, and given to a bundle that exists.
 
 use super::manifest::WRITTEN_BY;
-use super::{Bundle, Manifest, Parts, names};
+use super::{Bundle, Manifest, Parts, hierarchy, names};
 use bytes::Bytes;
 use pel_kb::codes::{CodeList, CodeTable, LOINC_NOTICE, System};
 use pel_kb::container::Check;
 use pel_kb::error::{Error, Result};
+use pel_kb::hierarchy::HierarchyList;
 
 /// The codes of a bundle, if its manifest lists them.
 pub(super) fn read(
@@ -67,14 +68,23 @@ impl Bundle {
         }
     }
 
-    /// The files of the bundle with other codes, and their manifest. Its other files stay as they
-    /// are.
+    /// The files of the bundle with other codes or another hierarchy, and their manifest. Its other
+    /// files stay as they are.
     ///
     /// # Errors
     /// If a code belongs to no concept, or a file cannot be encoded.
-    pub fn with_codes(&self, list: &CodeList) -> Result<(Parts, Manifest)> {
+    pub fn with_codes(
+        &self,
+        list: Option<&CodeList>,
+        parents: Option<&HierarchyList>,
+    ) -> Result<(Parts, Manifest)> {
         let mut parts = self.parts.clone();
-        insert(&mut parts, list, self.concepts.len())?;
+        if let Some(list) = list {
+            insert(&mut parts, list, self.concepts.len())?;
+        }
+        if let Some(parents) = parents {
+            hierarchy::insert(&mut parts, parents, self.concepts.len())?;
+        }
         let manifest = Manifest {
             written_by: WRITTEN_BY.to_owned(),
             files: parts.file_infos(),

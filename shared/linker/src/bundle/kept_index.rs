@@ -1,13 +1,13 @@
 //! Renames and merges the concepts of a bundle in place: its index and encoder stay as they are.
 
-use super::codes;
 use super::manifest::WRITTEN_BY;
 use super::update::{ConceptOrigin, UpdatedBundle, UpdatedRows};
-use super::{Bundle, KbInfo, Manifest, Parts, TrainedConcepts, builder, names};
+use super::{Bundle, KbInfo, Manifest, Parts, TrainedConcepts, builder, codes, hierarchy, names};
 use pel_index::ConceptMap;
 use pel_kb::codes::CodeList;
 use pel_kb::container::Check;
 use pel_kb::error::{Context, Error, Result};
+use pel_kb::hierarchy::HierarchyList;
 use pel_kb::redirects::Redirect;
 use pel_kb::{Concept, ConceptId, KnowledgeBase};
 use std::collections::{BTreeSet, HashMap};
@@ -28,6 +28,7 @@ pub struct KeptIndex<'a> {
     map: ConceptMap,
     redirects: Vec<Redirect>,
     codes: CodeList,
+    hierarchy: HierarchyList,
 }
 
 impl<'a> KeptIndex<'a> {
@@ -94,6 +95,12 @@ impl<'a> KeptIndex<'a> {
                 }
             }
         }
+        let hierarchy = match old.hierarchy()? {
+            None => HierarchyList::new(),
+            Some(own) => own
+                .kept(|former| concepts.get(former.index()).copied()?)
+                .context(|| "after the merges; give the new one by --hierarchy".to_owned())?,
+        };
         // The numbers of the index, through the map that the bundle has already.
         let concepts = match old.index.concept_map() {
             None => concepts,
@@ -116,6 +123,7 @@ impl<'a> KeptIndex<'a> {
             map,
             redirects,
             codes: codes.unwrap_or_default(),
+            hierarchy,
         })
     }
 
@@ -135,6 +143,12 @@ impl<'a> KeptIndex<'a> {
         self.codes = codes;
     }
 
+    /// Sets the hierarchy. By default it is that of the bundle, between the concepts that its members
+    /// became.
+    pub fn set_hierarchy(&mut self, hierarchy: HierarchyList) {
+        self.hierarchy = hierarchy;
+    }
+
     /// The files of the bundle, with those of the index and of the encoder as they were.
     ///
     /// # Errors
@@ -146,6 +160,7 @@ impl<'a> KeptIndex<'a> {
         parts.0.remove(names::INDEX_CONCEPTS);
         builder::insert_concepts(&mut parts, &self.kb, licence_text, &self.redirects)?;
         codes::insert(&mut parts, &self.codes, self.kb.len())?;
+        hierarchy::insert(&mut parts, &self.hierarchy, self.kb.len())?;
         if !self.map.is_identity() {
             let bytes = self.map.to_bytes()?;
             parts.0.insert(names::INDEX_CONCEPTS.into(), bytes.into());

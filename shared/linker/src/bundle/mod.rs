@@ -6,6 +6,7 @@ mod builder;
 mod codes;
 mod detect;
 mod encoders;
+mod hierarchy;
 mod kept_index;
 mod manifest;
 mod queries;
@@ -31,6 +32,7 @@ use pel_kb::codes::CodeTable;
 use pel_kb::container;
 use pel_kb::container::{Check, Container, Format};
 use pel_kb::error::{Context, Error, Result};
+use pel_kb::hierarchy::Hierarchy;
 use pel_kb::redirects::{Redirect, Redirects, no_successor};
 use pel_kb::score::Scorer;
 use pel_kb::table::ConceptTable;
@@ -43,7 +45,7 @@ use pel_model::tower::TowerBytes;
 use pel_text::detect::Dictionary;
 use pel_text::wordings::Wordings;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The names of a bundle's files.
 pub mod names {
@@ -88,6 +90,9 @@ pub mod names {
 
     /// The codes of the concepts in standard code systems, if there are any.
     pub const CODES: &str = "codes.bin";
+
+    /// Is-a between the concepts and codes of standard systems, if it is known.
+    pub const HIERARCHY: &str = "hierarchy.bin";
 
     /// The notice of LOINC, if one of the codes is of LOINC.
     pub const LOINC_NOTICE: &str = "codes.loinc.txt";
@@ -239,6 +244,8 @@ pub struct Bundle {
     pub redirects: Option<Redirects>,
     /// The codes of the concepts, if the bundle has any.
     pub codes: Option<CodeTable>,
+    /// The hierarchy, when it has been read.
+    hierarchy: OnceLock<Hierarchy>,
     /// The detector of mentions, if the bundle has one.
     pub detector: Option<Detector>,
     /// Wordings in place of those of English.
@@ -400,6 +407,7 @@ impl Bundle {
             dictionary,
             redirects,
             codes,
+            hierarchy: OnceLock::new(),
             detector,
             wordings: None,
             parts,

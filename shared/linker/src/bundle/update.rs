@@ -5,9 +5,9 @@
 //! start.
 
 use super::builder::{insert_concepts, quantise};
-use super::codes;
+
 use super::manifest::WRITTEN_BY;
-use super::{Bundle, KbInfo, Manifest, Parts, Queries, names};
+use super::{Bundle, KbInfo, Manifest, Parts, Queries, codes, hierarchy, names};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_index::{
@@ -17,6 +17,7 @@ use pel_index::{
 use pel_kb::codes::CodeList;
 use pel_kb::container::Check;
 use pel_kb::error::{Context, Error, Result};
+use pel_kb::hierarchy::HierarchyList;
 use pel_kb::redirects::Redirect;
 use pel_kb::score::Scorer;
 use pel_kb::{Concept, ConceptId, KnowledgeBase};
@@ -80,6 +81,7 @@ pub struct BundleUpdate<'a> {
     sequences: Vec<Encoded>,
     without_rows: Vec<ConceptId>,
     codes: CodeList,
+    hierarchy: HierarchyList,
 }
 
 /// The number of rows of an updated index by their source.
@@ -141,6 +143,23 @@ impl KnownRows<'_> {
         }
         Ok(())
     }
+}
+
+/// The hierarchy of a bundle between the concepts that a new version has.
+fn kept_hierarchy(old: &Bundle, origins: &[ConceptOrigin]) -> Result<HierarchyList> {
+    let Some(hierarchy) = old.hierarchy()? else {
+        return Ok(HierarchyList::new());
+    };
+    let mut now = vec![None; old.concepts.len()];
+    for (at, origin) in (0..).map(ConceptId).zip(origins) {
+        if let Some(place) = origin
+            .former()
+            .and_then(|former| now.get_mut(former.index()))
+        {
+            *place = Some(at);
+        }
+    }
+    hierarchy.kept(|former| now.get(former.index()).copied()?)
 }
 
 /// Whether the rows of a concept are not of its texts, because the index was kept while it was
@@ -234,6 +253,7 @@ impl<'a> BundleUpdate<'a> {
             let former = origins.iter().map(|origin| origin.former());
             codes.kept(former)
         });
+        let hierarchy = kept_hierarchy(old, origins)?;
         Ok(Self {
             old,
             kb,
@@ -242,6 +262,7 @@ impl<'a> BundleUpdate<'a> {
             sequences,
             without_rows,
             codes: codes.unwrap_or_default(),
+            hierarchy,
         })
     }
 
@@ -258,6 +279,11 @@ impl<'a> BundleUpdate<'a> {
     /// Sets the codes of the concepts. By default concepts that stay keep the codes that they have.
     pub fn set_codes(&mut self, codes: CodeList) {
         self.codes = codes;
+    }
+
+    /// Sets the hierarchy. By default the one of the bundle stays, between concepts that stay.
+    pub fn set_hierarchy(&mut self, hierarchy: HierarchyList) {
+        self.hierarchy = hierarchy;
     }
 
     /// The number of rows by their source.
@@ -370,6 +396,7 @@ impl<'a> BundleUpdate<'a> {
             sources,
             without_rows,
             codes: code_list,
+            hierarchy: parents,
             ..
         } = self;
         let mut parts = old.parts().clone();
@@ -378,6 +405,7 @@ impl<'a> BundleUpdate<'a> {
         parts.0.insert(names::INDEX.into(), index.bytes);
         insert_concepts(&mut parts, &kb, licence_text, redirects)?;
         codes::insert(&mut parts, &code_list, kb.len())?;
+        hierarchy::insert(&mut parts, &parents, kb.len())?;
         let token_vectors = match &old.token_vectors {
             None => None,
             Some(store) => {

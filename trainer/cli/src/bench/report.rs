@@ -166,7 +166,7 @@ fn used_for(name: &str) -> &'static str {
         names::TOKENIZER | names::CONFIG | names::WEIGHTS | names::PROJECTION => "encoding",
         names::DETECTOR_CONFIG | names::DETECTOR_WEIGHTS => "detection",
         names::REDIRECTS => "retired identifiers",
-        names::CODES => "output",
+        names::CODES | names::HIERARCHY => "output",
         _ => "",
     }
 }

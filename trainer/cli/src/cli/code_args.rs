@@ -2,11 +2,12 @@
 
 use clap::Args;
 use pel_artifacts::codes;
-use pel_artifacts::codes::CodeFile;
+use pel_artifacts::codes::{CodeFile, HierarchyFile};
 use pel_io::terminal::counted;
 use pel_kb::clean::escaped;
 use pel_kb::codes::CodeList;
 use pel_kb::error::Result;
+use pel_kb::hierarchy::HierarchyList;
 use pel_kb::redirects::Redirect;
 use pel_kb::{ConceptId, KnowledgeBase};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,11 @@ pub struct CodeArgs {
     /// billable (1 or 0) between tabs, or LOINC's own LOINC_NUM and LONG_COMMON_NAME
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "codes")]
     pub code_names: Vec<PathBuf>,
+    /// Is-a between the concepts and codes of standard systems: a table with the columns child and
+    /// parent between tabs, each the identifier of a concept or a code such as ICD10CM:E08-E13 (may
+    /// be gz, bz2, xz or zst)
+    #[arg(long, value_name = "FILE")]
+    pub hierarchy: Option<PathBuf>,
 }
 
 impl CodeArgs {
@@ -30,6 +36,7 @@ impl CodeArgs {
         self.codes
             .iter()
             .chain(&self.code_names)
+            .chain(&self.hierarchy)
             .map(PathBuf::as_path)
     }
 
@@ -39,12 +46,45 @@ impl CodeArgs {
     /// # Errors
     /// As [`CodeArgs::read`].
     pub fn read_for(&self, kb: &KnowledgeBase, redirects: &[Redirect]) -> Result<Option<CodeList>> {
-        let successor = |id: &str| {
-            let at = redirects.binary_search_by(|redirect| redirect.id.as_str().cmp(id));
-            let redirect = at.ok().and_then(|at| redirects.get(at))?;
-            kb.find(redirect.replaced_by.as_ref()?)
+        self.read(|id| Ok(find(kb, redirects, id)))
+    }
+
+    /// As [`CodeArgs::read_for`], for the hierarchy.
+    ///
+    /// # Errors
+    /// As [`CodeArgs::read_hierarchy`].
+    pub fn read_hierarchy_for(
+        &self,
+        kb: &KnowledgeBase,
+        redirects: &[Redirect],
+    ) -> Result<Option<HierarchyList>> {
+        self.read_hierarchy(|id| Ok(find(kb, redirects, id)))
+    }
+
+    /// Reads the hierarchy, if it is given, and says which rows were left out. `find` finds the
+    /// concept of an identifier.
+    ///
+    /// # Errors
+    /// If the file cannot be read, a line is wrong, or there is a circle.
+    pub fn read_hierarchy(
+        &self,
+        find: impl FnMut(&str) -> Result<Option<ConceptId>>,
+    ) -> Result<Option<HierarchyList>> {
+        let Some(path) = &self.hierarchy else {
+            return Ok(None);
         };
-        self.read(|id| Ok(kb.find(id).or_else(|| successor(id))))
+        let HierarchyFile { list, unknown } = codes::read_hierarchy(path, find)?;
+        if let Some((rows, first)) = unknown {
+            eprintln!(
+                "{}",
+                escaped(&format!(
+                    "warning: --hierarchy: {} left out: an identifier is neither a concept nor a \
+                     code of a known system, the first of them {first}",
+                    counted(rows, "row")
+                ))
+            );
+        }
+        Ok(Some(list))
     }
 
     /// Reads the codes, if there are any, and says which rows were left out. `find` finds the
@@ -82,4 +122,15 @@ impl CodeArgs {
         }
         Ok(Some(list))
     }
+}
+
+/// The concept of an identifier, or the successor of a retired one. `redirects` are in the order of
+/// identifiers.
+fn find(kb: &KnowledgeBase, redirects: &[Redirect], id: &str) -> Option<ConceptId> {
+    let successor = || {
+        let at = redirects.binary_search_by(|redirect| redirect.id.as_str().cmp(id));
+        let redirect = at.ok().and_then(|at| redirects.get(at))?;
+        kb.find(redirect.replaced_by.as_ref()?)
+    };
+    kb.find(id).or_else(successor)
 }

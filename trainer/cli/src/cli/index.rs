@@ -317,6 +317,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         Some(path) => redirects::resolved(path, &kb_file.kb)?,
     };
     let codes = args.codes.read_for(&kb_file.kb, &redirects)?;
+    let hierarchy = args.codes.read_hierarchy_for(&kb_file.kb, &redirects)?;
     let (detector, every_name) = args.detector_of(bundle.as_ref(), &kb_file.blake3);
     if detector.is_none() {
         let files_of_detector = [names::DETECTOR_CONFIG, names::DETECTOR_WEIGHTS];
@@ -389,6 +390,7 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         licence_text,
         redirects,
         codes: codes.unwrap_or_default(),
+        hierarchy: hierarchy.unwrap_or_default(),
         files,
         view,
         precision: args.precision.into(),

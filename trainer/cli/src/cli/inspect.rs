@@ -22,7 +22,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  pel inspect bundle\n  pel inspect bundle --concept MONDO:0005148\n  \
-         pel inspect bundle --name 'heart attack'"
+         pel inspect bundle --name 'heart attack'\n  pel inspect bundle --under ICD10CM:E08-E13"
 )]
 pub struct InspectArgs {
     /// Bundle
@@ -33,8 +33,11 @@ pub struct InspectArgs {
     /// Show the concepts with this name
     #[arg(long, value_name = "NAME", conflicts_with = "concept")]
     name: Option<String>,
+    /// List the concepts below this identifier or code, such as ICD10CM:E08-E13, and the one itself
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["concept", "name"])]
+    under: Option<String>,
     /// Print the model card of the bundle
-    #[arg(long, conflicts_with_all = ["concept", "name"])]
+    #[arg(long, conflicts_with_all = ["concept", "name", "under"])]
     card: bool,
 }
 
@@ -56,6 +59,13 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
         .context(|| args.bundle.display().to_string())?;
     if args.card {
         return print_card(&bundle);
+    }
+    // Read when it is needed, so a damaged one would be found late.
+    bundle
+        .hierarchy()
+        .context(|| args.bundle.display().to_string())?;
+    if let Some(code) = &args.under {
+        return print_under(&bundle, code, json);
     }
     let concepts = match (&args.concept, &args.name) {
         (Some(id), _) => {
@@ -110,6 +120,23 @@ pub fn run(args: &InspectArgs, json: bool) -> Result<()> {
         return Ok(());
     }
     shown.iter().for_each(print_concept);
+    Ok(())
+}
+
+/// Lists the concepts below an identifier or a code.
+fn print_under(bundle: &Bundle, code: &str, json: bool) -> Result<()> {
+    let mut all = Vec::new();
+    for concept in bundle.under(code).context(|| "--under".to_owned())? {
+        let Concept { id, name, .. } = bundle.concepts.get(concept)?;
+        all.push(serde_json::json!({ "id": id, "name": name }));
+        if !json {
+            println!("{id}  {name}");
+        }
+    }
+    match json {
+        true => println!("{}", json::pretty(&all)?),
+        false => eprintln!("{}", counted(all.len(), "concept")),
+    }
     Ok(())
 }
 
@@ -215,6 +242,16 @@ fn print_manifest(bundle: &Bundle) -> Result<()> {
     }
     if let Some(codes) = &bundle.codes {
         row("Codes", code_counts(codes));
+    }
+    if let Some(hierarchy) = bundle.hierarchy()? {
+        row(
+            "Hierarchy",
+            format!(
+                "{} of concepts and {}",
+                counted(hierarchy.edges(), "parent"),
+                counted(hierarchy.codes(), "code")
+            ),
+        );
     }
     if let Some(detector) = detector {
         let schemes = detector.schemes.iter().map(|scheme| {

@@ -3,7 +3,7 @@
 pub use super::link_args::LinkArgs;
 
 use super::link_args::is_folder;
-use super::link_tables;
+use super::{link_tables, under};
 use pel_artifacts::device::{DeviceArgs, Work};
 use pel_artifacts::{bundles, memory};
 use pel_io::outputs::{Inputs, Output};
@@ -31,7 +31,7 @@ use pel_notes::stores::VectorStore;
 use pel_output::RowIds;
 use pel_text::detect::DetectOptions;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Runs `pel link`.
 ///
@@ -84,6 +84,15 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         }
     }
     check_codes(args, format, &bundle)?;
+    if args.ancestors {
+        if !has_sets(format) {
+            return Err(Error::input("--ancestors: expected --format json or jsonl"));
+        }
+        bundle
+            .needed_hierarchy()
+            .context(|| format!("--ancestors: {}", args.bundle.display()))?;
+    }
+    let under = under::concepts(args.under.as_deref(), &bundle)?;
     let store = open_store(args, &bundle)?;
     let opened = device.open(Work::Short)?;
     let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
@@ -123,6 +132,8 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             codes: args.codes.clone(),
             sets: args.sets,
             asserted: args.asserted,
+            under: under.map(Arc::new),
+            ancestors: args.ancestors,
         },
         encoding: args.encoding.get(),
         spans_only: args.spans_only,
@@ -267,6 +278,7 @@ fn check_outputs(
                 .chain(&args.wordings)
                 .map(PathBuf::as_path),
         )
+        .files(under::files(args.under.as_deref()))
         // Links in a folder of tables would be read as tables later.
         .artifacts(
             args.inputs

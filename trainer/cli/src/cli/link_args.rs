@@ -115,6 +115,15 @@ pub struct LinkArgs {
     /// ICD10CM, RXNORM, ATC, LOINC, CVX, HPO, MEDRT, MESH, UMLS, UNII, MONDO [default: all]
     #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
     pub(super) codes: Option<Vec<System>>,
+    /// Write only links to concepts below these identifiers or codes, separated by commas, such as
+    /// ICD10CM:E08-E13,RXNORM:1191, or @FILE with one a line (a value set). For a bundle with a
+    /// hierarchy
+    #[arg(long, value_name = "CODE,...", value_delimiter = ',')]
+    pub(super) under: Option<Vec<String>>,
+    /// Write the concepts and codes above each linked concept, the nearest first. For JSON and
+    /// JSONL, with a bundle that has a hierarchy
+    #[arg(long)]
+    pub(super) ancestors: bool,
     /// Comparison by single vectors or by Sum-of-Max over token vectors, which the bundle must
     /// contain. Another value than the bundle's turns its threshold off [default: the bundle's]
     #[arg(long, value_enum)]

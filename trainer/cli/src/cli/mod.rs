@@ -9,6 +9,7 @@ mod compact;
 mod compute;
 mod conversion;
 pub mod convert;
+pub mod count;
 pub mod devices;
 pub mod diff;
 pub mod evaluate;
@@ -34,6 +35,7 @@ mod serve_api;
 pub mod split;
 pub mod train;
 mod training;
+mod under;
 pub mod update;
 
 pub use program::{exit_code, main};

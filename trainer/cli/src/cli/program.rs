@@ -61,6 +61,7 @@ enum Command {
     Calibrate(cli::calibrate::CalibrateArgs),
     Split(cli::split::SplitArgs),
     Bench(cli::bench::BenchArgs),
+    Count(cli::count::CountArgs),
     Serve(cli::serve::ServeArgs),
     Devices(cli::devices::DevicesArgs),
 }
@@ -167,6 +168,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Calibrate(args) => cli::calibrate::run(args, device, json),
         Command::Split(args) => cli::split::run(args, json),
         Command::Bench(args) => cli::bench::run(args, device, json),
+        Command::Count(args) => cli::count::run(args, device, json),
         Command::Serve(args) => cli::serve::run(args, device, json),
         Command::Devices(args) => cli::devices::run(args, json),
     }

@@ -50,7 +50,7 @@ pub struct UpdateArgs {
     bundle: PathBuf,
     /// The new version of the concept table that `pel import` writes (JSONL; may be gz, bz2, xz or
     /// zst)
-    #[arg(long, required_unless_present_any = ["add", "codes"])]
+    #[arg(long, required_unless_present_any = ["add", "codes", "hierarchy"])]
     kb: Option<PathBuf>,
     /// Concept tables, as `pel map --reviewed` writes them. Their concepts, names and
     /// cross-references are added to --kb, or to the bundle's own knowledge base
@@ -194,6 +194,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         return report(args, &updated, counts, counted, added, &changes, json);
     }
     let codes = args.codes.read_for(&kb_file.kb, &redirects.all)?;
+    let hierarchy = args.codes.read_hierarchy_for(&kb_file.kb, &redirects.all)?;
     if args.encoder.is_none() && old.manifest.encoder.precision == Precision::Int8 {
         eprintln!(
             "new texts are encoded by the bundle's int8 weights; --encoder MODEL with the float \
@@ -212,6 +213,7 @@ pub fn run(args: &UpdateArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         licence_text,
         redirects: redirects.all,
         codes,
+        hierarchy,
         floats,
         graph: match args.rebuild_graph {
             true => GraphUpdate::Rebuild,
@@ -270,6 +272,9 @@ fn keep_index(
     if let Some(codes) = args.codes.read_for(kept.kb(), &all)? {
         kept.set_codes(codes);
     }
+    if let Some(hierarchy) = args.codes.read_hierarchy_for(kept.kb(), &all)? {
+        kept.set_hierarchy(hierarchy);
+    }
     kept.finish(kb_info, licence_text)
 }
 
@@ -300,27 +305,30 @@ fn report(
     Ok(())
 }
 
-/// Gives the bundle codes, and leaves all else as it is.
+/// Gives the bundle codes or a hierarchy, and leaves all else as it is.
 fn add_codes(args: &UpdateArgs, old: &Bundle, json: bool) -> Result<()> {
-    let codes = args
-        .codes
-        .read(|id| Ok(old.resolve(id)?.concept()))?
-        .unwrap_or_default();
-    let (parts, manifest) = old.with_codes(&codes)?;
+    let find = |id: &str| Ok(old.resolve(id)?.concept());
+    let codes = args.codes.read(find)?;
+    let hierarchy = args.codes.read_hierarchy(find)?;
+    let (parts, manifest) = old.with_codes(codes.as_ref(), hierarchy.as_ref())?;
     bundles::save(&args.out, &parts)?;
-    let (concepts, codes) = (manifest.kb.concepts, codes.len());
+    let concepts = manifest.kb.concepts;
+    let codes = codes.map_or(0, |codes| codes.len());
+    let parents = hierarchy.map_or(0, |hierarchy| hierarchy.len());
     match json {
         true => println!(
             "{}",
             json::compact(&serde_json::json!({
                 "bundle": args.bundle, "out": args.out, "concepts": concepts, "codes": codes,
+                "parents": parents,
             }))?
         ),
         false => print(&escaped(&format!(
-            "{}: {}, {}; nothing was encoded\n",
+            "{}: {}, {}, {}; nothing was encoded\n",
             args.out.display(),
             counted(concepts, "concept"),
-            counted(codes, "code")
+            counted(codes, "code"),
+            counted(parents, "parent")
         )))?,
     }
     Ok(())

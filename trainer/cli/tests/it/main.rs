@@ -18,6 +18,7 @@ mod export;
 mod faults;
 mod graph;
 mod guard;
+mod hierarchy;
 mod hostile_files;
 mod hostile_text;
 mod kept_index;

@@ -17,6 +17,7 @@ use pel_io::terminal::counted;
 use pel_kb::codes::CodeList;
 use pel_kb::container::Check;
 use pel_kb::error::Result;
+use pel_kb::hierarchy::HierarchyList;
 use pel_kb::redirects::Redirect;
 use pel_kb::score::Scorer;
 use pel_kb::{ConceptId, KnowledgeBase};
@@ -45,6 +46,8 @@ pub struct Recipe {
     pub redirects: Vec<Redirect>,
     /// The codes of the concepts.
     pub codes: CodeList,
+    /// Is-a between the concepts and codes.
+    pub hierarchy: HierarchyList,
     /// The encoder's files and its tokenizer.
     pub files: Parts,
     /// The templates and window lengths of concepts and mentions.
@@ -151,6 +154,7 @@ pub fn build(recipe: Recipe, device: &OpenDevice, work: &WorkFolder) -> Result<B
         .licence_text(recipe.licence_text)
         .redirects(recipe.redirects)
         .codes(recipe.codes)
+        .hierarchy(recipe.hierarchy)
         .view(view)
         .precision(recipe.precision)
         .scorer(scorer)

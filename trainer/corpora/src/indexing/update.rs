@@ -8,6 +8,7 @@ use pel_index::GraphUpdate;
 use pel_io::resume::WorkFolder;
 use pel_kb::codes::CodeList;
 use pel_kb::error::Result;
+use pel_kb::hierarchy::HierarchyList;
 use pel_kb::redirects::Redirect;
 use pel_kb::{ConceptId, KnowledgeBase};
 use pel_linker::bundle::{
@@ -33,6 +34,8 @@ pub struct UpdateRecipe<'a> {
     pub redirects: Vec<Redirect>,
     /// The codes of the concepts; `None` leaves those of concepts that stay.
     pub codes: Option<CodeList>,
+    /// Is-a between the concepts and codes; `None` leaves it between concepts that stay.
+    pub hierarchy: Option<HierarchyList>,
     /// The float files of the bundle's encoder, to encode new texts with.
     pub floats: Option<Parts>,
     /// How to treat the graph, if the bundle has one.
@@ -71,6 +74,9 @@ pub fn update(recipe: UpdateRecipe<'_>, device: &OpenDevice, work: &WorkFolder) 
     let mut update = BundleUpdate::plan(old, kb, &origins, &retired, tick(count))?;
     if let Some(codes) = recipe.codes {
         update.set_codes(codes);
+    }
+    if let Some(hierarchy) = recipe.hierarchy {
+        update.set_hierarchy(hierarchy);
     }
     let rows = update.rows();
     eprintln!(

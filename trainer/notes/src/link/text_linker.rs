@@ -9,6 +9,7 @@ use crate::link::vector_cache::VectorCache;
 use pel_artifacts::bundles;
 use pel_artifacts::device::OpenDevice;
 use pel_io::interrupt;
+use pel_kb::ConceptId;
 use pel_kb::codes::System;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::score::Scorer;
@@ -21,8 +22,9 @@ use pel_text::markup::Readable;
 use pel_text::senses::Senses;
 use pel_text::{Mention, Span};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// Maximum number of mentions linked at once, which bounds the memory. In longer texts candidates
 /// are shared within a part.
@@ -64,6 +66,10 @@ pub struct TextOptions {
     pub sets: bool,
     /// Whether only links are kept that are stated of the patient now.
     pub asserted: bool,
+    /// The concepts of the links to keep; `None` keeps all, and NIL.
+    pub under: Option<Arc<BTreeSet<ConceptId>>>,
+    /// Whether linked concepts have the concepts and codes above them.
+    pub ancestors: bool,
 }
 
 /// A text with given mentions.
@@ -88,6 +94,8 @@ impl TextOptions {
             codes: None,
             sets: false,
             asserted: false,
+            under: None,
+            ancestors: false,
         }
     }
 
@@ -98,10 +106,16 @@ impl TextOptions {
 
     /// The links that have a record.
     pub(crate) fn kept<'l>(&self, links: &'l [Link]) -> impl Iterator<Item = &'l Link> {
-        let asserted = self.asserted;
+        let (asserted, under) = (self.asserted, self.under.clone());
+        let is_under = move |link: &Link| {
+            let concept = Record::linked(link);
+            under
+                .as_ref()
+                .is_none_or(|all| concept.is_some_and(|own| all.contains(&own)))
+        };
         links
             .iter()
-            .filter(move |link| !asserted || link.context.is_asserted())
+            .filter(move |link| (!asserted || link.context.is_asserted()) && is_under(link))
     }
 }
 
@@ -415,6 +429,9 @@ impl TextLinker {
                 let mut record = Record::new(&self.linker, link)?;
                 if options.sets {
                     record.add_sets(&self.linker, link)?;
+                }
+                if options.ancestors {
+                    record.add_ancestors(&self.linker, link)?;
                 }
                 Ok(record)
             })

@@ -77,6 +77,7 @@ impl Settings {
             codes: self.codes.clone(),
             sets: self.sets,
             asserted: self.asserted,
+            ..TextOptions::new(self.k)
         }
     }
 }
