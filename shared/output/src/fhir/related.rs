@@ -2,7 +2,7 @@
 
 use super::codes::{Source, code};
 use super::ids;
-use super::resources::Kind;
+use super::kind::Kind;
 use crate::Note;
 use pel_text::relations::{Relation, RelationName};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! What the attributes of a mention add to its resource.
 
 use super::codes::coded;
-use super::resources::Kind;
+use super::kind::Kind;
 use super::{dosage, results};
 use crate::Record;
 use crate::attributes::{normal_or_words, said};
