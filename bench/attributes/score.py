@@ -44,7 +44,7 @@ def found_items(note, mentions, names):
         for a in m.get("attributes", []):
             if a["name"] in names:
                 place = (a["start_code_point"], a["end_code_point"])
-                items.setdefault((of or span, a["name"], place), (set(of), a["name"], place, a.get("value")))
+                items.setdefault((of or span, a["name"], place), (set(of), a["name"], place, a.get("value"), span))
     return list(items.values())
 
 
@@ -52,7 +52,7 @@ def pairs(gold, found, strict, with_mention=True):
     """Pairs (index of gold, index of found): those that share most characters first, each in one pair."""
     candidates = []
     for i, (k, name, span, _) in enumerate(gold):
-        for j, (of, other, place, _) in enumerate(found):
+        for j, (of, other, place, *_) in enumerate(found):
             if name == other and common(span, place) > 0 and (k in of or not with_mention) and (span == place or not strict):
                 candidates.append((span != place, -common(span, place), i, j))
     used_gold, used_found, out = set(), set(), []
@@ -102,7 +102,7 @@ def score(notes, linked):
         for i, _ in pairs(gold, found, True):
             add(gold[i][1], "strict")
         # Whatever the mention: an attribute of several mentions counts once
-        places = [list({(name, span): (set(), name, span, None) for _, name, span, _ in items}.values()) for items in (gold, found)]
+        places = [list({(name, span): (set(), name, span, None) for _, name, span, *_ in items}.values()) for items in (gold, found)]
         for what, n in zip(("places", "places found", "places right"), (*map(len, places), len(pairs(*places, False, with_mention=False)))):
             counts["all"][what] += n
         right = {i for i, _ in lenient}, {j for _, j in lenient}
@@ -111,7 +111,7 @@ def score(notes, linked):
                 anchor = note["facts"][item[0]]["anchor"]
                 known = any(common((anchor["start"], anchor["end"]), s) > 0 for s in spans)
                 errors.append(("missed" if known else "missed with its mention", note, item, anchor["text"]))
-        errors += [("spurious", note, item, item[3]) for j, item in enumerate(found) if j not in right[1]]
+        errors += [("spurious", note, item[:4], note["text"][slice(*item[4])]) for j, item in enumerate(found) if j not in right[1]]
     return counts, errors
 
 
