@@ -160,7 +160,7 @@ fn repeated(timing: &Timing) -> Option<Map<String, Value>> {
 }
 
 /// When in the day: names of timings, and FHIR's codes of events.
-const WHEN: [(&str, &str); 12] = [
+const WHEN: [(&str, &str); 20] = [
     ("AM", "MORN"),
     ("MORN", "MORN"),
     ("NOON", "NOON"),
@@ -171,8 +171,16 @@ const WHEN: [(&str, &str); 12] = [
     ("BED", "HS"),
     ("HS", "HS"),
     ("AC", "AC"),
+    ("ACM", "ACM"),
+    ("ACD", "ACD"),
+    ("ACV", "ACV"),
     ("PC", "PC"),
+    ("PCM", "PCM"),
+    ("PCV", "PCV"),
     ("C", "C"),
+    ("CM", "CM"),
+    ("CD", "CD"),
+    ("CV", "CV"),
 ];
 
 /// The Duration of an ISO 8601 duration: "P10D", "PT5H".

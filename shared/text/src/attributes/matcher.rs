@@ -124,7 +124,33 @@ impl<'t> Note<'t> {
         for at in (0..count).rev() {
             note.read(at);
         }
+        note.leave_out_attributes();
         note
+    }
+
+    /// Leaves out the mentions that are attributes as a whole: "bd", "nasal spray".
+    fn leave_out_attributes(&mut self) {
+        let Some(class) = self.rules.class("not_mention") else {
+            return;
+        };
+        for (index, mention) in self.mentions.iter_mut().enumerate() {
+            let readings = self
+                .readings
+                .get(mention.first)
+                .map_or(&[][..], Vec::as_slice);
+            let is_attribute = readings
+                .iter()
+                .any(|reading| reading.class == class && reading.end == mention.end);
+            if !is_attribute {
+                continue;
+            }
+            let own = |anchor: u32| anchor as usize == index;
+            for lexeme in &mut self.lexemes[mention.first..mention.end] {
+                lexeme.anchor = lexeme.anchor.filter(|anchor| !own(*anchor));
+            }
+            self.starting[mention.first].retain(|starting| !own(*starting));
+            mention.end = mention.first;
+        }
     }
 
     /// Finds the phrases that start at a token. Those of later tokens are known.

@@ -299,3 +299,38 @@ proptest! {
         }
     }
 }
+
+/// A detector takes such words for mentions.
+#[test]
+fn attributes_that_are_taken_for_mentions_are_still_said_of_the_drug() {
+    let all = english(
+        "Ramipril 5mg bd, beclometasone nasal spray nocte.",
+        &[
+            ("Ramipril", Kind::Drug),
+            ("bd", Kind::Problem),
+            ("beclometasone", Kind::Drug),
+            ("nasal spray", Kind::Drug),
+        ],
+    );
+    assert!(
+        all[0].contains(&"frequency bd = BID".to_owned()),
+        "{:?}",
+        all[0]
+    );
+    assert!(
+        all[2].contains(&"frequency nocte = BED".to_owned()),
+        "{:?}",
+        all[2]
+    );
+    assert!(all[1].is_empty() && all[3].is_empty(), "{all:?}");
+}
+
+/// A weekly dose that is given every three weeks is a wrong fact.
+#[test]
+fn weeks_that_are_counted_are_no_plain_weeks() {
+    let of = |text: &str| english(text, &[("Denosumab", Kind::Drug)]).remove(0);
+    let three = of("Denosumab 120 mg three weekly.");
+    assert!(!three.iter().any(|one| one.ends_with("= WK")), "{three:?}");
+    let six = of("Denosumab 120 mg six days a week.");
+    assert!(!six.iter().any(|one| one.ends_with("= WK")), "{six:?}");
+}

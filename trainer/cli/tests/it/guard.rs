@@ -112,6 +112,15 @@ const TABLE: &[(&str, &str, &[&str])] = &[
         &["@notes"],
     ),
     (
+        "count --bundle @bundle --device cpu @notes/note.txt",
+        "--out",
+        &[
+            "@notes/note.txt",
+            "@bundle/manifest.json",
+            "@bundle/new.csv",
+        ],
+    ),
+    (
         "map @words.txt --device cpu --bundle @bundle",
         "--out",
         &["@words.txt", "@bundle/manifest.json", "@bundle/new.csv"],

@@ -380,7 +380,7 @@ fn unusable_ranking_and_distillation_data_is_refused() {
     );
     refused(
         &|config| config.data.candidates = std::path::PathBuf::new(),
-        &["`data.candidates`: expected "],
+        &["`data.candidates` is missing"],
     );
     refused(
         &|config| config.view.entity_tokens = 120,
