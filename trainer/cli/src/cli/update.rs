@@ -323,13 +323,22 @@ fn add_codes(args: &UpdateArgs, old: &Bundle, json: bool) -> Result<()> {
                 "parents": parents,
             }))?
         ),
-        false => print(&escaped(&format!(
-            "{}: {}, {}, {}; nothing was encoded\n",
-            args.out.display(),
-            counted(concepts, "concept"),
-            counted(codes, "code"),
-            counted(parents, "parent")
-        )))?,
+        false => {
+            let given = [
+                args.codes.codes.as_ref().map(|_| counted(codes, "code")),
+                args.codes
+                    .hierarchy
+                    .as_ref()
+                    .map(|_| counted(parents, "parent")),
+            ];
+            let given: Vec<String> = given.into_iter().flatten().collect();
+            print(&escaped(&format!(
+                "{}: {}; {} written, nothing was encoded\n",
+                args.out.display(),
+                counted(concepts, "concept"),
+                given.join(", ")
+            )))?;
+        }
     }
     Ok(())
 }

@@ -124,7 +124,7 @@ fn hierarchy_is_given_and_kept_by_updates() {
         done.err
     );
     assert!(
-        done.out.contains("8 parents; nothing was encoded"),
+        done.out.contains("8 parents written, nothing was encoded"),
         "{}",
         done.out
     );
