@@ -22,8 +22,20 @@ const PARTS: [AttributeName; 8] = [
     AttributeName::Indication,
 ];
 
+/// The attributes of which a dosage has at least one: a form or an indication alone is none.
+const TELLING: [AttributeName; 6] = [
+    AttributeName::Strength,
+    AttributeName::Dose,
+    AttributeName::Route,
+    AttributeName::Frequency,
+    AttributeName::Duration,
+    AttributeName::Prn,
+];
+
 /// The dosage that the text states for a drug, if any.
 pub(super) fn dosage(text: &str, record: &Record) -> Option<Value> {
+    let mut telling = TELLING.iter();
+    telling.find(|name| record.attributes_named(**name).next().is_some())?;
     let mut fields = Map::new();
     fields.insert("text".to_owned(), words(text, record)?.into());
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -252,7 +264,8 @@ fn dosed(amount: Amount) -> Value {
 /// Whether a unit is a mass, a volume or an activity in UCUM.
 fn is_ucum(unit: &str) -> bool {
     [
-        "kg", "g", "mg", "ug", "ng", "L", "mL", "[IU]", "m[IU]", "meq", "mmol", "mol", "[drp]",
+        // No dose is told in litres: that is what a patient drinks.
+        "kg", "g", "mg", "ug", "ng", "mL", "[IU]", "m[IU]", "meq", "mmol", "mol", "[drp]",
         "[tsp_us]", "[tbs_us]", "[oz_av]", "[foz_us]",
     ]
     .contains(&unit)
@@ -354,6 +367,12 @@ mod tests {
         let found = of("Prednisone 40 mg daily x 5 days, then 20 mg daily x 5 days");
         let found = found.expect("a dosage");
         assert!(found.get("doseAndRate").is_none(), "{found}");
+    }
+
+    #[test]
+    fn an_indication_or_a_form_alone_is_no_dosage() {
+        assert_eq!(of("Amoxicillin for otitis media."), None);
+        assert_eq!(of("Hydrocortisone cream."), None);
     }
 
     #[test]
