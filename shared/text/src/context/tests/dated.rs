@@ -26,8 +26,11 @@ fn check_dated(marked: &str) {
     assert_eq!(found, expected, "{marked}");
 }
 
+/// A mention with its group.
+type Marked = (Span, Option<Group>);
+
 /// The text of `[mention|context|kind]`, the mentions and their contexts.
-fn read(marked: &str) -> (String, Vec<(Span, Option<Group>)>, Vec<&str>) {
+fn read(marked: &str) -> (String, Vec<Marked>, Vec<&str>) {
     let (mut text, mut mentions, mut expected) = (String::new(), Vec::new(), Vec::new());
     for part in marked.split(']') {
         let (before, inner) = part.split_once('[').unwrap_or((part, ""));
