@@ -339,6 +339,8 @@ export interface Manifest {
       prior: number;
       prior_mentions: number;
       typical: Record<string, number>;
+      /** That of mentions which are plainly the name of one concept and are not encoded; missing if the bundle has none. */
+      plain_names?: { weights: Record<string, number>; intercept: number };
     };
     /** The limits of sets of answers, one for each coverage; missing without probabilities. */
     sets?: { coverage: number; behind: number | null; nil_up_to: number | null }[];
