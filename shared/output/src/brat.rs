@@ -1,5 +1,6 @@
 //! BRAT standoff: a text-bound annotation per mention, its attributes and relations, a reference to
-//! its concept, and a note with the reason for NIL or that the user chose the concept, and the probability.
+//! its concept, and a note with the reason for NIL or that the user chose the concept, and the
+//! probability.
 
 use super::relations::by_source;
 use super::{ATTRIBUTE_COLUMNS, Note, Record, decision_words};

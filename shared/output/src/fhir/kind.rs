@@ -25,8 +25,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a record with its words; `None` if it says nothing that a resource could say of the patient or
-    /// the family.
+    /// The kind of a record with its words; `None` if it says nothing that a resource could say of
+    /// the patient or the family.
     pub(super) fn of(record: &Record, words: &str) -> Option<Self> {
         let Context {
             negated,

@@ -382,8 +382,8 @@ impl RuleSet {
         Ok(())
     }
 
-    /// Reads `prior EFFECTS [in SECTION] [within N] [sentence] [dated TIME] [for KINDS] [if LIST] [unless
-    /// LIST] [beside EFFECT]`.
+    /// Reads `prior EFFECTS [in SECTION] [within N] [sentence] [dated TIME] [for KINDS] [if LIST]
+    /// [unless LIST] [beside EFFECT]`.
     fn prior(
         &mut self,
         heading: &str,
