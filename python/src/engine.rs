@@ -10,8 +10,8 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pel_artifacts::device::{DeviceArgs, DeviceChoice, GpuMemory, Work};
 use pel_artifacts::models::open_ranker;
 use pel_kb::error::{Error, Result};
+use pel_linker::LinkOptions;
 use pel_linker::bundle::Resolved;
-use pel_linker::linker::LinkOptions;
 use pel_notes::link::date::moment;
 use pel_notes::link::format::{Format, NoteFormatter};
 use pel_notes::link::second_stage::SecondStage;
@@ -51,9 +51,9 @@ impl Opening {
         let opened = self.device.open(Work::Short)?;
         let mut linker = TextLinker::open(&self.path, &opened)?;
         let rules = context_rules(Path::new(&self.context_rules))?;
-        linker.linker.set_context_rules(rules);
+        linker.linker.settings().set_context_rules(rules);
         if let Some(file) = &self.wordings {
-            linker.linker.set_wordings(wordings(file)?);
+            linker.linker.settings().set_wordings(wordings(file)?);
         }
         if let Some((folder, count)) = self.ranker {
             linker.second = Some(SecondStage::new(
@@ -131,7 +131,7 @@ impl Engine {
 
     #[getter]
     fn dim(&self) -> usize {
-        self.linker.linker.encoder().dim()
+        self.linker.linker.steps().encoder().dim()
     }
 
     #[pyo3(signature = (texts, spans=None, spans_only=false, **options))]

@@ -3,7 +3,7 @@
 use crate::errors;
 use pel_kb::codes::System;
 use pel_kb::error::Context;
-use pel_linker::linker::LinkOptions;
+use pel_linker::LinkOptions;
 use pel_notes::link::label_scheme;
 use pel_notes::link::text_linker::{TextLinker, TextOptions};
 use pel_text::detect::DetectOptions;

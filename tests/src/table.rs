@@ -12,7 +12,7 @@ use pel_kb::hierarchy::HierarchyList;
 use pel_kb::score::{Scorer, Similarity};
 use pel_kb::{Concept, KnowledgeBase};
 use pel_linker::bundle::{Bundle, EncoderInfo, KbInfo, Parts, names};
-use pel_linker::linker::{LinkOptions, Linker};
+use pel_linker::{LinkOptions, Linker};
 use pel_model::nil::NilPolicy;
 use pel_model::tokens::ViewOptions;
 use pel_model::tower::{Pooling, Reduction};

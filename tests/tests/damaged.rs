@@ -11,7 +11,7 @@ use pel_kb::container::{Check, Container, Format, write};
 use pel_kb::error::{Error, Kind, Result};
 use pel_kb::score::Scorer;
 use pel_linker::bundle::{Bundle, Manifest, OLDEST_FORMAT, Parts, names};
-use pel_linker::linker::{LinkOptions, Linker};
+use pel_linker::{LinkOptions, Linker};
 use pel_model::tokens::MentionTemplate;
 use pel_model::tokens::{View, ViewOptions};
 use pel_notes::link::link;
@@ -141,7 +141,7 @@ fn use_bundle(parts: Parts) -> Result<usize> {
                 link.candidates
                     .iter()
                     .try_for_each(|candidate| linker.concept(candidate.concept).map(drop))?;
-                linker.candidate_texts(&link)?;
+                linker.steps().candidate_texts(&link)?;
             }
         }
     }

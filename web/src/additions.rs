@@ -3,7 +3,7 @@
 use crate::failure::Outcome;
 use pel_kb::Concept;
 use pel_kb::error::Error;
-use pel_linker::linker::{AddedChanges, Linker, TokenizedConcepts};
+use pel_linker::{AddedChanges, Linker, TokenizedConcepts};
 use pel_model::encode::{BatchSize, Encodings};
 use pel_model::tokens::Encoded;
 use pel_terminologies::import::concepts::{Concepts, Defaults};
@@ -50,12 +50,16 @@ impl Addition {
         mut report: Report,
     ) -> Outcome<Self> {
         let tokenized = match list {
-            Some(list) => linker.tokenize_list(list, concepts, &mut report)?,
-            None => linker.tokenize_concepts(concepts, &mut report)?,
+            Some(list) => linker.steps().tokenize_list(list, concepts, &mut report)?,
+            None => linker.steps().tokenize_concepts(concepts, &mut report)?,
         };
         let rows: Vec<&Encoded> = tokenized.rows.iter().collect();
         let batches = BATCH.batches(&rows);
-        let vectors = Encodings::zeros(linker.scorer(), rows.len(), linker.encoder().dim());
+        let vectors = Encodings::zeros(
+            linker.steps().scorer(),
+            rows.len(),
+            linker.steps().encoder().dim(),
+        );
         Ok(Self {
             tokenized,
             batches,
@@ -94,7 +98,9 @@ impl Addition {
     /// # Errors
     /// If an identifier is taken.
     pub fn finish(self, linker: &mut Linker) -> Outcome<String> {
-        let changes = linker.add_concepts(self.tokenized, &self.vectors)?;
+        let changes = linker
+            .settings()
+            .add_concepts(self.tokenized, &self.vectors)?;
         let report = self.report;
         Ok(serde_json::to_string(&AddedReport { changes, report })?)
     }

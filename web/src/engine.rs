@@ -12,8 +12,9 @@ use burn::tensor::Device;
 use pel_kb::Concept;
 use pel_kb::codes::System;
 use pel_kb::error::{Context, Error};
-use pel_linker::bundle::{Bundle, DetectorInput, Encoders, NEWEST_FORMAT, Parts, names};
-use pel_linker::linker::{Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates};
+use pel_linker::DetectorInput;
+use pel_linker::bundle::{Bundle, Encoders, NEWEST_FORMAT, Parts, names};
+use pel_linker::{Link, LinkOptions, Linker, Part, Prepared, Queries, SearchedCandidates};
 use pel_model::burn::floats;
 use pel_model::encode::{BatchSize, Encodings, Vectors};
 use pel_model::nil::Decision;
@@ -115,7 +116,9 @@ impl Work {
             searched.extend(batch.searched);
         }
         let whole = Prepared::join(parts).of_one_text();
-        let links = linker.finish_searched(&whole, &queries, &self.options, searched);
+        let links = linker
+            .steps()
+            .finish_searched(&whole, &queries, &self.options, searched);
         self.links = places.into_iter().zip(links).collect();
     }
 
@@ -186,7 +189,7 @@ impl Engine {
             Some(text) => ContextRules::parse(&text, name)?,
             None => ContextRules::built_in(name).ok_or_else(|| no_such_rules(name))??,
         };
-        self.linker.set_context_rules(rules);
+        self.linker.settings().set_context_rules(rules);
         Ok(())
     }
 
@@ -280,12 +283,12 @@ impl Engine {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
         let (text, linker) = (&work.text, &self.linker);
         let found = match work.input.take() {
-            Some(input) => linker.detect_from(text, &work.options, input)?,
+            Some(input) => linker.steps().detect_from(text, &work.options, input)?,
             None if work.spans_only => Vec::new(),
             None => linker.detect(text, &work.options)?,
         };
         let given = std::mem::take(&mut work.given);
-        let prepared = linker.prepare(text, join(given, found))?;
+        let prepared = linker.steps().prepare(text, join(given, found))?;
         let total = prepared.mentions();
         let rows = prepared.sequences().iter();
         let lengths: Vec<usize> = rows.map(|row| row.ids.len()).collect();
@@ -294,7 +297,7 @@ impl Engine {
             queries: Queries::default(),
             searched: SearchedCandidates::default(),
         };
-        let parts = prepared.split(&linker.encoder().batches(&lengths));
+        let parts = prepared.split(&linker.steps().encoder().batches(&lengths));
         work.batches = parts.into_iter().map(batch).collect();
         work.left = work.batches.len();
         work.ms.detect = work.timer.take().map_or(0.0, Timer::stop);
@@ -341,13 +344,13 @@ impl Engine {
     pub fn take_vectors(&mut self, at: usize, values: Vec<f32>) -> Outcome<()> {
         let work = self.work.as_ref().ok_or_else(nothing_linked)?;
         let rows: Vec<&Encoded> = work.batch(at)?.part.prepared.sequences().iter().collect();
-        let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
+        let (encoder, scorer) = (self.linker.steps().encoder(), self.linker.steps().scorer());
         let vectors = encoder.encodings(scorer, &rows, values)?;
         self.encoded(at, vectors, 0.0)
     }
 
     fn encoded(&mut self, at: usize, vectors: Encodings, ms: f64) -> Outcome<()> {
-        let queries = Queries::new(self.linker.encoder().dim(), vectors);
+        let queries = Queries::new(self.linker.steps().encoder().dim(), vectors);
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
         work.batches[at].queries = queries;
         work.ms.encode += ms;
@@ -369,8 +372,13 @@ impl Engine {
             queries,
             searched,
         } = &mut work.batches[at];
-        *searched = linker.search_candidates(&part.prepared, queries, options);
-        let links = linker.finish_searched(&part.prepared, queries, options, searched.clone());
+        *searched = linker
+            .steps()
+            .search_candidates(&part.prepared, queries, options);
+        let links =
+            linker
+                .steps()
+                .finish_searched(&part.prepared, queries, options, searched.clone());
         let places = part.places.clone();
         let found = to_json(&work.shown(linker, &links)?)?;
         work.links.extend(places.into_iter().zip(links));
@@ -403,7 +411,7 @@ impl Engine {
         let work = self.work.as_mut().ok_or_else(nothing_linked)?;
         work.links
             .iter_mut()
-            .for_each(|(_, link)| self.linker.decide_again(link, threshold));
+            .for_each(|(_, link)| self.linker.steps().decide_again(link, threshold));
         work.options.threshold = threshold;
         to_json(&work.shown(&self.linker, work.in_order())?)
     }
@@ -422,13 +430,16 @@ impl Engine {
         let given: GivenMention = serde_json::from_str(mention)?;
         let given = given.detected(&work.text, &Offsets::new(&work.text))?;
         let text = text_of(&work.text, given.pieces())?;
-        let prepared = self.linker.prepare(&work.text, vec![given.clone()])?;
+        let prepared = self
+            .linker
+            .steps()
+            .prepare(&work.text, vec![given.clone()])?;
         let rows: Vec<&Encoded> = prepared.sequences().iter().collect();
         let own = self.vectors(Side::Mention, &rows).await?;
         let options = LinkOptions::default().k(k).threshold(threshold);
-        let links = self.linker.finish(
+        let links = self.linker.steps().finish(
             &prepared,
-            &Queries::new(self.linker.encoder().dim(), own.clone()),
+            &Queries::new(self.linker.steps().encoder().dim(), own.clone()),
             &options,
         );
         let link = links.first().ok_or_else(|| Error::input("no mention"))?;
@@ -436,14 +447,16 @@ impl Engine {
         let mut of_text = work.links.iter().map(|(_, link)| link);
         let same = of_text.find(|of_text| of_text.pieces() == given.pieces());
         let mut whole = same.unwrap_or(link).clone();
-        self.linker.decide_again(&mut whole, threshold);
+        self.linker.steps().decide_again(&mut whole, threshold);
         let mut record = Record::new(&self.linker, &whole)?;
         record.add_sets(&self.linker, &whole)?;
-        let texts = self.linker.candidate_texts(link)?;
+        let texts = self.linker.steps().candidate_texts(link)?;
         let vectors = self.vectors(Side::Entity, &texts.rows()).await?;
-        let met = rows
-            .first()
-            .map(|row| self.linker.matched_texts(&texts, row, &own, &vectors));
+        let met = rows.first().map(|row| {
+            self.linker
+                .steps()
+                .matched_texts(&texts, row, &own, &vectors)
+        });
         let met = met.into_iter().flatten();
         let named = |(met, candidate)| {
             Ok::<_, Error>(JsMatchedText::new(
@@ -485,9 +498,10 @@ impl Engine {
                 &prepared.sequences().iter().collect::<Vec<_>>(),
             )
             .await?;
-        let queries = Queries::new(self.linker.encoder().dim(), vectors);
+        let queries = Queries::new(self.linker.steps().encoder().dim(), vectors);
         let links = self
             .linker
+            .steps()
             .finish(&prepared, &queries, &LinkOptions::default().k(k));
         let candidates = links.iter().flat_map(|link| &link.candidates);
         let named = candidates
@@ -571,7 +585,7 @@ impl Engine {
     /// If there is no such batch, or these are not its values.
     #[wasm_bindgen(js_name = takeConcepts)]
     pub fn take_concepts(&mut self, at: usize, values: Vec<f32>) -> Outcome<()> {
-        let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
+        let (encoder, scorer) = (self.linker.steps().encoder(), self.linker.steps().scorer());
         let found = encoder.encodings(scorer, &self.concept_rows(at)?, values)?;
         self.put_concepts(at, found)
     }
@@ -612,6 +626,7 @@ impl Engine {
         let ids: Option<Vec<String>> = ids.map(|ids| serde_json::from_str(&ids)).transpose()?;
         Ok(self
             .linker
+            .settings()
             .remove_concepts(|concept| ids.as_ref().is_none_or(|ids| ids.contains(&concept.id)))?)
     }
 
@@ -622,7 +637,12 @@ impl Engine {
     #[wasm_bindgen(js_name = addedConcepts)]
     pub fn added_concepts(&self) -> Outcome<String> {
         Ok(serde_json::to_string(
-            &self.linker.added_concepts().concepts().collect::<Vec<_>>(),
+            &self
+                .linker
+                .steps()
+                .added_concepts()
+                .concepts()
+                .collect::<Vec<_>>(),
         )?)
     }
 
@@ -633,7 +653,7 @@ impl Engine {
     /// If they cannot be encoded.
     #[wasm_bindgen(js_name = addedLists)]
     pub fn added_lists(&self) -> Outcome<String> {
-        let lists = self.linker.added_concepts().lists();
+        let lists = self.linker.steps().added_concepts().lists();
         let lists = lists
             .into_iter()
             .map(|(list, concepts)| AddedList { list, concepts });
@@ -714,7 +734,7 @@ impl Engine {
     pub(crate) fn words(&self, words: &str) -> Outcome<Prepared> {
         let words = words.trim();
         let whole = Detected::new(Span::new(0, words.len()), Origin::Given);
-        Ok(self.linker.prepare(
+        Ok(self.linker.steps().prepare(
             words,
             if words.is_empty() {
                 Vec::new()
@@ -726,7 +746,7 @@ impl Engine {
 
     /// Encodes rows batch by batch. Each batch is read back once.
     pub(crate) async fn vectors(&self, side: Side, rows: &[&Encoded]) -> Outcome<Encodings> {
-        let (encoder, scorer) = (self.linker.encoder(), self.linker.scorer());
+        let (encoder, scorer) = (self.linker.steps().encoder(), self.linker.steps().scorer());
         let batches = BatchSize::default().batches(rows);
         let mut vectors = Encodings::zeros(scorer, rows.len(), encoder.dim());
         for step in encoder.steps(scorer, side, rows, &batches) {

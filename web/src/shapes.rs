@@ -3,7 +3,7 @@
 use pel_kb::Concept;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
-use pel_linker::linker::MatchedText;
+use pel_linker::MatchedText;
 use pel_model::nil::NilReason;
 use pel_model::tokens::{Cut, Encoded};
 use pel_output::{DecidedBy, Named, NamedCode, NamedSet, Note, Record};

@@ -156,10 +156,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod added;
+mod additions;
 pub mod bundle;
-pub mod linker;
+mod candidates;
+mod context;
+mod decide;
+mod detect;
+mod explain;
+mod kinds;
+mod link;
+mod linker;
+mod normalise;
 #[cfg(feature = "fs")]
 mod open;
+mod options;
+mod prepared;
+mod rerank;
+mod settings;
+mod step;
+mod steps;
 
 /// The tensor library, for its modules, optimisers and tensors.
 pub use burn;
@@ -172,15 +188,25 @@ pub use {
 pub use burn::tensor::{Device, Tensor};
 pub use bytes::Bytes;
 
-pub use bundle::{Bundle, BundleBuilder, Manifest, Parts};
-pub use linker::{Link, LinkOptions, Linker};
+pub use added::{AddedChanges, AddedConcepts, TokenizedConcepts};
+pub use bundle::{Bundle, BundleBuilder, Manifest, Parts, Queries};
+pub use candidates::{Proposals, SearchedCandidates, Source};
+pub use detect::DetectorInput;
+pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
+pub use link::Link;
+pub use linker::{Linker, Settings, Steps};
+pub use options::LinkOptions;
 pub use pel_kb::error::{Error, Kind as ErrorKind, Result};
 pub use pel_kb::score::{Candidate, Scorer, Similarity};
 pub use pel_kb::{Concept, ConceptId, KnowledgeBase};
+pub use pel_model::cross_encoder::Pairs;
 pub use pel_model::nil::{Decision, NilPolicy, NilReason};
 pub use pel_model::tokens::ViewOptions;
 pub use pel_text::detect::{DetectOptions, Detected, Origin};
 pub use pel_text::{Mention, Span};
+pub use prepared::{Part, Prepared};
+pub use step::Step;
+pub use steps::MISSPELT;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

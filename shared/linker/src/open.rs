@@ -90,7 +90,7 @@ mod tests {
         built.expect("built").parts().clone()
     }
 
-    fn linked(path: &Path) -> Vec<crate::linker::Link> {
+    fn linked(path: &Path) -> Vec<crate::Link> {
         let linker = Linker::open(path).expect("opened");
         linker.link("Fever since Monday.").expect("linked")
     }

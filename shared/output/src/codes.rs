@@ -5,8 +5,8 @@ use pel_kb::ConceptId;
 use pel_kb::codes::{Code, Match, System};
 use pel_kb::error::Result;
 use pel_kb::group::Group;
+use pel_linker::Linker;
 use pel_linker::bundle::Bundle;
-use pel_linker::linker::Linker;
 use serde::{Deserialize, Serialize};
 
 /// A code of a concept.

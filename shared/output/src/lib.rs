@@ -24,7 +24,7 @@ use pel_kb::group::Group;
 use pel_kb::hierarchy::Node;
 use pel_kb::score::Candidate;
 use pel_kb::{Concept, ConceptId};
-use pel_linker::linker::{Link, Linker};
+use pel_linker::{Link, Linker};
 use pel_model::nil::{Decision, NilReason};
 use pel_model::tokens::Cut;
 use pel_text::Span;
@@ -261,7 +261,7 @@ impl Named {
             xrefs,
             ..
         } = linker.concept(candidate.concept)?;
-        let added = linker.added_concepts().has(candidate.concept);
+        let added = linker.steps().added_concepts().has(candidate.concept);
         Ok(Self {
             id,
             name,
@@ -271,7 +271,7 @@ impl Named {
             code: None,
             codes: Vec::new(),
             ancestors: Vec::new(),
-            score: linker.shown_score(candidate.score),
+            score: linker.steps().shown_score(candidate.score),
             ranker_score: None,
             added,
         })
@@ -367,12 +367,12 @@ impl Record {
         Ok(())
     }
 
-    /// Adds the sets of answers of its link ([`Linker::answer_sets`]).
+    /// Adds the sets of answers of its link ([`Steps::answer_sets`]).
     ///
     /// # Errors
     /// If a concept is damaged.
     pub fn add_sets(&mut self, linker: &Linker, link: &Link) -> Result<()> {
-        for set in linker.answer_sets(link) {
+        for set in linker.steps().answer_sets(link) {
             let ids = set
                 .concepts
                 .iter()

@@ -7,7 +7,7 @@ use super::{Form, Note, Record};
 use super::{bioc, brat, cas, csv, fhir, html, json, omop, pubtator, spacy};
 use pel_kb::codes::System;
 use pel_kb::error::Result;
-use pel_linker::linker::Linker;
+use pel_linker::Linker;
 use pel_text::Offsets;
 
 /// Writes a note in a format: [`NoteWriter::head`], then [`NoteWriter::part`] for each part of its

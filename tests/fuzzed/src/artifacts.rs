@@ -11,7 +11,7 @@ use pel_kb::container::Check;
 use pel_kb::group::Group;
 use pel_kb::table::ConceptTable;
 use pel_linker::bundle::{Bundle, Manifest, Parts};
-use pel_linker::linker::{LinkOptions, Linker};
+use pel_linker::{LinkOptions, Linker};
 use pel_model::config::BertConfig;
 use pel_model::cpu::Tower;
 use pel_model::detector::decode::without_overlap;
@@ -381,26 +381,30 @@ fn records(linker: &Linker, text: &str) -> Option<Vec<Record>> {
     let options = LinkOptions::default();
     let mentions = linker.detect(text, &options).ok()?;
     check_spans(text, &mentions);
-    let prepared = linker.prepare(text, mentions).ok()?;
-    let queries = linker.encode(&prepared, |_| Ok(())).ok()?;
-    let links = linker.finish(&prepared, &queries, &options);
+    let prepared = linker.steps().prepare(text, mentions).ok()?;
+    let queries = linker.steps().encode(&prepared, |_| Ok(())).ok()?;
+    let links = linker.steps().finish(&prepared, &queries, &options);
     assert_eq!(links.len(), prepared.mentions());
     if let (Some(link), Some(sequence)) = (links.first(), prepared.sequences().first()) {
         let side = pel_model::tower::Side::Entity;
         let own = linker
+            .steps()
             .encoder()
             .encode_for(
-                linker.scorer(),
+                linker.steps().scorer(),
                 pel_model::tower::Side::Mention,
                 &[sequence],
             )
             .ok()?;
-        let texts = linker.candidate_texts(link).ok()?;
+        let texts = linker.steps().candidate_texts(link).ok()?;
         let vectors = linker
+            .steps()
             .encoder()
-            .encode_for(linker.scorer(), side, &texts.rows())
+            .encode_for(linker.steps().scorer(), side, &texts.rows())
             .ok()?;
-        linker.matched_texts(&texts, sequence, &own, &vectors);
+        linker
+            .steps()
+            .matched_texts(&texts, sequence, &own, &vectors);
     }
     links
         .iter()

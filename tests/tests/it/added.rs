@@ -6,7 +6,7 @@ use pel_index::Precision;
 use pel_kb::Concept;
 use pel_kb::redirects::Redirect;
 use pel_kb::score::Scorer;
-use pel_linker::linker::{AddedChanges, LinkOptions, Linker, added};
+use pel_linker::{AddedChanges, LinkOptions, Linker, added};
 use pel_model::nil::Decision;
 use pel_model::tokens::View;
 use pel_model::tower::Side;
@@ -31,18 +31,21 @@ fn concept(id: &str, name: &str, synonyms: &[&str]) -> Concept {
 fn add(linker: &mut Linker, concepts: Vec<Concept>) -> Result<(usize, Report), String> {
     let mut report = Report::default();
     let tokenized = linker
+        .steps()
         .tokenize_concepts(concepts, &mut report)
         .map_err(|error| error.to_string())?;
     let vectors = linker
+        .steps()
         .encoder()
         .encode_for(
-            linker.scorer(),
+            linker.steps().scorer(),
             Side::Entity,
             &tokenized.rows.iter().collect::<Vec<_>>(),
         )
         .expect("encoded");
     let added = tokenized.concepts.len();
     linker
+        .settings()
         .add_concepts(tokenized, &vectors)
         .expect("they are new");
     Ok((added, report))
@@ -51,15 +54,17 @@ fn add(linker: &mut Linker, concepts: Vec<Concept>) -> Result<(usize, Report), S
 fn add_list(linker: &mut Linker, concepts: Vec<Concept>) -> AddedChanges {
     let mut report = Report::default();
     let tokenized = linker
+        .steps()
         .tokenize_list("own.csv", concepts, &mut report)
         .expect("they can be added");
     assert_eq!(report.skipped_in_all(), 0, "{report:?}");
     let rows: Vec<_> = tokenized.rows.iter().collect();
-    let (scorer, encoder) = (linker.scorer(), linker.encoder());
+    let (scorer, encoder) = (linker.steps().scorer(), linker.steps().encoder());
     let vectors = encoder
         .encode_for(scorer, Side::Entity, &rows)
         .expect("encoded");
     linker
+        .settings()
         .add_concepts(tokenized, &vectors)
         .expect("no other list has them")
 }
@@ -126,6 +131,7 @@ fn added_concepts_are_linked_until_removed() {
         assert_eq!(linked(&linker, "pain"), expected(&[("pain", "X3")]));
         assert_eq!(
             linker
+                .settings()
                 .remove_concepts(|concept| concept.id == "X2")
                 .expect("taken away"),
             1
@@ -134,9 +140,15 @@ fn added_concepts_are_linked_until_removed() {
             linked(&linker, text),
             expected(&[("Fever", "D1"), ("chest pain", "D2"), ("sore toe", "X1")])
         );
-        assert_eq!(linker.remove_concepts(|_| true).expect("taken away"), 2);
+        assert_eq!(
+            linker
+                .settings()
+                .remove_concepts(|_| true)
+                .expect("taken away"),
+            2
+        );
         assert_eq!(linked(&linker, text), before);
-        assert_eq!(linker.added_concepts().concepts().len(), 0);
+        assert_eq!(linker.steps().added_concepts().concepts().len(), 0);
     }
 }
 
@@ -173,6 +185,7 @@ fn invalid_additions_are_counted_or_refused() {
     }
     assert_eq!(
         linker
+            .steps()
             .added_concepts()
             .concepts()
             .map(|concept| concept.name.as_str())

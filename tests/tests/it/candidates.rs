@@ -5,7 +5,7 @@ use pel_index::Precision;
 use pel_index::lexical::Spelling;
 use pel_kb::score::{Candidate, Scorer};
 use pel_kb::{Concept, ConceptId};
-use pel_linker::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use pel_linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_model::tokens::MentionTemplate;
 use pel_model::tokens::View;
 use pel_model::tower::Pooling;
@@ -58,14 +58,22 @@ fn prepared(linker: &Linker, mentions: &[&str]) -> (Prepared, Queries) {
         let start = TEXT.find(mention).expect("there");
         Detected::new(Span::new(start, start + mention.len()), Origin::Given)
     });
-    let prepared = linker.prepare(TEXT, given.collect()).expect("they fit");
-    let queries = linker.encode(&prepared, |_| Ok(())).expect("encoded");
+    let prepared = linker
+        .steps()
+        .prepare(TEXT, given.collect())
+        .expect("they fit");
+    let queries = linker
+        .steps()
+        .encode(&prepared, |_| Ok(()))
+        .expect("encoded");
     (prepared, queries)
 }
 
 fn links(linker: &Linker, mentions: &[&str], k: usize) -> Vec<Link> {
     let (prepared, queries) = prepared(linker, mentions);
-    linker.finish(&prepared, &queries, &LinkOptions::default().k(k))
+    linker
+        .steps()
+        .finish(&prepared, &queries, &LinkOptions::default().k(k))
 }
 
 fn ids(candidates: &[Candidate]) -> Vec<ConceptId> {
@@ -85,7 +93,7 @@ fn links_to_proposed_concepts_are_those_of_a_search() {
         let linker = bundle(scorer, spelling);
         let (prepared, queries) = prepared(&linker, &MENTIONS);
         let options = LinkOptions::default().k(8);
-        assert!(linker.proposals(&options) >= 8);
+        assert!(linker.steps().proposals(&options) >= 8);
         // Every concept twice, in another order than that of the scores.
         let count = concepts().len() as u32;
         let all: Vec<ConceptId> = (0..count).rev().chain(0..count).map(ConceptId).collect();
@@ -93,12 +101,14 @@ fn links_to_proposed_concepts_are_those_of_a_search() {
             concepts: vec![all; prepared.sequences().len()],
             types: Vec::new(),
         };
-        let found = linker.finish_with(&prepared, &queries, &options, &proposals);
+        let found = linker
+            .steps()
+            .finish_with(&prepared, &queries, &options, &proposals);
         // A search takes the best row of a concept before it scores it finely, so the last digits
         // differ.
         for (found, searched) in found
             .iter()
-            .zip(linker.finish(&prepared, &queries, &options))
+            .zip(linker.steps().finish(&prepared, &queries, &options))
         {
             assert_eq!(ids(&found.candidates), ids(&searched.candidates));
             for (one, other) in found.candidates.iter().zip(&searched.candidates) {
@@ -111,7 +121,9 @@ fn links_to_proposed_concepts_are_those_of_a_search() {
         }
         assert!(found.iter().all(|link| link.candidates.len() == 8));
         proposals.types = vec!["Finding".to_owned()];
-        let typed = linker.finish_with(&prepared, &queries, &options, &proposals);
+        let typed = linker
+            .steps()
+            .finish_with(&prepared, &queries, &options, &proposals);
         assert!(typed.iter().all(|link| link.candidates.is_empty()));
     }
 }
@@ -191,9 +203,9 @@ fn candidates_are_shared_within_a_text_also_across_parts() {
     let joined = Prepared::join(
         [&MENTIONS[..], &MENTIONS[..1]].map(|mentions| prepared(&linker, mentions).0),
     );
-    let found = linker.finish(
+    let found = linker.steps().finish(
         &joined,
-        &linker.encode(&joined, |_| Ok(())).expect("encoded"),
+        &linker.steps().encode(&joined, |_| Ok(())).expect("encoded"),
         &options,
     );
     assert_eq!(found[..5], whole[..]);
@@ -203,12 +215,17 @@ fn candidates_are_shared_within_a_text_also_across_parts() {
     let parts = all.split(&[vec![3, 1], vec![0], vec![4, 2]]);
     let (mut done, mut queries, mut places) = (Vec::new(), Queries::default(), Vec::new());
     for part in parts {
-        let vectors = linker.encode(&part.prepared, |_| Ok(())).expect("encoded");
+        let vectors = linker
+            .steps()
+            .encode(&part.prepared, |_| Ok(()))
+            .expect("encoded");
         queries.extend(vectors);
         places.extend(part.places);
         done.push(part.prepared);
     }
-    let links = linker.finish(&Prepared::join(done).of_one_text(), &queries, &options);
+    let links = linker
+        .steps()
+        .finish(&Prepared::join(done).of_one_text(), &queries, &options);
     for (place, link) in places.into_iter().zip(&links) {
         assert_eq!(*link, whole[place]);
     }
@@ -273,6 +290,7 @@ fn spelling_has_its_weight_in_every_score() {
     let mut linker = bundle(Scorer::Dual, 0.0);
     for share in [-0.1, 1.5, f32::NAN] {
         let error = linker
+            .settings()
             .set_spelling(share)
             .expect_err("no share")
             .to_string();

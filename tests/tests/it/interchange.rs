@@ -2,7 +2,7 @@
 
 use pel_index::Precision;
 use pel_kb::group::Group;
-use pel_linker::linker::Linker;
+use pel_linker::Linker;
 use pel_model::nil::NilReason;
 use pel_output::{Form, Moment, Note, NoteWriter, Record};
 use pel_tests::cpu;

@@ -5,7 +5,7 @@ use pel_corpora::indexing::Recipe;
 use pel_index::{HnswOptions, Precision};
 use pel_kb::score::{Scorer, Similarity};
 use pel_kb::{Concept, ConceptId, KnowledgeBase};
-use pel_linker::linker::{Link, LinkOptions, Linker};
+use pel_linker::{Link, LinkOptions, Linker};
 use pel_model::nil::Decision;
 use pel_model::tokens::MentionTemplate;
 use pel_model::tokens::View;
@@ -201,6 +201,7 @@ fn misspelt_name_is_the_first_candidate_at_any_length_of_the_list() {
     let detected = |span| vec![Detected::new(span, Origin::Given)];
     let prepared = |start, end| {
         linker
+            .steps()
             .prepare(text, detected(Span::new(start, end)))
             .expect("the span is in the text")
     };
@@ -219,17 +220,22 @@ fn added_concept_with_the_exact_name_is_a_candidate() {
             ..concept(0, "hip", &["severe chest"])
         };
         let tokenized = linker
+            .steps()
             .tokenize_concepts(vec![added], &mut Report::default())
             .expect("new");
         let vectors = linker
+            .steps()
             .encoder()
             .encode_for(
-                linker.scorer(),
+                linker.steps().scorer(),
                 Side::Entity,
                 &tokenized.rows.iter().collect::<Vec<_>>(),
             )
             .expect("encoded");
-        linker.add_concepts(tokenized, &vectors).expect("new");
+        linker
+            .settings()
+            .add_concepts(tokenized, &vectors)
+            .expect("new");
         for k in [1, 3, 8] {
             let found = of(&linker, "severe chest", k);
             assert_eq!(

@@ -2,7 +2,7 @@
 
 use pel_artifacts::device::OpenDevice;
 use pel_index::Precision;
-use pel_linker::linker::LinkOptions;
+use pel_linker::LinkOptions;
 use pel_model::nil::Decision;
 use pel_model::tokens::MentionTemplate;
 use pel_model::tower::Pooling;

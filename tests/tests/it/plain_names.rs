@@ -2,7 +2,7 @@
 
 use pel_index::Precision;
 use pel_kb::Concept;
-use pel_linker::linker::{Link, LinkOptions, Linker};
+use pel_linker::{Link, LinkOptions, Linker};
 use pel_model::nil::{Decision, Feature, NameModel, NilPolicy, ProbabilityModel};
 use pel_model::tokens::{MentionTemplate, View};
 use pel_tests::cpu;
@@ -75,10 +75,18 @@ fn mentions(origin: Origin) -> Vec<Detected> {
 
 /// The links, and the number of sequences that were encoded.
 fn linked(linker: &Linker, origin: Origin) -> (Vec<Link>, usize) {
-    let prepared = linker.prepare(TEXT, mentions(origin)).expect("they fit");
-    let queries = linker.encode(&prepared, |_| Ok(())).expect("encoded");
+    let prepared = linker
+        .steps()
+        .prepare(TEXT, mentions(origin))
+        .expect("they fit");
+    let queries = linker
+        .steps()
+        .encode(&prepared, |_| Ok(()))
+        .expect("encoded");
     let sequences = prepared.sequences().len();
-    let links = linker.finish(&prepared, &queries, &LinkOptions::default());
+    let links = linker
+        .steps()
+        .finish(&prepared, &queries, &LinkOptions::default());
     (links, sequences)
 }
 
@@ -105,7 +113,7 @@ fn plain_names_are_linked_without_the_encoder() {
 fn searching_plain_names_gives_them_candidates_and_the_same_probability() {
     let mut linker = opened(Some(names()));
     let (alone, _) = linked(&linker, Origin::Name);
-    linker.set_search_names(true);
+    linker.settings().set_search_names(true);
     let (searched, sequences) = linked(&linker, Origin::Name);
     assert_eq!(sequences, 5);
     for (alone, searched) in alone.iter().zip(&searched).take(3) {

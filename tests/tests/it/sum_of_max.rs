@@ -9,7 +9,7 @@ use pel_kb::container::Check;
 use pel_kb::score::{Candidate, Scorer};
 use pel_kb::{Concept, ConceptId};
 use pel_linker::bundle::{Bundle, OLDEST_FORMAT, Parts, names};
-use pel_linker::linker::{LinkOptions, Linker};
+use pel_linker::{LinkOptions, Linker};
 use pel_model::encode::Encodings;
 use pel_model::nil::{Decision, NilReason};
 use pel_model::tokens::View;
@@ -59,7 +59,7 @@ fn by_loops(mention: &[f32], text: &[f32], dim: usize) -> f32 {
 
 /// The score of each concept's best row, in concept order.
 fn expected(linker: &Linker, mention: &Encoded) -> Vec<Candidate> {
-    let (bundle, encoder) = (linker.bundle(), linker.encoder());
+    let (bundle, encoder) = (linker.bundle(), linker.steps().encoder());
     let tokens = encoder
         .encode_tokens(Side::Mention, &[mention])
         .expect("encoded")
@@ -98,16 +98,19 @@ fn bundle_search_equals_loops_and_exact_search() {
                 },
                 &device,
             );
-            assert_eq!(linker.scorer(), Scorer::SumOfMax);
+            assert_eq!(linker.steps().scorer(), Scorer::SumOfMax);
             for text in TEXTS {
-                let prepared = linker.prepare(text, whole(text)).expect("it fits");
-                let queries = linker.encode(&prepared, |_| Ok(())).expect("encoded");
+                let prepared = linker.steps().prepare(text, whole(text)).expect("it fits");
+                let queries = linker
+                    .steps()
+                    .encode(&prepared, |_| Ok(()))
+                    .expect("encoded");
                 let sequence = &prepared.sequences()[0];
-                let mut found = linker.search(1, &queries, 99).remove(0);
+                let mut found = linker.steps().search(1, &queries, 99).remove(0);
                 // The first pass includes all concepts.
                 assert_eq!(
                     found,
-                    linker.search_exact(1, &queries, 99).remove(0),
+                    linker.steps().search_exact(1, &queries, 99).remove(0),
                     "{text}"
                 );
                 assert!(
@@ -139,6 +142,7 @@ fn one_pass_gives_vectors_and_token_vectors() {
             .iter()
             .flat_map(|text| {
                 linker
+                    .steps()
                     .prepare(text, whole(text))
                     .expect("it fits")
                     .sequences()
@@ -147,10 +151,12 @@ fn one_pass_gives_vectors_and_token_vectors() {
             .collect();
         let rows: Vec<&Encoded> = rows.iter().collect();
         let Encodings { pooled, tokens } = linker
+            .steps()
             .encoder()
-            .encode_for(linker.scorer(), Side::Mention, &rows)
+            .encode_for(linker.steps().scorer(), Side::Mention, &rows)
             .expect("encoded");
         let alone = linker
+            .steps()
             .encoder()
             .encode(Side::Mention, &rows)
             .expect("encoded");
@@ -161,7 +167,7 @@ fn one_pass_gives_vectors_and_token_vectors() {
         let tokens = tokens.expect("requested");
         let lengths: Vec<usize> = tokens
             .iter()
-            .map(|tokens| tokens.len() / linker.encoder().dim())
+            .map(|tokens| tokens.len() / linker.steps().encoder().dim())
             .collect();
         assert_eq!(
             lengths,
@@ -181,13 +187,19 @@ fn mention_pooling_compares_only_the_mentions_tokens() {
             recipe.encoder.reduction.pooling = pooling;
             let linker = linker(recipe, &device);
             let mention = vec![Detected::new(Span::new(13, text.len()), Origin::Given)];
-            let sequence = linker.prepare(text, mention).expect("it fits").sequences()[0].clone();
+            let sequence = linker
+                .steps()
+                .prepare(text, mention)
+                .expect("it fits")
+                .sequences()[0]
+                .clone();
             let vectors = linker
+                .steps()
                 .encoder()
                 .encode_tokens(Side::Mention, &[&sequence])
                 .expect("encoded")
                 .remove(0);
-            (sequence, vectors, linker.encoder().dim())
+            (sequence, vectors, linker.steps().encoder().dim())
         };
         let ((sequence, all, dim), (_, own, _)) = (tokens(Pooling::Mean), tokens(Pooling::Mention));
         assert!(sequence.own.start > 2 && all.len() == sequence.ids.len() * dim);
@@ -218,8 +230,9 @@ fn bundle_without_token_vectors_refuses_sum_of_max() {
 
     let mut linker =
         Linker::new(Bundle::read(plain).expect("whole"), &cpu().device).expect("it fits");
-    assert_eq!(linker.scorer(), Scorer::Dual);
+    assert_eq!(linker.steps().scorer(), Scorer::Dual);
     let message = linker
+        .settings()
         .set_scorer(Scorer::SumOfMax)
         .expect_err("there are none")
         .to_string();
@@ -228,7 +241,10 @@ fn bundle_without_token_vectors_refuses_sum_of_max() {
         "{message}"
     );
     assert!(linker.bundle().manifest.nil.threshold.is_some());
-    linker.set_scorer(Scorer::Dual).expect("it is so already");
+    linker
+        .settings()
+        .set_scorer(Scorer::Dual)
+        .expect("it is so already");
     assert!(linker.bundle().manifest.nil.threshold.is_some());
 }
 
@@ -336,6 +352,7 @@ fn sum_is_compared_with_the_threshold() {
     // 1.
     let found = one(&linker, "fevers", None);
     let tokens = linker
+        .steps()
         .prepare("fevers", whole("fevers"))
         .expect("it fits")
         .sequences()[0]
@@ -363,7 +380,7 @@ fn sum_is_compared_with_the_threshold() {
         "{found:?}"
     );
     // The bundle's threshold does not apply to single vectors.
-    linker.set_scorer(Scorer::Dual).expect("always");
+    linker.settings().set_scorer(Scorer::Dual).expect("always");
     let found = one(&linker, "severe pain of the toe", None);
     assert!(
         matches!(found.decision, Decision::Linked { best } if best.score <= 1.0),
@@ -376,23 +393,30 @@ fn token_similarities_add_up_to_the_score() {
     for (name, device) in devices() {
         let linker = linker(with_tokens(View::Both), &OpenDevice { device, name });
         let text = "severe chest pain";
-        let prepared = linker.prepare(text, whole(text)).expect("it fits");
+        let prepared = linker.steps().prepare(text, whole(text)).expect("it fits");
         let mention = &prepared.sequences()[0];
-        let links = linker.finish(
+        let links = linker.steps().finish(
             &prepared,
-            &linker.encode(&prepared, |_| Ok(())).expect("encoded"),
+            &linker
+                .steps()
+                .encode(&prepared, |_| Ok(()))
+                .expect("encoded"),
             &LinkOptions::default(),
         );
-        let texts = linker.candidate_texts(&links[0]).expect("whole");
+        let texts = linker.steps().candidate_texts(&links[0]).expect("whole");
         let own = linker
+            .steps()
             .encoder()
-            .encode_for(linker.scorer(), Side::Mention, &[mention])
+            .encode_for(linker.steps().scorer(), Side::Mention, &[mention])
             .expect("encoded");
         let vectors = linker
+            .steps()
             .encoder()
-            .encode_for(linker.scorer(), Side::Entity, &texts.rows())
+            .encode_for(linker.steps().scorer(), Side::Entity, &texts.rows())
             .expect("encoded");
-        let met = linker.matched_texts(&texts, mention, &own, &vectors);
+        let met = linker
+            .steps()
+            .matched_texts(&texts, mention, &own, &vectors);
         assert_eq!(met.len(), links[0].candidates.len());
         for met in &met {
             let message: Vec<&str> = met
@@ -428,17 +452,22 @@ fn added_concepts_are_scored_by_tokens() {
             ..linker.bundle().concepts.get(ConceptId(0)).expect("there")
         };
         let tokenized = linker
+            .steps()
             .tokenize_concepts(vec![twin], &mut Report::default())
             .expect("new");
         let vectors = linker
+            .steps()
             .encoder()
             .encode_for(
-                linker.scorer(),
+                linker.steps().scorer(),
                 Side::Entity,
                 &tokenized.rows.iter().collect::<Vec<_>>(),
             )
             .expect("encoded");
-        linker.add_concepts(tokenized, &vectors).expect("new");
+        linker
+            .settings()
+            .add_concepts(tokenized, &vectors)
+            .expect("new");
         let options = LinkOptions::default().k(99);
         let links = link(&linker, "pyrexia", whole("pyrexia"), &options).expect("linked");
         let score = |concept: usize| {
@@ -454,9 +483,18 @@ fn added_concepts_are_scored_by_tokens() {
             "{:?}",
             links[0]
         );
-        assert!(linker.set_scorer(Scorer::Dual).is_err());
-        assert_eq!(linker.remove_concepts(|_| true).expect("taken away"), 1);
-        linker.set_scorer(Scorer::Dual).expect("there is none left");
+        assert!(linker.settings().set_scorer(Scorer::Dual).is_err());
+        assert_eq!(
+            linker
+                .settings()
+                .remove_concepts(|_| true)
+                .expect("taken away"),
+            1
+        );
+        linker
+            .settings()
+            .set_scorer(Scorer::Dual)
+            .expect("there is none left");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use pel_index::Precision;
 use pel_kb::{Concept, KnowledgeBase};
-use pel_linker::linker::{Link, Linker};
+use pel_linker::{Link, Linker};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe};
 use pel_text::detect::Origin;
@@ -78,7 +78,7 @@ fn a_name_of_another_concept_is_no_wording() {
 fn own_wordings_replace_those_of_english() {
     let mut linker = opened(&[("hematemesis", &[]), ("fever", &["pyrexia"])]);
     let own = Wordings::parse("pyrexia\thot head; red cheeks", "own.tsv").expect("valid");
-    linker.set_wordings(own);
+    linker.settings().set_wordings(own);
     assert_eq!(
         read(&linker, "Threw up blood, red cheeks."),
         [row("red cheeks", Some("pyrexia"), "N1")]

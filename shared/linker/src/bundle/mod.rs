@@ -4,7 +4,6 @@
 
 mod builder;
 mod codes;
-mod detect;
 mod encoders;
 mod hierarchy;
 mod kept_index;
@@ -14,7 +13,6 @@ mod trained;
 mod update;
 
 pub use builder::{BuiltBundle, BundleBuilder, ConceptRows, TokenizedBundle, TruncatedTexts};
-pub use detect::DetectorInput;
 pub use encoders::Encoders;
 pub use kept_index::KeptIndex;
 pub use manifest::{
@@ -225,7 +223,7 @@ impl Parts {
     }
 }
 
-/// A bundle that was read and checked. [`Linker::new`](crate::linker::Linker::new) builds its
+/// A bundle that was read and checked. [`Linker::new`](crate::Linker::new) builds its
 /// encoder on a device.
 pub struct Bundle {
     /// The manifest.

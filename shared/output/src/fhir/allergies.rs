@@ -188,7 +188,7 @@ const KINDS: [(&str, &[&str]); 2] = [
 fn kind(note: &Note<'_>, context: &Context) -> Option<&'static str> {
     let mut cues = context.cues.iter();
     let cue = cues.find(|cue| cue.effect == Effect::Allergen)?;
-    let rule = note.linker.context_rules().rule(cue.rule)?;
+    let rule = note.linker.steps().context_rules().rule(cue.rule)?;
     if rule.heading.starts_with("prior ") {
         return None;
     }

@@ -6,7 +6,7 @@ use pel_artifacts::bundles;
 use pel_artifacts::device::OpenDevice;
 use pel_io::files::read_text;
 use pel_kb::error::{Context, Error, Result};
-use pel_linker::linker::{LinkOptions, Linker, MISSPELT, Prepared, Queries, Side};
+use pel_linker::{LinkOptions, Linker, MISSPELT, Prepared, Queries, Source};
 use pel_text::detect::Detected;
 use serde::Serialize;
 use std::hint::black_box;
@@ -45,8 +45,8 @@ impl Work {
                 mentions.push(read.text.into_owned());
             }
         }
-        let prepared = linker.prepare(&text, detected.clone())?;
-        let queries = linker.encode(&prepared, |_| Ok(()))?;
+        let prepared = linker.steps().prepare(&text, detected.clone())?;
+        let queries = linker.steps().encode(&prepared, |_| Ok(()))?;
         Ok(Self {
             detected,
             mentions,
@@ -65,7 +65,7 @@ pub(crate) fn sides(options: &Options, folder: &Path, device: &OpenDevice) -> Re
     let bundle = bundles::open(&options.bundle)?;
     let mut linker =
         Linker::new(bundle, &device.device).context(|| options.bundle.display().to_string())?;
-    linker.set_search_names(true);
+    linker.settings().set_search_names(true);
     let linking = LinkOptions::default();
     let mut notes = Vec::new();
     for path in texts(folder)? {
@@ -96,31 +96,43 @@ pub(crate) fn sides(options: &Options, folder: &Path, device: &OpenDevice) -> Re
         Ok(())
     })?;
     let prepare = time(&|note| {
-        black_box(linker.prepare(&note.text, note.detected.clone())?);
+        black_box(linker.steps().prepare(&note.text, note.detected.clone())?);
         Ok(())
     })?;
     let encode = time(&|note| {
-        black_box(linker.encode(&note.prepared, |_| Ok(()))?);
+        black_box(linker.steps().encode(&note.prepared, |_| Ok(()))?);
         Ok(())
     })?;
     let search = time(&|note| {
         let sequences = note.prepared.sequences().len();
-        black_box(linker.search(sequences, &note.queries, SEARCHED));
+        black_box(linker.steps().search(sequences, &note.queries, SEARCHED));
         Ok(())
     })?;
     let finish = time(&|note| {
-        black_box(linker.finish(&note.prepared, &note.queries, &linking));
+        black_box(
+            linker
+                .steps()
+                .finish(&note.prepared, &note.queries, &linking),
+        );
         Ok(())
     })?;
     let without_coherence = time(&|note| {
         let (prepared, queries) = (&note.prepared, &note.queries);
-        black_box(linker.finish_without(prepared, queries, &linking, Side::Coherence));
+        black_box(
+            linker
+                .steps()
+                .finish_without(prepared, queries, &linking, Source::Coherence),
+        );
         Ok(())
     })?;
-    linker.set_spelling(0.0)?;
+    linker.settings().set_spelling(0.0)?;
     let without_spelling = timed(options.seconds, || {
         for note in &notes {
-            black_box(linker.finish(&note.prepared, &note.queries, &linking));
+            black_box(
+                linker
+                    .steps()
+                    .finish(&note.prepared, &note.queries, &linking),
+            );
         }
         Ok(())
     })?;

@@ -9,7 +9,7 @@ use pel_kb::ConceptId;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::score::Scorer;
 use pel_linker::bundle::names;
-use pel_linker::linker::{Linker, Queries};
+use pel_linker::{Linker, Queries};
 use pel_text::Span;
 use pel_text::detect::{Detected, Origin};
 use serde::Serialize;
@@ -55,7 +55,9 @@ pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Optio
     }
     let mut at = 0;
     let (median_ms, _) = timed(options.seconds, || {
-        linker.search(1, &queries[at % queries.len()], options.k);
+        linker
+            .steps()
+            .search(1, &queries[at % queries.len()], options.k);
         at += 1;
         Ok(())
     })?;
@@ -64,14 +66,18 @@ pub(crate) fn sum_of_max(options: &Options, device: &OpenDevice) -> Result<Optio
     for query in queries.iter().step_by(step) {
         interrupt::check()?;
         let best = |found: Vec<Vec<_>>| found.into_iter().flatten().next();
-        same +=
-            usize::from(best(linker.search(1, query, 1)) == best(linker.search_exact(1, query, 1)));
+        same += usize::from(
+            best(linker.steps().search(1, query, 1))
+                == best(linker.steps().search_exact(1, query, 1)),
+        );
         asked += 1;
     }
     // The first pass is a search by whole vectors for as many candidates.
-    linker.set_scorer(Scorer::Dual)?;
+    linker.settings().set_scorer(Scorer::Dual)?;
     let (first_pass_ms, _) = timed(options.seconds, || {
-        linker.search(1, &queries[at % queries.len()], FIRST_PASS.max(options.k));
+        linker
+            .steps()
+            .search(1, &queries[at % queries.len()], FIRST_PASS.max(options.k));
         at += 1;
         Ok(())
     })?;
@@ -112,10 +118,10 @@ fn queries(options: &Options, linker: &Linker) -> Result<(Vec<Queries>, usize)> 
             concept.definition.unwrap_or_default()
         );
         let given = Detected::new(Span::new(0, concept.name.len()), Origin::Given);
-        let prepared = linker.prepare(&text, vec![given])?;
+        let prepared = linker.steps().prepare(&text, vec![given])?;
         if let [sequence] = prepared.sequences() {
             tokens += sequence.ids.len();
-            queries.push(linker.encode(&prepared, |_| Ok(()))?);
+            queries.push(linker.steps().encode(&prepared, |_| Ok(()))?);
         }
     }
     Ok((queries, tokens))

@@ -12,7 +12,7 @@ use pel_io::text_encoding::EncodingArgs;
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
 use pel_kb::hierarchy::RollUp;
-use pel_linker::linker::LinkOptions;
+use pel_linker::LinkOptions;
 use pel_notes::count::{CountOptions, Counts, count};
 use pel_notes::link::inputs::{ColumnArgs, InputFormat, ReadOptions};
 use pel_notes::link::notes;

@@ -16,7 +16,7 @@ use pel_io::json;
 use pel_io::outputs::{Inputs, Output};
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
-use pel_linker::linker::LinkOptions;
+use pel_linker::LinkOptions;
 use pel_notes::link::second_stage::SecondStage;
 use pel_notes::link::{label_scheme, open_linker};
 use pel_text::detect::DetectOptions;

@@ -12,7 +12,7 @@ use pel_io::text_encoding::{EncodingArgs, read_text_in};
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
 use pel_kb::score::Candidate;
-use pel_linker::linker::{Link, LinkOptions, Linker, MatchedText, Prepared};
+use pel_linker::{Link, LinkOptions, Linker, MatchedText, Prepared, Step};
 use pel_model::nil::{Decision, Feature};
 use pel_model::tokens::Cut;
 use pel_model::tokens::cut_words;
@@ -118,6 +118,9 @@ struct Explained<'a> {
     /// What the encoder read in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_as: Option<&'a str>,
+    /// The step that read it so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_by: Option<&'static str>,
     origin: Origin,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<Group>,
@@ -169,7 +172,7 @@ impl<'a> Said<'a> {
     fn new(linker: &'a Linker, link: &'a Link) -> Self {
         let context = &link.context;
         let cues = context.cues.iter().filter_map(|cue| {
-            let rule = linker.context_rules().rule(cue.rule)?;
+            let rule = linker.steps().context_rules().rule(cue.rule)?;
             Some(SaidBy {
                 effect: cue.effect.name(),
                 span: cue.span,
@@ -241,10 +244,10 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         &opened,
     )?;
     if let Some(rules) = &args.context_rules {
-        linker.set_context_rules(context_rules(rules)?);
+        linker.settings().set_context_rules(context_rules(rules)?);
     }
     if let Some(file) = &args.wordings {
-        linker.set_wordings(wordings(file)?);
+        linker.settings().set_wordings(wordings(file)?);
     }
     super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
@@ -279,7 +282,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     // Computed before the list is shortened, since the cross-encoder has scored all of it.
     let first_stage = first_stage(&linker, link, &before)?;
     link.truncate(usize::from(args.k));
-    let prepared = linker.prepare(&text, vec![given.clone()])?;
+    let prepared = linker.steps().prepare(&text, vec![given.clone()])?;
     let ids = prepared
         .sequences()
         .first()
@@ -292,7 +295,11 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let spelling: Option<Vec<f32>> = link
         .candidates
         .iter()
-        .map(|candidate| linker.spelling_score(&prepared, 0, candidate.concept))
+        .map(|candidate| {
+            linker
+                .steps()
+                .spelling_score(&prepared, 0, candidate.concept)
+        })
         .collect();
     let edits = |candidate: &Candidate| {
         let misspelt = prepared.misspelt(0).iter();
@@ -319,6 +326,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             fragments: &given.fragments,
             mention: &words,
             read_as: link.read_as.as_deref(),
+            read_by: link.read_by.map(Step::words),
             origin: link.origin,
             group: link.group,
             tokens,
@@ -341,7 +349,8 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         .collect();
     println!("Mention   {words:?}, bytes {}", places.join(" and "));
     if let Some(read) = &link.read_as {
-        println!("Read as   {read:?}");
+        let step = link.read_by.map_or("", Step::words);
+        println!("Read as   {read:?}: {step}");
     }
     let kind = link
         .group
@@ -439,12 +448,18 @@ fn met(linker: &Linker, prepared: &Prepared, link: &Link) -> Result<Vec<MatchedT
     let Some(mention) = prepared.sequences().first() else {
         return Ok(Vec::new());
     };
-    let own = linker
-        .encoder()
-        .encode_for(linker.scorer(), Side::Mention, &[mention])?;
-    let texts = linker.candidate_texts(link)?;
-    let vectors = linker
-        .encoder()
-        .encode_for(linker.scorer(), Side::Entity, &texts.rows())?;
-    Ok(linker.matched_texts(&texts, mention, &own, &vectors))
+    let own =
+        linker
+            .steps()
+            .encoder()
+            .encode_for(linker.steps().scorer(), Side::Mention, &[mention])?;
+    let texts = linker.steps().candidate_texts(link)?;
+    let vectors = linker.steps().encoder().encode_for(
+        linker.steps().scorer(),
+        Side::Entity,
+        &texts.rows(),
+    )?;
+    Ok(linker
+        .steps()
+        .matched_texts(&texts, mention, &own, &vectors))
 }

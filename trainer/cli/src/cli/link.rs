@@ -13,7 +13,7 @@ use pel_kb::clean::escaped;
 use pel_kb::codes::System;
 use pel_kb::error::{Context, Error, Result};
 use pel_linker::bundle::Bundle;
-use pel_linker::linker::{LinkOptions, Linker};
+use pel_linker::{LinkOptions, Linker};
 use pel_notes::link::candidate_store::SharedStore;
 use pel_notes::link::format::Format;
 use pel_notes::link::languages::Languages;
@@ -97,15 +97,17 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let opened = device.open(Work::Short)?;
     let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
     if let Some(rules) = &args.context_rules {
-        linker.set_context_rules(context_rules(rules)?);
+        linker.settings().set_context_rules(context_rules(rules)?);
     }
     if let Some(rules) = &args.attribute_rules {
-        linker.set_attribute_rules(attribute_rules(rules)?);
+        linker
+            .settings()
+            .set_attribute_rules(attribute_rules(rules)?);
     }
     if let Some(file) = &args.wordings {
-        linker.set_wordings(wordings(file)?);
+        linker.settings().set_wordings(wordings(file)?);
     }
-    linker.set_search_names(args.search_names);
+    linker.settings().set_search_names(args.search_names);
     super::check_threshold(args.threshold, linker.bundle())?;
     let second = args.second.open(&opened)?;
     let options = LinkOptions::default()
@@ -232,7 +234,7 @@ fn place_notes(args: &LinkArgs, notes: &mut [Note], format: OutputFormat) -> Res
 
 /// Warns of notes in other languages than the rules of context.
 fn warn_of_languages(linking: &Linking) {
-    let rules = linking.engine.linker.context_rules();
+    let rules = linking.engine.linker.steps().context_rules();
     for warning in linking.languages.warnings(rules) {
         eprintln!("{}", escaped(&warning));
     }

@@ -13,7 +13,7 @@ use pel_io::text_encoding::EncodingArgs;
 use pel_kb::clean::escaped;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::group::Group;
-use pel_linker::linker::LinkOptions;
+use pel_linker::LinkOptions;
 use pel_notes::link::open_linker;
 use pel_notes::map::linking::{Filter, map, queries};
 use pel_notes::map::output::{MappedForm, check_columns, totals, write};

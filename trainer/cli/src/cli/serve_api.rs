@@ -127,12 +127,12 @@ impl ApiArgs {
         let opened = device.open(Work::Short)?;
         let mut linker = open_linker(bundle, bundles::open_to_link(bundle)?, None, &opened)?;
         if let Some(rules) = &self.context_rules {
-            linker.set_context_rules(context_rules(rules)?);
+            linker.settings().set_context_rules(context_rules(rules)?);
         }
         if let Some(file) = &self.wordings {
-            linker.set_wordings(wordings(file)?);
+            linker.settings().set_wordings(wordings(file)?);
         }
-        linker.set_search_names(self.search_names);
+        linker.settings().set_search_names(self.search_names);
         let local = at.ip().is_loopback();
         let (has_token, has_tls) = (token.is_some(), tls.is_some());
         let access = Access {

@@ -9,7 +9,7 @@ use crate::common::{CommandOutput, output_of, pel, shared_folder};
 use burn::tensor::Device;
 use bytes::Bytes;
 use pel_linker::bundle::{Bundle, Encoders, Parts};
-use pel_linker::linker::{LinkOptions, Linker};
+use pel_linker::{LinkOptions, Linker};
 use pel_model::encode::BatchSize;
 use pel_model::tower::Side;
 use serde::Deserialize;
@@ -132,10 +132,13 @@ fn encoders_elsewhere_give_the_mentions_and_vectors_of_the_linker() {
     }
     let none = linker.bundle().take_window(&mut input, 99, &[]);
     assert!(none.expect_err("no such window").to_string().contains("99"));
-    let found = linker.detect_from(&text, &options, input).expect("found");
+    let found = linker
+        .steps()
+        .detect_from(&text, &options, input)
+        .expect("found");
     assert_eq!(found, linker.detect(&text, &options).expect("found"));
 
-    let prepared = linker.prepare(&text, found).expect("prepared");
+    let prepared = linker.steps().prepare(&text, found).expect("prepared");
     let rows: Vec<_> = prepared.sequences().iter().collect();
     let batches = [(0..rows.len()).collect()];
     let steps = encoders
@@ -144,7 +147,7 @@ fn encoders_elsewhere_give_the_mentions_and_vectors_of_the_linker() {
     let values: Vec<f32> = steps
         .flat_map(|step| step.expect("encoded").vectors.read().expect("here"))
         .collect();
-    let (encoder, scorer) = (linker.encoder(), linker.scorer());
+    let (encoder, scorer) = (linker.steps().encoder(), linker.steps().scorer());
     let own = encoder.encode_all(scorer, Side::Mention, &rows, BatchSize::default(), |_| {
         Ok(())
     });

@@ -11,7 +11,7 @@ use pel_io::interrupt;
 use pel_kb::error::{Context, Result};
 use pel_kb::score::{Candidate, Scorer};
 use pel_linker::bundle::Bundle;
-use pel_linker::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_linker::{Link, LinkOptions, Linker, Prepared};
 use pel_model::nil::{NilPolicy, SetLimits};
 use pel_text::detect::{Detected, Origin};
 use std::path::Path;
@@ -102,7 +102,7 @@ pub fn prepare_detected(
     let mut prepared = Vec::new();
     for text in queries.chunk_by(|a, b| std::ptr::eq(a.text, b.text)) {
         let (own, rest) = detected.split_at(text.len());
-        prepared.push(linker.prepare(text[0].text, own.to_vec())?);
+        prepared.push(linker.steps().prepare(text[0].text, own.to_vec())?);
         detected = rest;
     }
     Ok(Prepared::join(prepared))
@@ -118,7 +118,10 @@ impl Opened {
     }
 
     fn search_kind(&self) -> SearchKind {
-        match (self.linker.bundle().index.info().hnsw, self.linker.scorer()) {
+        match (
+            self.linker.bundle().index.info().hnsw,
+            self.linker.steps().scorer(),
+        ) {
             (Some(_), _) => SearchKind::Graph,
             (None, Scorer::SumOfMax) => SearchKind::FirstPass(FIRST_PASS),
             (None, Scorer::Dual) => SearchKind::Exact,
@@ -138,7 +141,7 @@ fn search_protocol(linker: &Linker, device: &OpenDevice) -> String {
     } else {
         "exact search"
     };
-    let search = match linker.scorer() {
+    let search = match linker.steps().scorer() {
         Scorer::Dual => search.to_owned(),
         Scorer::SumOfMax => format!("Sum-of-Max over the best {FIRST_PASS} of {search}"),
     };
@@ -240,7 +243,11 @@ impl Retriever for DenseRetriever {
         let Bundle {
             manifest, tokens, ..
         } = linker.bundle();
-        let (encoder, scorer, view) = (linker.encoder(), linker.scorer(), &manifest.view);
+        let (encoder, scorer, view) = (
+            linker.steps().encoder(),
+            linker.steps().scorer(),
+            &manifest.view,
+        );
         let mentions = MentionEncoder {
             encoder,
             scorer,
@@ -248,7 +255,7 @@ impl Retriever for DenseRetriever {
             view,
         };
         mentions.search(queries, done, |vectors, sequences| {
-            linker.search(sequences, vectors, k)
+            linker.steps().search(sequences, vectors, k)
         })
     }
 }
@@ -312,8 +319,14 @@ impl LinkRetriever {
         for some in batches(queries) {
             interrupt::check()?;
             let prepared = prepare(linker, some)?;
-            let vectors = linker.encode(&prepared, |_| interrupt::check())?;
-            found.extend(linker.finish(&prepared, &vectors, &options).iter().map(of));
+            let vectors = linker.steps().encode(&prepared, |_| interrupt::check())?;
+            found.extend(
+                linker
+                    .steps()
+                    .finish(&prepared, &vectors, &options)
+                    .iter()
+                    .map(of),
+            );
             done(some.len())?;
         }
         Ok(found)

@@ -11,7 +11,7 @@ use pel_corpora::split::{NilOf, Split};
 use pel_index::metrics::{BINS, Forecast, Share, brier, calibration_error, log_loss, reliability};
 use pel_io::text_tables::percent;
 use pel_kb::error::{Context, Result};
-use pel_linker::linker::Side;
+use pel_linker::Source;
 use pel_model::nil::{Evidence, Feature};
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ const GROUPS: [(&str, &[Feature]); 4] = [
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Nothing,
-    Side(Side),
+    Source(Source),
     Spelling,
     NameVectors,
     TemplateVectors,
@@ -60,7 +60,7 @@ impl Source {
     /// templates are apart.
     fn all(with_spelling: bool, views_apart: bool) -> Vec<Self> {
         let mut all = vec![Self::Nothing];
-        all.extend(Side::ALL.map(Self::Side));
+        all.extend(Source::ALL.map(Self::Source));
         if with_spelling {
             all.push(Self::Spelling);
         }
@@ -73,10 +73,10 @@ impl Source {
     fn words(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
-            Self::Side(Side::Names) => "exact names",
-            Self::Side(Side::Edits) => "edit distance",
-            Self::Side(Side::Search) => "search by vectors",
-            Self::Side(Side::Coherence) => "coherence of the text",
+            Self::Source(Source::Names) => "exact names",
+            Self::Source(Source::Edits) => "edit distance",
+            Self::Source(Source::Search) => "search by vectors",
+            Self::Source(Source::Coherence) => "coherence of the text",
             Self::Spelling => "n-grams in the score",
             Self::NameVectors => "vectors of names",
             Self::TemplateVectors => "vectors of templates",
@@ -94,7 +94,7 @@ impl Source {
         };
         match self {
             Self::Nothing => trial.evidence(None),
-            Self::Side(side) => trial.evidence(Some(side)),
+            Self::Source(source) => trial.evidence(Some(source)),
             Self::Spelling => {
                 let before = trial.spelling();
                 trial.set_spelling(0.0)?;
@@ -161,7 +161,7 @@ impl<'a> Samples<'a> {
         for (source, samples) in &self.without {
             let kind = match source {
                 Source::Nothing => Kind::Nothing,
-                _ => Kind::Side,
+                _ => Kind::Source,
             };
             rows.push(row(kind, source.words(), samples, &Feature::ALL)?);
         }
@@ -204,7 +204,7 @@ pub enum Kind {
     /// Nothing: the whole.
     Nothing,
     /// A source of candidates or scores.
-    Side,
+    Source,
     /// Several features.
     Features,
     /// A feature.
@@ -215,7 +215,7 @@ impl Kind {
     fn prefix(self) -> &'static str {
         match self {
             Self::Nothing => "",
-            Self::Side => "side: ",
+            Self::Source => "source: ",
             Self::Features => "features: ",
             Self::Feature => "feature: ",
         }
@@ -373,7 +373,7 @@ mod tests {
             threshold: 0.5,
             views_apart: true,
             rows: vec![Row {
-                kind: Kind::Side,
+                kind: Kind::Source,
                 left_out: "exact names",
                 figures: found,
             }],

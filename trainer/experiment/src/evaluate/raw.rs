@@ -17,7 +17,7 @@ use pel_io::progress::Progress;
 use pel_io::provenance::Run;
 use pel_kb::error::{Context, Result};
 use pel_kb::{Concept, ConceptId};
-use pel_linker::linker::{Link, LinkOptions, Linker, Prepared};
+use pel_linker::{Link, LinkOptions, Linker, Prepared};
 use pel_model::nil::Decision;
 use pel_notes::link::second_stage::SecondStage;
 use pel_text::detect::join;
@@ -163,7 +163,7 @@ impl Pipeline {
                 .detect(&document.text, &self.options)
                 // `pel link` orders mentions by joining them with given ones.
                 .map(|found| join(Vec::new(), found))
-                .and_then(|mentions| self.linker.prepare(&document.text, mentions))
+                .and_then(|mentions| self.linker.steps().prepare(&document.text, mentions))
                 .context(|| document.name.clone())
         };
         let prepared: Vec<Prepared> = documents
@@ -195,9 +195,13 @@ impl Pipeline {
     fn link_together(&self, prepared: Vec<Prepared>) -> Result<Vec<Vec<Link>>> {
         let counts: Vec<usize> = prepared.iter().map(Prepared::mentions).collect();
         let joined = Prepared::join(prepared);
-        let queries = self.linker.encode(&joined, |_| interrupt::check())?;
+        let queries = self
+            .linker
+            .steps()
+            .encode(&joined, |_| interrupt::check())?;
         let mut links = self
             .linker
+            .steps()
             .finish(&joined, &queries, &self.options)
             .into_iter();
         Ok(counts

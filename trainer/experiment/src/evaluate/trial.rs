@@ -12,7 +12,7 @@ use pel_index::metrics::{rank_of, recall_at};
 use pel_io::interrupt;
 use pel_io::progress::Progress;
 use pel_kb::error::{Context, Result};
-use pel_linker::linker::{LinkOptions, Linker, Prepared, Queries, Side};
+use pel_linker::{LinkOptions, Linker, Prepared, Queries, Source};
 use pel_model::nil::{Evidence, NilPolicy};
 use pel_model::tokens::View;
 use pel_text::detect::join;
@@ -38,9 +38,9 @@ impl Trial {
         let mut linker =
             Linker::new(bundle, &device.device).context(|| path.display().to_string())?;
         // A fit needs the evidence of all mentions.
-        linker.set_search_names(true);
+        linker.settings().set_search_names(true);
         let before = linker.bundle().manifest.nil.clone();
-        linker.set_policy(NilPolicy::default());
+        linker.settings().set_policy(NilPolicy::default());
         Ok(Self {
             linker,
             device,
@@ -113,7 +113,7 @@ impl Trial {
                 None => prepare(&self.linker, queries)?,
             };
             first += queries.len();
-            let vectors = self.linker.encode(&prepared, |_| Ok(()))?;
+            let vectors = self.linker.steps().encode(&prepared, |_| Ok(()))?;
             self.encoded.push((prepared, vectors));
             progress.advance(queries.len() as u64);
         }
@@ -123,17 +123,17 @@ impl Trial {
     /// Sets the mix of views.
     ///
     /// # Errors
-    /// As [`Linker::set_mix`].
+    /// As [`Settings::set_mix`].
     pub fn set_mix(&mut self, mix: f32) -> Result<()> {
-        self.linker.set_mix(mix)
+        self.linker.settings().set_mix(mix)
     }
 
     /// Sets the share of spelling in a score.
     ///
     /// # Errors
-    /// As [`Linker::set_spelling`].
+    /// As [`Settings::set_spelling`].
     pub fn set_spelling(&mut self, share: f32) -> Result<()> {
-        self.linker.set_spelling(share)
+        self.linker.settings().set_spelling(share)
     }
 
     /// The share of spelling in a score.
@@ -165,7 +165,7 @@ impl Trial {
         let mut all = Vec::new();
         for (prepared, vectors) in &self.encoded {
             interrupt::check()?;
-            let links = self.linker.finish(prepared, vectors, &options);
+            let links = self.linker.steps().finish(prepared, vectors, &options);
             all.extend(links.iter().map(judged));
         }
         Ok(all)
@@ -190,15 +190,17 @@ impl Trial {
     /// If the run is interrupted.
     pub fn evidence(
         &self,
-        without: Option<Side>,
+        without: Option<Source>,
     ) -> Result<(CandidateLists, Vec<Option<Evidence>>)> {
         let (mut all, mut evidence) = (Vec::new(), Vec::new());
         let (linker, options) = (&self.linker, LinkOptions::default());
         for (prepared, vectors) in &self.encoded {
             interrupt::check()?;
             let links = match without {
-                None => linker.finish(prepared, vectors, &options),
-                Some(side) => linker.finish_without(prepared, vectors, &options, side),
+                None => linker.steps().finish(prepared, vectors, &options),
+                Some(side) => linker
+                    .steps()
+                    .finish_without(prepared, vectors, &options, side),
             };
             for link in links {
                 all.push(link.searched().to_vec());

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use pel_kb::codes::System;
 use pel_kb::error::Result;
-use pel_linker::linker::Linker;
+use pel_linker::Linker;
 use pel_output::{Form, Moment, Note, Record, RowIds};
 
 /// The output formats of links.

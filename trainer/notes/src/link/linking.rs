@@ -16,7 +16,7 @@ use pel_io::interrupt;
 use pel_io::progress::Progress;
 use pel_io::text_encoding::{TextEncoding, read_text_in};
 use pel_kb::error::{Context, Error, Kind, Result};
-use pel_linker::linker::{Link, Prepared};
+use pel_linker::{Link, Prepared};
 use pel_output::{Moment, RowIds};
 use pel_terminologies::import::report::Report;
 use pel_text::detect::{Detected, join};
@@ -291,7 +291,7 @@ impl Linking {
             let found = self.engine.linker.detect(&text, &self.options.link);
             found.context(|| note.place())?
         };
-        let rules = self.engine.linker.context_rules();
+        let rules = self.engine.linker.steps().context_rules();
         self.languages.add(&text, rules, || note.place());
         let mentions = join(given.mentions, found);
         Ok((
@@ -313,6 +313,7 @@ impl Linking {
         let prepared = self
             .engine
             .linker
+            .steps()
             .prepare(&text, mentions)
             .context(|| note.place())?;
         Ok((note, text, prepared))

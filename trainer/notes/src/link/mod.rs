@@ -26,7 +26,7 @@ use pel_io::files::read_text;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::score::Scorer;
 use pel_linker::bundle::Bundle;
-use pel_linker::linker::{Link, LinkOptions, Linker};
+use pel_linker::{Link, LinkOptions, Linker};
 use pel_text::attributes::AttributeRules;
 use pel_text::context::ContextRules;
 use pel_text::detect::Detected;
@@ -63,7 +63,7 @@ pub fn open_linker(
     opened: &OpenDevice,
 ) -> Result<Linker> {
     let made = Linker::new(bundle, &opened.device).and_then(|mut linker| {
-        scorer.map_or(Ok(()), |scorer| linker.set_scorer(scorer))?;
+        scorer.map_or(Ok(()), |scorer| linker.settings().set_scorer(scorer))?;
         Ok(linker)
     });
     made.context(|| path.display().to_string())

@@ -5,7 +5,7 @@ use pel_artifacts::device::OpenDevice;
 use pel_artifacts::models::open_ranker;
 use pel_io::interrupt;
 use pel_kb::error::Result;
-use pel_linker::linker::{Link, Linker};
+use pel_linker::{Link, Linker};
 use pel_model::cross_encoder::Ranker;
 use std::path::{Path, PathBuf};
 
@@ -67,13 +67,15 @@ impl SecondStage {
     /// # Errors
     /// If the device fails, or after an interrupt.
     pub fn rerank(&self, linker: &Linker, text: &str, links: &mut [Link]) -> Result<()> {
-        let pairs = linker.pairs(&self.ranker, text, links, self.count)?;
+        let pairs = linker
+            .steps()
+            .pairs(&self.ranker, text, links, self.count)?;
         let mut scores = Vec::with_capacity(pairs.rows().len());
         for some in pairs.rows().chunks(PAIRS) {
             interrupt::check()?;
             scores.extend(self.ranker.scores(some)?);
         }
-        linker.rerank(text, links, &pairs, &scores);
+        linker.steps().rerank(text, links, &pairs, &scores);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use pel_kb::ConceptId;
 use pel_kb::codes::System;
 use pel_kb::error::{Context, Error, Result};
 use pel_kb::score::Scorer;
-use pel_linker::linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use pel_linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
 use pel_output::Record;
@@ -199,6 +199,7 @@ impl TextLinker {
             Vec::new()
         } else {
             self.linker
+                .steps()
                 .detect_while(text.text, &options.link, || stop.check())?
         };
         Ok(join(text.given.clone(), found))
@@ -238,7 +239,7 @@ impl TextLinker {
     /// # Errors
     /// If the device fails, or after an interrupt.
     pub fn encode_texts<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<f32>> {
-        let (bundle, dim) = (self.linker.bundle(), self.linker.encoder().dim());
+        let (bundle, dim) = (self.linker.bundle(), self.linker.steps().encoder().dim());
         let tokenize = |text: &T| {
             let text = text.as_ref();
             if text.is_empty() {
@@ -252,7 +253,7 @@ impl TextLinker {
             .map(tokenize)
             .collect::<Result<Vec<Option<Encoded>>>>()?;
         let rows: Vec<&Encoded> = tokenized.iter().flatten().collect();
-        let encoder = self.linker.encoder();
+        let encoder = self.linker.steps().encoder();
         let size = encoder.batch_size();
         let found = encoder
             .encode_all(Scorer::Dual, Side::Mention, &rows, size, |_| {
@@ -313,7 +314,7 @@ impl TextLinker {
         let texts: Vec<&str> = batch.iter().map(|(text, _)| *text).collect();
         let prepared = batch
             .into_par_iter()
-            .map(|(text, found)| self.linker.prepare(text, found))
+            .map(|(text, found)| self.linker.steps().prepare(text, found))
             .collect::<Result<Vec<_>>>()?;
         self.link_prepared(&texts, prepared, options)
     }
@@ -363,6 +364,7 @@ impl TextLinker {
             interrupt::check()?;
             let prepare = |some: &[Detected]| {
                 self.linker
+                    .steps()
                     .prepare_with(&mut reader.clone(), &senses, text, some.to_vec())
             };
             let prepared = some
@@ -370,7 +372,7 @@ impl TextLinker {
                 .map(prepare)
                 .collect::<Result<Vec<_>>>()?;
             let mut prepared = Prepared::join(prepared).of_one_text();
-            self.linker.judge(text, &mut prepared)?;
+            self.linker.steps().judge(text, &mut prepared)?;
             let queries = self.encode(&prepared)?;
             let mut links = self.finish(&prepared, &queries, options)?;
             self.rerank(text, &mut links, options)?;
@@ -382,7 +384,7 @@ impl TextLinker {
     /// The vectors of mentions.
     fn encode(&self, prepared: &Prepared) -> Result<Queries> {
         match &self.cache {
-            None => self.linker.encode(prepared, |_| interrupt::check()),
+            None => self.linker.steps().encode(prepared, |_| interrupt::check()),
             Some(cache) => cache.encode(&self.linker, prepared),
         }
     }
@@ -396,9 +398,12 @@ impl TextLinker {
     ) -> Result<Vec<Link>> {
         let options = &options.link;
         let Some(SharedStore { store, types }) = &self.store else {
-            return Ok(self.linker.finish(prepared, queries, options));
+            return Ok(self.linker.steps().finish(prepared, queries, options));
         };
-        let (wanted, dim) = (self.linker.proposals(options), self.linker.encoder().dim());
+        let (wanted, dim) = (
+            self.linker.steps().proposals(options),
+            self.linker.steps().encoder().dim(),
+        );
         let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let proposals = Proposals {
             concepts: store.search(&queries.pooled, wanted, dim)?,
@@ -406,6 +411,7 @@ impl TextLinker {
         };
         Ok(self
             .linker
+            .steps()
             .finish_with(prepared, queries, options, &proposals))
     }
 

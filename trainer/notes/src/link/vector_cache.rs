@@ -4,7 +4,7 @@ use pel_io::interrupt;
 use pel_kb::error::Result;
 use pel_kb::score::Scorer;
 use pel_linker::bundle::Queries;
-use pel_linker::linker::{Linker, Prepared};
+use pel_linker::{Linker, Prepared};
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
 use std::collections::HashMap;
@@ -48,15 +48,15 @@ impl Generations {
 }
 
 impl VectorCache {
-    /// As [`Linker::encode`], but encodes only sequences that are not kept.
+    /// As [`Steps::encode`], but encodes only sequences that are not kept.
     ///
     /// # Errors
     /// If the device fails, or after an interrupt.
     pub(crate) fn encode(&self, linker: &Linker, prepared: &Prepared) -> Result<Queries> {
-        if linker.scorer() != Scorer::Dual {
-            return linker.encode(prepared, |_| interrupt::check());
+        if linker.steps().scorer() != Scorer::Dual {
+            return linker.steps().encode(prepared, |_| interrupt::check());
         }
-        let (sequences, dim) = (prepared.sequences(), linker.encoder().dim());
+        let (sequences, dim) = (prepared.sequences(), linker.steps().encoder().dim());
         let most = BYTES / (dim * size_of::<f32>() + ENTRY);
         let mut pooled = vec![0.0; sequences.len() * dim];
         let mut missing = Vec::new();
@@ -70,7 +70,7 @@ impl VectorCache {
             }
         }
         let rows: Vec<&Encoded> = missing.iter().map(|at| &sequences[*at]).collect();
-        let encoder = linker.encoder();
+        let encoder = linker.steps().encoder();
         let size = encoder.batch_size();
         let found = Queries::encode(encoder, Scorer::Dual, Side::Mention, &rows, size, |_| {
             interrupt::check()

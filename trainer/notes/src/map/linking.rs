@@ -8,7 +8,7 @@ use pel_kb::ConceptId;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
 use pel_kb::score::Candidate;
-use pel_linker::linker::{Link, LinkOptions, Linker, Prepared, Proposals};
+use pel_linker::{Link, LinkOptions, Linker, Prepared, Proposals};
 use pel_model::nil::Decision;
 use pel_output::Record;
 use pel_terminologies::import::concepts::single_spaced;
@@ -209,14 +209,16 @@ fn link(
             group: filter.group,
             ..Detected::new(span, Origin::Given)
         };
-        prepared.push(linker.prepare(&text, vec![mention])?);
+        prepared.push(linker.steps().prepare(&text, vec![mention])?);
     }
     let prepared = Prepared::join(prepared);
-    let encoded = linker.encode(&prepared, |_| interrupt::check())?;
+    let encoded = linker.steps().encode(&prepared, |_| interrupt::check())?;
     if filter.types.is_empty() {
-        return Ok(linker.finish(&prepared, &encoded, options));
+        return Ok(linker.steps().finish(&prepared, &encoded, options));
     }
-    let found = linker.search(prepared.sequences().len(), &encoded, BEFORE_FILTER);
+    let found = linker
+        .steps()
+        .search(prepared.sequences().len(), &encoded, BEFORE_FILTER);
     let fitting = |found: Vec<Candidate>| {
         found
             .into_iter()
@@ -228,7 +230,9 @@ fn link(
         concepts: found.into_iter().map(fitting).collect(),
         types: filter.types.clone(),
     };
-    Ok(linker.finish_with(&prepared, &encoded, options, &proposals))
+    Ok(linker
+        .steps()
+        .finish_with(&prepared, &encoded, options, &proposals))
 }
 
 /// The text of a query with the place of its form: in the context where the term stands in it, else

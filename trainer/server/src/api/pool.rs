@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use pel_io::interrupt;
 use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
-use pel_linker::linker::{LinkOptions, Linker};
+use pel_linker::{LinkOptions, Linker};
 use pel_notes::link::date::moment;
 use pel_notes::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_output::{Form, NoteWriter, Record};

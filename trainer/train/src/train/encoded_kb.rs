@@ -16,7 +16,7 @@ use pel_kb::ConceptId;
 use pel_kb::container::Check;
 use pel_kb::error::Result;
 use pel_kb::score::{Candidate, Scorer, Similarity};
-use pel_linker::linker::Queries;
+use pel_linker::Queries;
 use pel_model::encode::Encoder;
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;

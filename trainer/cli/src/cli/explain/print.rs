@@ -2,7 +2,7 @@
 
 use super::{FirstStage, Weighed, weighed};
 use pel_io::text_tables::table;
-use pel_linker::linker::{Link, Linker, MatchedText};
+use pel_linker::{Link, Linker, MatchedText};
 use pel_model::nil::Decision;
 use pel_output::Named;
 use pel_text::detect::Origin;
@@ -113,7 +113,7 @@ pub(super) fn context(linker: &Linker, link: &Link) {
         .map_or(String::new(), |section| format!("; section {section:?}"));
     println!("Context   {words}{section}");
     for cue in &context.cues {
-        let rule = linker.context_rules().rule(cue.rule);
+        let rule = linker.steps().context_rules().rule(cue.rule);
         let rule = rule.map_or(String::new(), |rule| {
             format!(
                 "{:?} of `{}` ({}:{})",

@@ -1,9 +1,10 @@
 //! The evidence for the best candidate of each mention, and what follows from it: the probability
 //! that it is right, the decision, and sets of answers.
 
-use super::coherence::TextGroups;
-use super::prepared::PreparedMention;
-use super::{Link, Linker};
+use crate::candidates::TextGroups;
+use crate::link::Link;
+use crate::linker::{Linker, Steps};
+use crate::prepared::PreparedMention;
 use pel_kb::Concept;
 use pel_kb::group::Group;
 use pel_kb::score::Candidate;
@@ -15,7 +16,7 @@ impl Linker {
     /// without a candidate.
     ///
     /// `behind` is how far the best candidate was behind the most similar one.
-    pub(super) fn evidence(
+    pub(crate) fn evidence(
         &self,
         mention: &PreparedMention,
         candidates: &[Candidate],
@@ -58,7 +59,7 @@ impl Linker {
 
     /// Adds what the mentions of one text say of each other to their evidence, and decides by the
     /// probabilities, if the bundle has a model of them.
-    pub(super) fn decide_text(&self, links: &mut [Link], threshold: Option<f32>) {
+    pub(crate) fn decide_text(&self, links: &mut [Link], threshold: Option<f32>) {
         let best = links.iter().filter_map(|link| link.candidates.first());
         let mut text = TextGroups::new(self, best);
         for link in links.iter_mut() {
@@ -79,7 +80,7 @@ impl Linker {
     }
 
     /// The decision on a link with a probability; `None` without one.
-    pub(super) fn decide_by_probability(
+    pub(crate) fn decide_by_probability(
         &self,
         link: &Link,
         threshold: Option<f32>,
@@ -98,19 +99,22 @@ impl Linker {
 
     /// Whether the best candidate of a mention would be linked if its text had no other mentions.
     /// `None` without a model of probabilities.
-    pub(super) fn would_link(&self, evidence: Option<Evidence>) -> Option<bool> {
+    pub(crate) fn would_link(&self, evidence: Option<Evidence>) -> Option<bool> {
         let policy = &self.bundle.manifest.nil;
         let model = policy.probability.as_ref()?;
         let probability = model.of_text(&[evidence])[0]?;
         Some(policy.threshold.is_none_or(|least| probability >= least))
     }
+}
 
+impl<'l> Steps<'l> {
     /// The sets of answers of a link, one for each coverage of the bundle, narrowest first. They
     /// hold candidates of the search beyond the length of the list. Empty without a model of
     /// probabilities.
     pub fn answer_sets(&self, link: &Link) -> Vec<AnswerSet> {
         let probability = link.probability.unwrap_or(0.0);
-        self.bundle
+        self.linker
+            .bundle
             .manifest
             .nil
             .sets

@@ -1,7 +1,8 @@
 //! The second stage: a cross-encoder orders the first candidates of each mention. NIL was decided
 //! before, by the scores of the first stage.
 
-use super::{Link, Linker};
+use crate::link::Link;
+use crate::linker::Steps;
 use pel_kb::error::Result;
 use pel_kb::score::Candidate;
 use pel_model::cross_encoder::{Pairs, Ranker, reorder};
@@ -9,7 +10,7 @@ use pel_model::nil::Decision;
 use pel_text::text_of;
 use std::borrow::Cow;
 
-impl Linker {
+impl<'l> Steps<'l> {
     /// Pairs each mention of a text with its first `k` candidates. A mention with one candidate has
     /// no pair. A candidate without a readable name is ordered last.
     ///
@@ -26,8 +27,9 @@ impl Linker {
                 .candidates
                 .iter()
                 .take(if mention.is_some() { k } else { 0 });
-            let entity =
-                |candidate: &Candidate| Ok(ranker.entity(&self.concept(candidate.concept)?).ok());
+            let entity = |candidate: &Candidate| {
+                Ok(ranker.entity(&self.linker.concept(candidate.concept)?).ok())
+            };
             pairs.add(
                 mention.as_ref(),
                 candidates.map(entity).collect::<Result<Vec<_>>>()?,
@@ -64,7 +66,9 @@ impl Linker {
                 Some(read) => Cow::Borrowed(read.as_str()),
                 None => text_of(text, link.pieces()).unwrap_or_default(),
             };
-            link.named = self.is_named(&read, &self.named_concepts(&read), first.concept);
+            link.named =
+                self.linker
+                    .is_named(&read, &self.linker.named_concepts(&read), first.concept);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Candidates that bear the mention as a name, and their place among the others.
 
-use super::candidates::is_among;
-use super::prepared::PreparedMention;
-use super::{Linker, Prepared};
+use super::is_among;
+use crate::linker::Linker;
+use crate::prepared::{Prepared, PreparedMention};
 use pel_kb::score::{Candidate, Similarity};
 use pel_kb::{Concept, ConceptId};
 use pel_model::nil::Decision;
@@ -22,7 +22,7 @@ const KNOWN_AHEAD: f32 = 0.05;
 impl Linker {
     /// Whether a mention is a name of a concept, or an inflected form of one. "Seminal vesicles"
     /// can be a name of one concept and "seminal vesicle" of another.
-    pub(super) fn is_named(&self, text: &str, named: &[ConceptId], concept: ConceptId) -> bool {
+    pub(crate) fn is_named(&self, text: &str, named: &[ConceptId], concept: ConceptId) -> bool {
         let has = |concepts: &[ConceptId]| concepts.binary_search(&concept).is_ok();
         let has_form = || {
             has(&self.bundle.dictionary.lookup_forms(text)) || has(&self.added.lookup_forms(text))
@@ -40,7 +40,7 @@ impl Linker {
     /// this text.
     ///
     /// `behind` is how far the best candidate was behind the most similar one.
-    pub(super) fn put_named_first(
+    pub(crate) fn put_named_first(
         &self,
         prepared: &Prepared,
         mention: &PreparedMention,
@@ -126,7 +126,7 @@ impl Linker {
     /// highest score to the first place, where one that many sources list has [`KNOWN_AHEAD`] more:
     /// it is meant more often. Mentions in capitals stay: how often a sense of a short form is meant
     /// does not show there. Returns whether a concept was moved.
-    pub(super) fn put_best_known_first(
+    pub(crate) fn put_best_known_first(
         &self,
         prepared: &Prepared,
         mention: &PreparedMention,

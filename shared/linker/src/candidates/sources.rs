@@ -1,12 +1,17 @@
 //! Links without one of the sources of candidates, or without the coherence of the text: what each
 //! of them gives.
 
-use super::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
+use super::Proposals;
+use crate::bundle::Queries;
+use crate::link::Link;
+use crate::linker::Steps;
+use crate::options::LinkOptions;
+use crate::prepared::Prepared;
 use std::sync::Arc;
 
 /// A source of candidates, or a step that orders them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Source {
     /// The concepts that bear the mention as a name: as candidates, in the first place, and in the
     /// evidence.
     Names,
@@ -18,22 +23,22 @@ pub enum Side {
     Coherence,
 }
 
-impl Side {
-    /// All sides.
+impl Source {
+    /// All sources.
     pub const ALL: [Self; 4] = [Self::Names, Self::Edits, Self::Search, Self::Coherence];
 }
 
 impl Prepared {
-    /// The mentions without their concepts of a side that is looked up in the dictionary.
-    fn without(&self, side: Side) -> Self {
+    /// The mentions without their concepts of a source that is looked up in the dictionary.
+    fn without(&self, source: Source) -> Self {
         let mut rest = self.clone();
         for mention in &mut rest.mentions {
-            if side == Side::Names {
+            if source == Source::Names {
                 mention.named = Arc::default();
                 mention.modified = false;
                 mention.plain = false;
             }
-            if side == Side::Edits {
+            if source == Source::Edits {
                 mention.misspelt.clear();
             }
         }
@@ -41,8 +46,8 @@ impl Prepared {
     }
 }
 
-impl Linker {
-    /// As [`Linker::finish`], but without one side.
+impl<'l> Steps<'l> {
+    /// As [`Steps::finish`], but without one source.
     ///
     /// # Shapes
     /// queries `[sequences]` -> one link per mention
@@ -54,20 +59,23 @@ impl Linker {
         prepared: &Prepared,
         queries: &Queries,
         options: &LinkOptions,
-        side: Side,
+        source: Source,
     ) -> Vec<Link> {
-        match side {
-            Side::Names | Side::Edits => self.finish(&prepared.without(side), queries, options),
-            Side::Search => {
+        match source {
+            Source::Names | Source::Edits => {
+                self.finish(&prepared.without(source), queries, options)
+            }
+            Source::Search => {
                 let nothing = Proposals {
                     concepts: vec![Vec::new(); prepared.sequences.len()],
                     types: Vec::new(),
                 };
                 self.finish_with(prepared, queries, options, &nothing)
             }
-            Side::Coherence => {
+            Source::Coherence => {
                 let searched = self.search_candidates(prepared, queries, options);
-                self.finish_from(prepared, queries, options, searched.0, false)
+                self.linker
+                    .finish_from(prepared, queries, options, searched.0, false)
             }
         }
     }

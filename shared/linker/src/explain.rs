@@ -1,6 +1,7 @@
 //! The text of each candidate that is most similar to a mention, with its aligned tokens.
 
-use super::{Link, Linker};
+use crate::link::Link;
+use crate::linker::{Linker, Steps};
 use pel_kb::Concept;
 use pel_kb::error::Result;
 use pel_kb::score::Candidate;
@@ -53,7 +54,7 @@ impl CandidateTexts {
     }
 }
 
-impl Linker {
+impl<'l> Steps<'l> {
     /// The texts of a link's candidates.
     ///
     /// # Errors
@@ -61,12 +62,13 @@ impl Linker {
     pub fn candidate_texts(&self, link: &Link) -> Result<CandidateTexts> {
         let (mut candidates, mut all) = (Vec::new(), Vec::new());
         for candidate in &link.candidates {
-            let concept = self.concept(candidate.concept)?;
+            let concept = self.linker.concept(candidate.concept)?;
             let rows = self
+                .linker
                 .bundle
                 .manifest
                 .view
-                .rows(&self.bundle.tokens, &concept)?;
+                .rows(&self.linker.bundle.tokens, &concept)?;
             candidates.push((*candidate, concept, rows.len()));
             all.extend(rows);
         }
@@ -79,7 +81,7 @@ impl Linker {
     /// The most similar text of each candidate, and for Sum-of-Max the alignment of its tokens.
     ///
     /// `mention` is the mention's token sequence and `own` its vectors. `vectors` are those of the
-    /// texts, encoded as entities for [`Linker::scorer`].
+    /// texts, encoded as entities for [`Steps::scorer`].
     ///
     /// # Shapes
     /// own `[1]`, vectors `[rows]`
@@ -90,7 +92,7 @@ impl Linker {
         own: &Encodings,
         vectors: &Encodings,
     ) -> Vec<MatchedText> {
-        let (mut first, compared) = (0, self.encoder.compared(mention));
+        let (mut first, compared) = (0, self.linker.encoder.compared(mention));
         let matched = |(candidate, concept, count): &(Candidate, Concept, usize)| {
             let rows = first..first + count;
             first = rows.end;
@@ -113,7 +115,7 @@ impl Linker {
                 sequence
                     .ids
                     .get(at)
-                    .map_or(String::new(), |id| self.bundle.tokens.token(*id))
+                    .map_or(String::new(), |id| self.linker.bundle.tokens.token(*id))
             };
             let tokens = nearest(own, vectors, row)
                 .enumerate()
@@ -122,7 +124,7 @@ impl Linker {
                     text: word(text, other),
                     similarity,
                 });
-            let best_text = self.describe(concept, text);
+            let best_text = self.linker.describe(concept, text);
             MatchedText {
                 id,
                 name,
@@ -134,7 +136,9 @@ impl Linker {
         };
         texts.candidates.iter().map(matched).collect()
     }
+}
 
+impl Linker {
     /// The name or template that a token sequence was made of, in words.
     fn describe(&self, concept: &Concept, row: &Encoded) -> String {
         let (tokens, view) = (&self.bundle.tokens, &self.bundle.manifest.view);

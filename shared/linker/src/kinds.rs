@@ -1,8 +1,8 @@
 //! The kind of a mention: what the detector read, against the concepts of its name and what the
 //! text says of a substance.
 
-use super::Linker;
-use super::prepared::PreparedMention;
+use crate::linker::Linker;
+use crate::prepared::PreparedMention;
 use pel_kb::error::Result;
 use pel_kb::group::Group;
 use pel_text::substances::{Class, Use};
@@ -18,7 +18,7 @@ impl Linker {
     ///
     /// # Errors
     /// If a concept is damaged.
-    pub(super) fn group_of(&self, text: &str, mention: &PreparedMention) -> Result<Option<Group>> {
+    pub(crate) fn group_of(&self, text: &str, mention: &PreparedMention) -> Result<Option<Group>> {
         let read = mention.detected.group;
         let (mut groups, mut names) = (Vec::new(), vec![mention.text.clone()]);
         for id in mention.named.iter().take(MOST_READ) {
@@ -94,7 +94,7 @@ fn commonest(groups: &[Group]) -> Option<Group> {
 }
 
 /// Whether a mention is a few letters, two or more of them capitals.
-pub(super) fn is_short_form(words: &str) -> bool {
+pub(crate) fn is_short_form(words: &str) -> bool {
     let capitals = words.chars().filter(|c| c.is_uppercase()).count();
     capitals > 1 && words.chars().count() <= SHORT && !words.contains(char::is_whitespace)
 }

@@ -1,7 +1,8 @@
 //! What a text says of its mentions: their kind, whether they are absent, past, uncertain or
 //! someone else's, and what stands beside them.
 
-use super::{Linker, Prepared};
+use crate::linker::Steps;
+use crate::prepared::Prepared;
 use pel_kb::error::Result;
 use pel_text::Span;
 use pel_text::attributes::{Anchor, Kind, times};
@@ -13,8 +14,8 @@ use std::borrow::Cow;
 /// that begins earlier is not seen.
 const AROUND: usize = 1 << 16;
 
-impl Linker {
-    /// Finds the kind, the context and the attributes of the mentions of one text. [`Linker::prepare`] calls it.
+impl<'l> Steps<'l> {
+    /// Finds the kind, the context and the attributes of the mentions of one text. [`Steps::prepare`] calls it.
     /// Mentions that are prepared in parts are judged together, so that cues in one mention do not
     /// reach another.
     ///
@@ -24,7 +25,7 @@ impl Linker {
         let readable = Readable::new(text);
         let text = &*readable.text;
         for mention in &mut prepared.mentions {
-            mention.group = self.group_of(text, mention)?;
+            mention.group = self.linker.group_of(text, mention)?;
         }
         let spans = prepared
             .mentions
@@ -66,9 +67,10 @@ impl Linker {
                 kind: Kind::of_group(target.group),
             })
             .collect();
-        let attributes = self.attribute_rules.find(&text[from..to], &anchors);
+        let attributes = self.linker.attribute_rules.find(&text[from..to], &anchors);
         let times = times(&text[from..to], &attributes);
         let contexts = self
+            .linker
             .context_rules
             .judge_dated(&text[from..to], &targets, &times);
         let found = contexts.into_iter().zip(attributes);

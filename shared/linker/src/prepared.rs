@@ -1,5 +1,6 @@
 //! Tokenized mentions.
 
+use crate::step::Step;
 use pel_kb::ConceptId;
 use pel_kb::group::Group;
 use pel_model::encode::SequenceInterner;
@@ -13,14 +14,14 @@ use std::sync::Arc;
 /// The tokenized mentions of one or more texts. Equal token sequences are encoded once.
 #[derive(Clone, Default)]
 pub struct Prepared {
-    pub(super) mentions: Vec<PreparedMention>,
-    pub(super) sequences: Vec<Encoded>,
+    pub(crate) mentions: Vec<PreparedMention>,
+    pub(crate) sequences: Vec<Encoded>,
     /// The number of mentions of each text.
-    pub(super) texts: Vec<usize>,
+    pub(crate) texts: Vec<usize>,
 }
 
 #[derive(Clone)]
-pub(super) struct PreparedMention {
+pub(crate) struct PreparedMention {
     pub detected: Detected,
     /// The position of its token sequence; `None` if it is empty after normalisation, or its name
     /// alone decides.
@@ -33,7 +34,7 @@ pub(super) struct PreparedMention {
     pub modified: bool,
     /// Whether it is plainly a name of one concept ([`Linker::is_plain_name`]).
     ///
-    /// [`Linker::is_plain_name`]: super::Linker::is_plain_name
+    /// [`Linker::is_plain_name`]: crate::Linker::is_plain_name
     pub plain: bool,
     /// The concepts that it may name if it is misspelt. Empty if it is a name.
     pub misspelt: Vec<SimilarName>,
@@ -43,7 +44,9 @@ pub(super) struct PreparedMention {
     pub text: String,
     /// Whether an abbreviation was expanded or a wording replaced.
     pub rewritten: bool,
-    /// Its kind ([`Linker::judge`](super::Linker::judge)).
+    /// The step that read it as this text.
+    pub read_by: Option<Step>,
+    /// Its kind ([`Steps::judge`](crate::Steps::judge)).
     pub group: Option<Group>,
     /// What the text says of it.
     pub context: Context,
@@ -57,7 +60,7 @@ const MOST_NAMED: usize = 4_096;
 
 /// Lists of concepts, each kept once and cut after [`MOST_NAMED`].
 #[derive(Default)]
-pub(super) struct SharedLists(HashSet<Arc<[ConceptId]>>);
+pub(crate) struct SharedLists(HashSet<Arc<[ConceptId]>>);
 
 impl SharedLists {
     pub fn share(&mut self, mut list: Vec<ConceptId>) -> Arc<[ConceptId]> {
@@ -121,7 +124,7 @@ impl Prepared {
 
     /// Splits the mentions into one part for each group of sequences, in the order of the groups.
     /// Mentions without a sequence belong to the first part. The mentions of a part are linked as
-    /// if each were alone: call [`Linker::finish`](super::Linker::finish) for the whole text at the
+    /// if each were alone: call [`Steps::finish`](crate::Steps::finish) for the whole text at the
     /// end.
     ///
     /// # Panics
@@ -218,6 +221,7 @@ mod tests {
             unknown_word: false,
             text: String::new(),
             rewritten: false,
+            read_by: None,
             group: None,
             context: Context::default(),
             attributes: Vec::new(),

@@ -3,8 +3,8 @@
 //! On 960 notes 57 % of the mentions are the name of a single concept. The search by vectors put
 //! another concept first for 4 of these 8,075, and 10 of them were NIL.
 
-use super::Linker;
-use super::kinds::is_short_form;
+use crate::kinds::is_short_form;
+use crate::linker::Linker;
 use pel_kb::ConceptId;
 use pel_kb::group::Group;
 use pel_kb::score::Scorer;
@@ -15,7 +15,7 @@ const FEWEST_LETTERS: usize = 4;
 
 impl Linker {
     /// Whether plain names are neither encoded nor searched.
-    pub(super) fn skips_plain_names(&self) -> bool {
+    pub(crate) fn skips_plain_names(&self) -> bool {
         let probability = &self.bundle.manifest.nil.probability;
         let can_judge = probability
             .as_ref()
@@ -26,7 +26,7 @@ impl Linker {
     /// Whether a mention that was found in a text is plainly the name of one concept: `named` has no
     /// other, it is no short form, and the detector read no other kind. A mention that was given is
     /// none: whoever gives it asks for all candidates.
-    pub(super) fn is_plain_name(
+    pub(crate) fn is_plain_name(
         &self,
         detected: &Detected,
         words: &str,

@@ -3,8 +3,8 @@
 //! Two concepts may bear one name, a disease and a sign, or the same sign in two vocabularies.
 //! Vectors of short names cannot tell them apart. The other mentions of the text can.
 
-use super::prepared::PreparedMention;
-use super::{Linker, Prepared};
+use crate::linker::Linker;
+use crate::prepared::{Prepared, PreparedMention};
 use pel_kb::ConceptId;
 use pel_kb::score::{Candidate, Similarity};
 use std::collections::{BTreeSet, HashMap};
@@ -79,7 +79,7 @@ impl Linker {
     ///
     /// `lists` are the candidates of the mentions of one text, best first. Returns how far the
     /// first candidate of each mention was behind the best.
-    pub(super) fn make_coherent(
+    pub(crate) fn make_coherent(
         &self,
         prepared: &Prepared,
         mentions: &[PreparedMention],
@@ -141,7 +141,7 @@ impl Linker {
 }
 
 /// The types and sources of the concepts of a text.
-pub(super) struct TextGroups<'l> {
+pub(crate) struct TextGroups<'l> {
     linker: &'l Linker,
     /// The groups of the concepts that were read.
     read: HashMap<ConceptId, Groups>,
