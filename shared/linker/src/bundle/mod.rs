@@ -25,7 +25,7 @@ pub use update::{BundleUpdate, ConceptOrigin, UpdatedBundle, UpdatedRows};
 
 use burn::tensor::Device;
 use bytes::Bytes;
-use pel_index::{Index, TokenStore};
+use pel_index::{ConceptMap, Index, TokenStore};
 use pel_kb::codes::CodeTable;
 use pel_kb::container;
 use pel_kb::container::{Check, Container, Format};
@@ -317,20 +317,7 @@ impl Bundle {
     /// As [`Bundle::read`], as far as it is compared.
     pub fn read_with(parts: Parts, compared: Compared) -> Result<Self> {
         let manifest = Manifest::from_bytes(parts.get(names::MANIFEST)?)?;
-        let files: Vec<(&String, &FileInfo)> = manifest.files.iter().collect();
-        let results = pel_kernels::for_each_chunk(&files, 1, |_, files| {
-            files
-                .iter()
-                .try_for_each(|(name, info)| compare(name, parts.get(name)?, info, compared))
-        });
-        results.into_iter().collect::<Result<()>>()?;
-        if let Some(spare) = parts
-            .0
-            .keys()
-            .find(|name| *name != names::MANIFEST && !manifest.files.contains_key(*name))
-        {
-            return Err(Error::artifact(format!("`{spare}` is not in the manifest")));
-        }
+        compare_files(&manifest, &parts, compared)?;
         // The manifest's checksums cover whole files, so their own checksums need not be compared.
         let read = |name: &str| parts.get(name);
         let tokens = Tokens::from_bytes(read(names::TOKENIZER)?)?;
@@ -344,18 +331,7 @@ impl Bundle {
             ));
         }
         let map = kept_index::read_map(&manifest, &parts, concepts.len())?.map(Arc::new);
-        match (&map, index.last_concept()) {
-            (Some(map), _) => index
-                .set_concepts(Arc::clone(map))
-                .context(|| names::INDEX_CONCEPTS.to_owned())?,
-            (None, Some(last)) if last.index() >= concepts.len() => {
-                let (last, count) = (last.index(), concepts.len());
-                return Err(Error::artifact(format!(
-                    "the index names concept {last}, the concept table has {count}"
-                )));
-            }
-            (None, _) => {}
-        }
+        fit_concepts(&mut index, map.as_ref(), concepts.len())?;
         if manifest.kb.concepts != concepts.len() {
             let (expected, found) = (manifest.kb.concepts, concepts.len());
             return Err(Error::artifact(format!(
@@ -381,20 +357,7 @@ impl Bundle {
         if let (Some(store), Some(map)) = (&mut token_vectors, map) {
             store.set_concepts(map);
         }
-        let mixed = index.info().mixed;
-        if mixed > 0.0 && mixed != manifest.view.mix {
-            return Err(Error::artifact(format!(
-                "the rows of the index hold the template with the weight {mixed}, `view.mix` of \
-                 the manifest is {}",
-                manifest.view.mix
-            )));
-        }
-        if manifest.view.mix > 0.0 && mixed == 0.0 {
-            index.set_mix(manifest.view.mix);
-            token_vectors
-                .iter_mut()
-                .for_each(|store| store.set_mix(manifest.view.mix));
-        }
+        fit_mix(&mut index, token_vectors.as_mut(), manifest.view.mix)?;
         let detector = detector(&manifest, &parts)?;
         Ok(Self {
             manifest,
@@ -554,6 +517,56 @@ fn token_vectors(manifest: &Manifest, parts: &Parts, index: &Index) -> Result<Op
     }
     store.check_beside(index)?;
     Ok(Some(store))
+}
+
+/// Compares the files of a bundle with the manifest.
+fn compare_files(manifest: &Manifest, parts: &Parts, compared: Compared) -> Result<()> {
+    let files: Vec<(&String, &FileInfo)> = manifest.files.iter().collect();
+    let results = pel_kernels::for_each_chunk(&files, 1, |_, files| {
+        files
+            .iter()
+            .try_for_each(|(name, info)| compare(name, parts.get(name)?, info, compared))
+    });
+    results.into_iter().collect::<Result<()>>()?;
+    let is_spare = |name: &&String| *name != names::MANIFEST && !manifest.files.contains_key(*name);
+    match parts.0.keys().find(is_spare) {
+        Some(spare) => Err(Error::artifact(format!("`{spare}` is not in the manifest"))),
+        None => Ok(()),
+    }
+}
+
+/// Gives the rows of an index their concepts: by a map, or as they stand if the table has them all.
+fn fit_concepts(index: &mut Index, map: Option<&Arc<ConceptMap>>, count: usize) -> Result<()> {
+    match (map, index.last_concept()) {
+        (Some(map), _) => index
+            .set_concepts(Arc::clone(map))
+            .context(|| names::INDEX_CONCEPTS.to_owned()),
+        (None, Some(last)) if last.index() >= count => {
+            let last = last.index();
+            Err(Error::artifact(format!(
+                "the index names concept {last}, the concept table has {count}"
+            )))
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+/// Sets the weight of the template, unless the rows of the index hold it already.
+fn fit_mix(index: &mut Index, token_vectors: Option<&mut TokenStore>, mix: f32) -> Result<()> {
+    let mixed = index.info().mixed;
+    if mixed > 0.0 && mixed != mix {
+        return Err(Error::artifact(format!(
+            "the rows of the index hold the template with the weight {mixed}, `view.mix` of the \
+             manifest is {mix}"
+        )));
+    }
+    if mix > 0.0 && mixed == 0.0 {
+        index.set_mix(mix);
+        if let Some(store) = token_vectors {
+            store.set_mix(mix);
+        }
+    }
+    Ok(())
 }
 
 /// Builds the detector of a bundle.

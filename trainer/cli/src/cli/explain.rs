@@ -5,7 +5,7 @@ mod print;
 use super::choices::ScorerChoice;
 use clap::Args;
 use pel_artifacts::bundles;
-use pel_artifacts::device::{DeviceArgs, Work};
+use pel_artifacts::device::{DeviceArgs, OpenDevice, Work};
 use pel_io::json;
 use pel_io::outputs::Inputs;
 use pel_io::text_encoding::{EncodingArgs, read_text_in};
@@ -18,7 +18,7 @@ use pel_model::tokens::Cut;
 use pel_model::tokens::cut_words;
 use pel_model::tower::Side;
 use pel_notes::link::detection::DetectionArgs;
-use pel_notes::link::second_stage::RankerArgs;
+use pel_notes::link::second_stage::{RankerArgs, SecondStage};
 use pel_notes::link::{context_rules, link, open_linker, wordings};
 use pel_output::Named;
 use pel_text::context::{Allergy, Certainty, Experiencer, Laterality, Severity, Temporality};
@@ -237,12 +237,46 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         (None, None) => return Err(Error::input("expected --text or --file")),
     };
     let opened = device.open(Work::Short)?;
-    let mut linker = open_linker(
-        &args.bundle,
-        bundles::open(&args.bundle)?,
-        args.scorer.map(Into::into),
-        &opened,
-    )?;
+    let linker = opened_linker(args, &opened)?;
+    let second = args.second.open(&opened)?;
+    let (given, link, first_stage) = explained_link(args, &linker, second.as_ref(), &text)?;
+    let prepared = linker.steps().prepare(&text, vec![given.clone()])?;
+    let scored = Scored {
+        met: met(&linker, &prepared, &link)?,
+        spelling: spelling(&linker, &prepared, &link),
+        misspelt: misspelt(&prepared, &link),
+        tokens: tokens(&linker, &prepared),
+        first_stage,
+        threshold: args.threshold.or(linker.bundle().manifest.nil.threshold),
+    };
+    let words = text_of(&text, given.pieces())?;
+    match json {
+        true => print_json(&linker, &given, &words, &link, scored),
+        false => {
+            print_text(&linker, &given, &words, &link, &scored);
+            Ok(())
+        }
+    }
+}
+
+/// What the candidates of a mention were scored by.
+struct Scored {
+    met: Vec<MatchedText>,
+    /// What spelling adds to each candidate, if it has a weight.
+    spelling: Option<Vec<f32>>,
+    /// The edits by which a name of each candidate differs from the mention, if any do.
+    misspelt: Vec<Option<u8>>,
+    /// The tokens of the mention.
+    tokens: Vec<String>,
+    /// `None` without a cross-encoder.
+    first_stage: Option<FirstStage>,
+    threshold: Option<f32>,
+}
+
+/// The bundle with the options of the command line.
+fn opened_linker(args: &ExplainArgs, opened: &OpenDevice) -> Result<Linker> {
+    let scorer = args.scorer.map(Into::into);
+    let mut linker = open_linker(&args.bundle, bundles::open(&args.bundle)?, scorer, opened)?;
     if let Some(rules) = &args.context_rules {
         linker.settings().set_context_rules(context_rules(rules)?);
     }
@@ -250,101 +284,129 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         linker.settings().set_wordings(wordings(file)?);
     }
     super::check_threshold(args.threshold, linker.bundle())?;
-    let second = args.second.open(&opened)?;
-    let k = usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count));
+    Ok(linker)
+}
+
+/// The mention that is explained, its link, and the first stage of it. The other mentions of the
+/// text bear on it, so all are linked, as `pel link` does.
+fn explained_link(
+    args: &ExplainArgs,
+    linker: &Linker,
+    second: Option<&SecondStage>,
+    text: &str,
+) -> Result<(Detected, Link, Option<FirstStage>)> {
+    let k = usize::from(args.k).max(second.map_or(0, |second| second.count));
     let options = LinkOptions::default()
         .k(k)
         .threshold(args.threshold)
         .detect(args.detection.options(linker.bundle())?);
-    // The other mentions of the text bear on this one, so all are linked, as `pel link` does.
-    let found = linker.detect(&text, &options)?;
-    let given = mention(args, &text, &found)?;
-    let words = text_of(&text, given.pieces())?;
+    let found = linker.detect(text, &options)?;
+    let given = mention(args, text, &found)?;
     let own = |mention: &Detected| mention.pieces() == given.pieces();
     let mentions = match found.iter().any(own) {
         true => found,
         false => join(vec![given.clone()], found),
     };
     let at = mentions.iter().position(own);
-    let all = link(&linker, &text, mentions, &options)?;
+    let all = link(linker, text, mentions, &options)?;
     let mut links: Vec<Link> = at
         .and_then(|at| all.into_iter().nth(at))
         .into_iter()
         .collect();
     let before = links.first().cloned();
-    if let Some(second) = &second {
-        second.rerank(&linker, &text, &mut links)?;
+    if let Some(second) = second {
+        second.rerank(linker, text, &mut links)?;
     }
-    let (link, before) = links
-        .first_mut()
+    let (mut link, before) = links
+        .into_iter()
+        .next()
         .zip(before)
         .ok_or_else(|| Error::input("no mention"))?;
     // Computed before the list is shortened, since the cross-encoder has scored all of it.
-    let first_stage = first_stage(&linker, link, &before)?;
+    let first_stage = first_stage(linker, &link, &before)?;
     link.truncate(usize::from(args.k));
-    let prepared = linker.steps().prepare(&text, vec![given.clone()])?;
-    let ids = prepared
-        .sequences()
-        .first()
-        .map_or(Vec::new(), |encoded| encoded.ids.clone());
-    let tokens: Vec<String> = ids
-        .iter()
-        .map(|id| linker.bundle().tokens.token(*id))
-        .collect();
-    let met = met(&linker, &prepared, link)?;
-    let spelling: Option<Vec<f32>> = link
-        .candidates
-        .iter()
-        .map(|candidate| {
-            linker
-                .steps()
-                .spelling_score(&prepared, 0, candidate.concept)
-        })
-        .collect();
+    Ok((given, link, first_stage))
+}
+
+/// The tokens of the mention, as the vocabulary spells them.
+fn tokens(linker: &Linker, prepared: &Prepared) -> Vec<String> {
+    let ids = prepared.sequences().first().map(|encoded| &encoded.ids);
+    let tokens = &linker.bundle().tokens;
+    ids.into_iter()
+        .flatten()
+        .map(|id| tokens.token(*id))
+        .collect()
+}
+
+fn spelling(linker: &Linker, prepared: &Prepared, link: &Link) -> Option<Vec<f32>> {
+    let steps = linker.steps();
+    let of = |candidate: &Candidate| steps.spelling_score(prepared, 0, candidate.concept);
+    link.candidates.iter().map(of).collect()
+}
+
+fn misspelt(prepared: &Prepared, link: &Link) -> Vec<Option<u8>> {
     let edits = |candidate: &Candidate| {
         let misspelt = prepared.misspelt(0).iter();
         let mut own = misspelt.filter(|similar| similar.concept == candidate.concept);
         own.next().map(|similar| similar.edits)
     };
-    let misspelt: Vec<Option<u8>> = link.candidates.iter().map(edits).collect();
-    let threshold = args.threshold.or(linker.bundle().manifest.nil.threshold);
-    if json {
-        let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
-        let shown = met.into_iter().enumerate().map(|(at, matched)| Shown {
-            matched,
-            ranker_score: link
-                .ranker_scores
-                .get(at)
-                .copied()
-                .filter(|score| score.is_finite()),
-            first_stage_rank: place(at),
-            spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
-            misspelt_edits: misspelt.get(at).copied().flatten(),
-        });
-        let explained = Explained {
-            span: given.span,
-            fragments: &given.fragments,
-            mention: &words,
-            read_as: link.read_as.as_deref(),
-            read_by: link.read_by.map(Step::words),
-            origin: link.origin,
-            group: link.group,
-            tokens,
-            cut: link.cut,
-            decision: link.decision,
-            threshold,
-            probability: link.probability,
-            context: Said::new(&linker, link),
-            same_name: link.same_name(),
-            evidence: weighed(&linker, link),
-            candidates: shown.collect(),
-        };
-        println!("{}", json::compact(&explained)?);
-        return Ok(());
-    }
-    let places: Vec<String> = given
-        .pieces()
-        .iter()
+    link.candidates.iter().map(edits).collect()
+}
+
+/// Prints the explanation for a program.
+fn print_json(
+    linker: &Linker,
+    given: &Detected,
+    words: &str,
+    link: &Link,
+    scored: Scored,
+) -> Result<()> {
+    let Scored {
+        met,
+        spelling,
+        misspelt,
+        tokens,
+        first_stage,
+        threshold,
+    } = scored;
+    let place = |at: usize| Some(*first_stage.as_ref()?.places.get(at)?);
+    let shown = met.into_iter().enumerate().map(|(at, matched)| Shown {
+        matched,
+        ranker_score: link
+            .ranker_scores
+            .get(at)
+            .copied()
+            .filter(|score| score.is_finite()),
+        first_stage_rank: place(at),
+        spelling: spelling.as_ref().and_then(|parts| parts.get(at)).copied(),
+        misspelt_edits: misspelt.get(at).copied().flatten(),
+    });
+    let explained = Explained {
+        span: given.span,
+        fragments: &given.fragments,
+        mention: words,
+        read_as: link.read_as.as_deref(),
+        read_by: link.read_by.map(Step::words),
+        origin: link.origin,
+        group: link.group,
+        tokens,
+        cut: link.cut,
+        decision: link.decision,
+        threshold,
+        probability: link.probability,
+        context: Said::new(linker, link),
+        same_name: link.same_name(),
+        evidence: weighed(linker, link),
+        candidates: shown.collect(),
+    };
+    println!("{}", json::compact(&explained)?);
+    Ok(())
+}
+
+/// Prints the explanation for a reader.
+fn print_text(linker: &Linker, given: &Detected, words: &str, link: &Link, scored: &Scored) {
+    let pieces = given.pieces().iter();
+    let places: Vec<String> = pieces
         .map(|piece| format!("{}..{}", piece.start, piece.end))
         .collect();
     println!("Mention   {words:?}, bytes {}", places.join(" and "));
@@ -356,29 +418,28 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         .group
         .map_or(String::new(), |group| format!(", {}", group.name()));
     println!("Origin    {}{kind}", print::origin(link.origin));
+    let tokens = &scored.tokens;
     println!("Tokens    {} ({})", tokens.join(" "), tokens.len());
     if let Some(cut) = cut_words(link.cut) {
         println!("Cut       {cut}");
     }
-    print::candidates(&met, link, first_stage.as_ref(), spelling.as_deref());
-    for (met, edits) in met.iter().zip(&misspelt) {
+    let (met, first_stage) = (&scored.met, scored.first_stage.as_ref());
+    print::candidates(met, link, first_stage, scored.spelling.as_deref());
+    for (met, edits) in met.iter().zip(&scored.misspelt) {
         if let Some(edits) = edits {
+            let letters = if *edits == 1 { "letter" } else { "letters" };
             println!(
-                "Misspelt  a name of {} differs from the mention by {edits} {}, and this raises \
-                 its score",
-                met.name,
-                if *edits == 1 { "letter" } else { "letters" }
+                "Misspelt  a name of {} differs from the mention by {edits} {letters}, and this \
+                 raises its score",
+                met.name
             );
         }
     }
-    print::tokens(&met);
-    print::evidence(&linker, link);
-    print::context(&linker, link);
-    println!(
-        "Decision  {}",
-        print::decision(link, &met, first_stage.as_ref(), threshold)
-    );
-    Ok(())
+    print::tokens(met);
+    print::evidence(linker, link);
+    print::context(linker, link);
+    let decision = print::decision(link, met, first_stage, scored.threshold);
+    println!("Decision  {decision}");
 }
 
 /// The result of the first stage; `None` without a cross-encoder.

@@ -14,6 +14,7 @@ use pel_kb::error::{Context, Error, Result};
 use pel_kb::redirects::Redirect;
 use pel_kb::{Concept, ConceptId};
 use pel_linker::bundle::{Bundle, Manifest, Resolved, names};
+use pel_model::detector::DetectorInfo;
 use pel_output::NamedCode;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -155,192 +156,185 @@ fn print_card(bundle: &Bundle) -> Result<()> {
 }
 
 fn print_manifest(bundle: &Bundle) -> Result<()> {
-    let Manifest {
-        written_by,
-        encoder,
-        kb,
-        view,
-        index,
-        token_vectors,
-        nil,
-        detector,
-        every_name,
-        files,
-        format,
-        digest,
-    } = &bundle.manifest;
-    let trained = bundle.trained_concepts()?;
-    let towers = if encoder.tied {
-        "one tower for both sides"
-    } else {
-        "two towers"
-    };
+    let manifest = &bundle.manifest;
+    let mut rows = encoder_rows(bundle)?;
+    rows.extend(knowledge_rows(bundle)?);
+    rows.extend(
+        manifest
+            .detector
+            .as_ref()
+            .map(|own| detector_row(manifest, own)),
+    );
+    rows.extend(reading_rows(bundle));
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
-    let mut row = |name: &str, value: String| {
+    for (name, value) in rows {
         table.add_row([name.to_owned(), value]);
-    };
-    row(
-        "Written by",
-        format!("{written_by}, bundle format {format}"),
-    );
-    row(
-        "Encoder",
-        format!(
-            "{} ({towers}, {:?}; licence: {})",
-            encoder.name, encoder.precision, encoder.licence
-        ),
-    );
-    if let Some(trained) = trained {
-        row(
-            "Trained on",
-            format!("mentions of {}", counted(trained.len(), "concept")),
-        );
     }
-    row(
-        "Vectors",
-        format!(
-            "{} of {} values, {:?}, {:?} pooling, {:?} score",
-            index.rows,
-            index.dim,
-            index.precision,
-            encoder.reduction.pooling,
-            encoder.reduction.score
-        ),
-    );
-    row(
-        "Search",
-        index.hnsw.map_or("exact".into(), |hnsw| {
-            format!(
-                "HNSW, ef {} (built with {}, seed {})",
-                hnsw.ef_search, hnsw.ef_construction, hnsw.seed
-            )
-        }),
-    );
-    if let Some(info) = token_vectors {
-        row(
-            "Token vectors",
-            format!(
-                "{} of {} values, Int8: Sum-of-Max on the best {FIRST_PASS}",
-                info.tokens, info.dim
-            ),
-        );
-    }
-    row(
-        "Knowledge base",
-        format!(
-            "{}: {}, {}",
-            kb.name,
-            counted(kb.concepts, "concept"),
-            counted(kb.names, "name")
-        ),
-    );
-    if let Some(redirects) = &bundle.redirects {
-        row("Redirects", counted(redirects.len(), "retired identifier"));
-    }
-    if let Some(codes) = &bundle.codes {
-        row("Codes", code_counts(codes));
-    }
-    if let Some(hierarchy) = bundle.hierarchy()? {
-        row(
-            "Hierarchy",
-            format!(
-                "{} of concepts and {}",
-                counted(hierarchy.edges(), "parent"),
-                counted(hierarchy.codes(), "code")
-            ),
-        );
-    }
-    if let Some(detector) = detector {
-        let schemes = detector.schemes.iter().map(|scheme| {
-            let (name, labels) = (&scheme.name, scheme.labels.join(", "));
-            format!("{name} from {} on ({labels})", scheme.threshold)
-        });
-        row(
-            "Detector",
-            format!(
-                "{} (licence: {}): {}{}",
-                detector.name,
-                detector.licence,
-                schemes.collect::<Vec<_>>().join("; "),
-                match every_name {
-                    true => "; every name of the knowledge base is a mention",
-                    false => "",
-                }
-            ),
-        );
-    }
-    row("Dictionary", counted(bundle.dictionary.len(), "name"));
-    let mix = if view.mix > 0.0 {
-        format!(", weight {} in the score", view.mix)
-    } else {
-        String::new()
-    };
-    let spelling = if view.spelling > 0.0 {
-        format!("; spelling has weight {} in the score", view.spelling)
-    } else {
-        String::new()
-    };
-    row(
-        "Concepts by",
-        format!(
-            "{:?} (template {:?}, at most {} tokens{mix}){spelling}",
-            view.concepts, view.entity_template, view.entity_tokens
-        ),
-    );
-    let forms = if view.abbreviations {
-        ", abbreviations expanded"
-    } else {
-        ""
-    };
-    let names = view.name_context.map_or(String::new(), |words| {
-        format!(
-            ", names of one concept with {} of context",
-            counted(words, "word")
-        )
-    });
-    row(
-        "Mentions",
-        format!(
-            "{:?}, at most {} tokens{names}{forms}",
-            view.mention_template, view.mention_tokens
-        ),
-    );
-    row(
-        "NIL",
-        match nil.threshold {
-            Some(threshold) => format!(
-                "below {} {threshold}{}",
-                match nil.probability {
-                    Some(_) => "the probability",
-                    None => "the score",
-                },
-                nil.calibrated_on
-                    .as_ref()
-                    .map_or(String::new(), |on| format!(", chosen on {on}"))
-            ),
-            None => "never (no threshold)".into(),
-        },
-    );
-    row("Manifest", format!("blake3 {digest} (checked)"));
-    row(
-        "Licences",
-        if kb.licences.is_empty() {
-            "not stated".into()
-        } else {
-            kb.licences.join("\n")
-        },
-    );
     // Columns are as wide as their longest cell.
     println!("{}\n", table.trim_fmt());
     let mut table = text_tables::table(["File", "Bytes", "blake3 (checked)"]);
-    for (name, info) in files {
+    for (name, info) in &manifest.files {
         table.add_row([name.clone(), info.bytes.to_string(), info.blake3.clone()]);
     }
     println!("{table}");
     Ok(())
+}
+
+/// A name with its value.
+type NamedValue = (&'static str, String);
+
+/// The encoder, its vectors and how they are searched.
+fn encoder_rows(bundle: &Bundle) -> Result<Vec<NamedValue>> {
+    let Manifest {
+        written_by,
+        format,
+        encoder,
+        index,
+        ..
+    } = &bundle.manifest;
+    let towers = match encoder.tied {
+        true => "one tower for both sides",
+        false => "two towers",
+    };
+    let (name, precision, licence) = (&encoder.name, encoder.precision, &encoder.licence);
+    let mut rows = vec![
+        (
+            "Written by",
+            format!("{written_by}, bundle format {format}"),
+        ),
+        (
+            "Encoder",
+            format!("{name} ({towers}, {precision:?}; licence: {licence})"),
+        ),
+    ];
+    if let Some(trained) = bundle.trained_concepts()? {
+        let concepts = counted(trained.len(), "concept");
+        rows.push(("Trained on", format!("mentions of {concepts}")));
+    }
+    let reduction = &encoder.reduction;
+    rows.push((
+        "Vectors",
+        format!(
+            "{} of {} values, {:?}, {:?} pooling, {:?} score",
+            index.rows, index.dim, index.precision, reduction.pooling, reduction.score
+        ),
+    ));
+    let search = index.hnsw.map_or("exact".into(), |hnsw| {
+        format!(
+            "HNSW, ef {} (built with {}, seed {})",
+            hnsw.ef_search, hnsw.ef_construction, hnsw.seed
+        )
+    });
+    rows.push(("Search", search));
+    if let Some(info) = &bundle.manifest.token_vectors {
+        let (tokens, dim) = (info.tokens, info.dim);
+        let compared = format!("Sum-of-Max on the best {FIRST_PASS}");
+        rows.push((
+            "Token vectors",
+            format!("{tokens} of {dim} values, Int8: {compared}"),
+        ));
+    }
+    Ok(rows)
+}
+
+/// The knowledge base, with its codes and hierarchy.
+fn knowledge_rows(bundle: &Bundle) -> Result<Vec<NamedValue>> {
+    let kb = &bundle.manifest.kb;
+    let (concepts, names) = (counted(kb.concepts, "concept"), counted(kb.names, "name"));
+    let mut rows = vec![(
+        "Knowledge base",
+        format!("{}: {concepts}, {names}", kb.name),
+    )];
+    if let Some(redirects) = &bundle.redirects {
+        rows.push(("Redirects", counted(redirects.len(), "retired identifier")));
+    }
+    if let Some(codes) = &bundle.codes {
+        rows.push(("Codes", code_counts(codes)));
+    }
+    if let Some(hierarchy) = bundle.hierarchy()? {
+        let parents = counted(hierarchy.edges(), "parent");
+        let codes = counted(hierarchy.codes(), "code");
+        rows.push(("Hierarchy", format!("{parents} of concepts and {codes}")));
+    }
+    Ok(rows)
+}
+
+/// The detector with its thresholds.
+fn detector_row(manifest: &Manifest, detector: &DetectorInfo) -> NamedValue {
+    let schemes = detector.schemes.iter().map(|scheme| {
+        let (name, labels) = (&scheme.name, scheme.labels.join(", "));
+        format!("{name} from {} on ({labels})", scheme.threshold)
+    });
+    let schemes = schemes.collect::<Vec<_>>().join("; ");
+    let every_name = match manifest.every_name {
+        true => "; every name of the knowledge base is a mention",
+        false => "",
+    };
+    let (name, licence) = (&detector.name, &detector.licence);
+    (
+        "Detector",
+        format!("{name} (licence: {licence}): {schemes}{every_name}"),
+    )
+}
+
+/// How concepts and mentions are read, the rule for NIL, and the licences.
+fn reading_rows(bundle: &Bundle) -> Vec<NamedValue> {
+    let Manifest {
+        view,
+        nil,
+        digest,
+        kb,
+        ..
+    } = &bundle.manifest;
+    let mix = match view.mix > 0.0 {
+        true => format!(", weight {} in the score", view.mix),
+        false => String::new(),
+    };
+    let spelling = match view.spelling > 0.0 {
+        true => format!("; spelling has weight {} in the score", view.spelling),
+        false => String::new(),
+    };
+    let concepts = format!(
+        "{:?} (template {:?}, at most {} tokens{mix}){spelling}",
+        view.concepts, view.entity_template, view.entity_tokens
+    );
+    let forms = match view.abbreviations {
+        true => ", abbreviations expanded",
+        false => "",
+    };
+    let names = view.name_context.map_or(String::new(), |words| {
+        let words = counted(words, "word");
+        format!(", names of one concept with {words} of context")
+    });
+    let mentions = format!(
+        "{:?}, at most {} tokens{names}{forms}",
+        view.mention_template, view.mention_tokens
+    );
+    let judged = match nil.probability {
+        Some(_) => "the probability",
+        None => "the score",
+    };
+    let chosen_on = nil.calibrated_on.as_ref();
+    let chosen_on = chosen_on.map_or(String::new(), |on| format!(", chosen on {on}"));
+    let threshold = match nil.threshold {
+        Some(threshold) => format!("below {judged} {threshold}{chosen_on}"),
+        None => "never (no threshold)".into(),
+    };
+    let licences = match kb.licences.is_empty() {
+        true => "not stated".into(),
+        false => kb.licences.join("\n"),
+    };
+    vec![
+        ("Dictionary", counted(bundle.dictionary.len(), "name")),
+        ("Concepts by", concepts),
+        ("Mentions", mentions),
+        ("NIL", threshold),
+        ("Manifest", format!("blake3 {digest} (checked)")),
+        ("Licences", licences),
+    ]
 }
 
 /// The number of concepts and codes of each system, one line each.
