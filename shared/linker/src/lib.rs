@@ -174,6 +174,7 @@ mod options;
 mod prepared;
 mod rerank;
 mod settings;
+mod sources;
 mod step;
 mod steps;
 
@@ -190,7 +191,7 @@ pub use bytes::Bytes;
 
 pub use added::{AddedChanges, AddedConcepts, TokenizedConcepts};
 pub use bundle::{Bundle, BundleBuilder, Manifest, Parts, Queries};
-pub use candidates::{Proposals, SearchedCandidates, Source};
+pub use candidates::{Proposals, SearchedCandidates};
 pub use detect::DetectorInput;
 pub use explain::{CandidateTexts, MatchedText, TokenAlignment};
 pub use link::Link;
@@ -205,6 +206,7 @@ pub use pel_model::tokens::ViewOptions;
 pub use pel_text::detect::{DetectOptions, Detected, Origin};
 pub use pel_text::{Mention, Span};
 pub use prepared::{Part, Prepared};
+pub use sources::CandidateSource;
 pub use step::Step;
 pub use steps::MISSPELT;
 

@@ -8,7 +8,7 @@ use pel_model::tokens::Cut;
 use pel_text::Span;
 use pel_text::attributes::Attribute;
 use pel_text::context::Context;
-use pel_text::detect::{Detected, Origin};
+use pel_text::detect::Origin;
 
 /// A mention with its decision.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ use pel_text::detect::{Detected, Origin};
 pub struct Link {
     /// The extent of the mention, from its first fragment to its last.
     pub span: Span,
-    /// The fragments of a discontinuous mention ([`Detected::fragments`]); empty for a continuous
+    /// The fragments of a discontinuous mention ([`Detected::fragments`](pel_text::detect::Detected::fragments)); empty for a continuous
     /// one.
     pub fragments: Vec<Span>,
     /// The source of the mention: [`Origin::Name`] for each name of the knowledge base that was not
@@ -47,7 +47,7 @@ pub struct Link {
     /// side and severity at its ends ("left-sided pneumonia").
     pub named: bool,
     /// The long form of an abbreviation that the text defines, or that the words around it show, or
-    /// the name that a wording stands for ([`Bundle::wordings`]).
+    /// the name that a wording stands for ([`Bundle::wordings`](crate::bundle::Bundle::wordings)).
     pub read_as: Option<String>,
     /// The step that read it as this name; `None` if it is read as it stands.
     pub read_by: Option<Step>,

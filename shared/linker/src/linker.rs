@@ -131,10 +131,7 @@ impl Linker {
             } else {
                 0
             };
-            self.linker
-                .bundle
-                .index
-                .set_depth(options.ef_search.max(least));
+            self.bundle.index.set_depth(options.ef_search.max(least));
         }
         Ok(())
     }

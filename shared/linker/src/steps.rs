@@ -28,11 +28,13 @@ use crate::normalise::Words;
 use crate::options::LinkOptions;
 use crate::prepared::{Prepared, PreparedMention, SharedLists};
 use pel_kb::error::Result;
-use pel_kb::score::{Scorer, Similarity};
+use pel_kb::score::{Candidate, Scorer, Similarity};
 use pel_model::encode::{Encoder, SequenceInterner};
+use pel_model::tokens::Encoded;
+use pel_model::tower::Side;
 use pel_text::abbreviations::Reader;
 use pel_text::context::{Context, ContextRules};
-use pel_text::detect::{Detected, Origin};
+use pel_text::detect::Detected;
 use pel_text::markup::Readable;
 use pel_text::modifiers::without_modifiers;
 use pel_text::senses::{SenseReader, Senses};
@@ -350,7 +352,7 @@ impl<'l> Steps<'l> {
 
 impl Linker {
     /// `coherent` is whether the mentions of a text choose between candidates.
-    fn finish_from(
+    pub(crate) fn finish_from(
         &self,
         prepared: &Prepared,
         queries: &Queries,

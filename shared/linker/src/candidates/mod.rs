@@ -6,12 +6,10 @@ mod named;
 mod proposals;
 mod search;
 mod sharing;
-mod sources;
 mod spelling;
 
 pub(crate) use coherence::TextGroups;
 pub use proposals::Proposals;
-pub use sources::Source;
 
 use crate::bundle::Queries;
 use crate::linker::Linker;
@@ -19,6 +17,7 @@ use crate::prepared::{Prepared, PreparedMention};
 use pel_index::best_per_concept;
 use pel_kb::ConceptId;
 use pel_kb::score::{Candidate, Scorer, Similarity};
+use pel_model::tokens::{MentionTemplate, View};
 use spelling::MentionSpelling;
 use std::collections::HashSet;
 
@@ -42,6 +41,15 @@ impl SearchedCandidates {
 }
 
 impl Linker {
+    /// Whether an equal name has the highest possible score. A name that the dictionary normalises
+    /// to the mention (plural, hyphen, accent, case) then gets it too.
+    fn names_score_highest(&self) -> bool {
+        let manifest = &self.bundle.manifest;
+        manifest.view.concepts != View::Template
+            && manifest.view.mention_template == MentionTemplate::Bare
+            && manifest.encoder.reduction.score == Similarity::Cosine
+    }
+
     /// The number of candidates to search for lists of `k`.
     pub(crate) fn searched(&self, k: usize) -> usize {
         k.max(SEARCHED)

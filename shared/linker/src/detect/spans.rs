@@ -1,7 +1,6 @@
 //! The spans that the detector takes for mentions.
 
 use super::Passes;
-use super::jargon;
 use super::places::{is_acronym, is_in_number, is_whole_name};
 use pel_kb::error::Result;
 use pel_kb::group::Group;

@@ -6,7 +6,7 @@ use pel_artifacts::bundles;
 use pel_artifacts::device::OpenDevice;
 use pel_io::files::read_text;
 use pel_kb::error::{Context, Error, Result};
-use pel_linker::{LinkOptions, Linker, MISSPELT, Prepared, Queries, Source};
+use pel_linker::{CandidateSource, LinkOptions, Linker, MISSPELT, Prepared, Queries};
 use pel_text::detect::Detected;
 use serde::Serialize;
 use std::hint::black_box;
@@ -118,11 +118,12 @@ pub(crate) fn sides(options: &Options, folder: &Path, device: &OpenDevice) -> Re
     })?;
     let without_coherence = time(&|note| {
         let (prepared, queries) = (&note.prepared, &note.queries);
-        black_box(
-            linker
-                .steps()
-                .finish_without(prepared, queries, &linking, Source::Coherence),
-        );
+        black_box(linker.steps().finish_without(
+            prepared,
+            queries,
+            &linking,
+            CandidateSource::Coherence,
+        ));
         Ok(())
     })?;
     linker.settings().set_spelling(0.0)?;

@@ -11,7 +11,7 @@ use pel_corpora::split::{NilOf, Split};
 use pel_index::metrics::{BINS, Forecast, Share, brier, calibration_error, log_loss, reliability};
 use pel_io::text_tables::percent;
 use pel_kb::error::{Context, Result};
-use pel_linker::Source;
+use pel_linker::CandidateSource;
 use pel_model::nil::{Evidence, Feature};
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ const GROUPS: [(&str, &[Feature]); 4] = [
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Nothing,
-    Source(Source),
+    Source(CandidateSource),
     Spelling,
     NameVectors,
     TemplateVectors,
@@ -60,7 +60,7 @@ impl Source {
     /// templates are apart.
     fn all(with_spelling: bool, views_apart: bool) -> Vec<Self> {
         let mut all = vec![Self::Nothing];
-        all.extend(Source::ALL.map(Self::Source));
+        all.extend(CandidateSource::ALL.map(Self::Source));
         if with_spelling {
             all.push(Self::Spelling);
         }
@@ -73,10 +73,10 @@ impl Source {
     fn words(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
-            Self::Source(Source::Names) => "exact names",
-            Self::Source(Source::Edits) => "edit distance",
-            Self::Source(Source::Search) => "search by vectors",
-            Self::Source(Source::Coherence) => "coherence of the text",
+            Self::Source(CandidateSource::Names) => "exact names",
+            Self::Source(CandidateSource::Edits) => "edit distance",
+            Self::Source(CandidateSource::Search) => "search by vectors",
+            Self::Source(CandidateSource::Coherence) => "coherence of the text",
             Self::Spelling => "n-grams in the score",
             Self::NameVectors => "vectors of names",
             Self::TemplateVectors => "vectors of templates",

@@ -12,7 +12,7 @@ use pel_index::metrics::{rank_of, recall_at};
 use pel_io::interrupt;
 use pel_io::progress::Progress;
 use pel_kb::error::{Context, Result};
-use pel_linker::{LinkOptions, Linker, Prepared, Queries, Source};
+use pel_linker::{CandidateSource, LinkOptions, Linker, Prepared, Queries};
 use pel_model::nil::{Evidence, NilPolicy};
 use pel_model::tokens::View;
 use pel_text::detect::join;
@@ -190,7 +190,7 @@ impl Trial {
     /// If the run is interrupted.
     pub fn evidence(
         &self,
-        without: Option<Source>,
+        without: Option<CandidateSource>,
     ) -> Result<(CandidateLists, Vec<Option<Evidence>>)> {
         let (mut all, mut evidence) = (Vec::new(), Vec::new());
         let (linker, options) = (&self.linker, LinkOptions::default());

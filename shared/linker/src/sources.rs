@@ -1,8 +1,8 @@
 //! Links without one of the sources of candidates, or without the coherence of the text: what each
 //! of them gives.
 
-use super::Proposals;
 use crate::bundle::Queries;
+use crate::candidates::Proposals;
 use crate::link::Link;
 use crate::linker::Steps;
 use crate::options::LinkOptions;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A source of candidates, or a step that orders them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum CandidateSource {
     /// The concepts that bear the mention as a name: as candidates, in the first place, and in the
     /// evidence.
     Names,
@@ -23,22 +23,22 @@ pub enum Source {
     Coherence,
 }
 
-impl Source {
+impl CandidateSource {
     /// All sources.
     pub const ALL: [Self; 4] = [Self::Names, Self::Edits, Self::Search, Self::Coherence];
 }
 
 impl Prepared {
     /// The mentions without their concepts of a source that is looked up in the dictionary.
-    fn without(&self, source: Source) -> Self {
+    fn without(&self, source: CandidateSource) -> Self {
         let mut rest = self.clone();
         for mention in &mut rest.mentions {
-            if source == Source::Names {
+            if source == CandidateSource::Names {
                 mention.named = Arc::default();
                 mention.modified = false;
                 mention.plain = false;
             }
-            if source == Source::Edits {
+            if source == CandidateSource::Edits {
                 mention.misspelt.clear();
             }
         }
@@ -59,20 +59,20 @@ impl<'l> Steps<'l> {
         prepared: &Prepared,
         queries: &Queries,
         options: &LinkOptions,
-        source: Source,
+        source: CandidateSource,
     ) -> Vec<Link> {
         match source {
-            Source::Names | Source::Edits => {
+            CandidateSource::Names | CandidateSource::Edits => {
                 self.finish(&prepared.without(source), queries, options)
             }
-            Source::Search => {
+            CandidateSource::Search => {
                 let nothing = Proposals {
                     concepts: vec![Vec::new(); prepared.sequences.len()],
                     types: Vec::new(),
                 };
                 self.finish_with(prepared, queries, options, &nothing)
             }
-            Source::Coherence => {
+            CandidateSource::Coherence => {
                 let searched = self.search_candidates(prepared, queries, options);
                 self.linker
                     .finish_from(prepared, queries, options, searched.0, false)
