@@ -20,6 +20,8 @@ pub enum Step {
     WrittenOut,
     /// Another form of a name.
     Variant,
+    /// The name of a drug that was cut.
+    Truncated,
 }
 
 impl Step {
@@ -34,6 +36,7 @@ impl Step {
             Self::Drug => "the preferred name of a drug",
             Self::WrittenOut => "short forms written out",
             Self::Variant => "another form of a name",
+            Self::Truncated => "the name of a drug that was cut",
         }
     }
 }

@@ -388,7 +388,10 @@ impl Linker {
         let mut links: Vec<Link> = mentions.map(link).collect();
         let mut first = 0;
         for mentions in &prepared.texts {
-            self.decide_text(&mut links[first..first + mentions], options.threshold);
+            let those = first..first + mentions;
+            self.decide_text(&mut links[those.clone()], options.threshold);
+            let own = &prepared.mentions[those.clone()];
+            self.make_equal_mentions_agree(own, &mut links[those]);
             self.share_from(
                 prepared,
                 first,

@@ -1,5 +1,6 @@
 //! The decision on each mention: linked, or NIL.
 
+mod agreement;
 mod evidence;
 
 use crate::candidates::first_with_named;

@@ -5,6 +5,7 @@ mod part;
 mod plain_names;
 mod sense;
 mod side;
+mod truncated;
 mod variant;
 mod wording;
 mod written_out;
@@ -38,7 +39,7 @@ pub(crate) struct Reading {
 type Read = for<'l, 'w, 'a, 't> fn(&'l Linker, &'w Words<'a, 't>) -> Option<Named>;
 
 /// The steps in their order. The first that applies reads the mention.
-const STEPS: [(Step, Read); 7] = [
+const STEPS: [(Step, Read); 8] = [
     (Step::Side, side::read),
     (Step::Sense, sense::read),
     (Step::Wording, wording::read),
@@ -46,6 +47,7 @@ const STEPS: [(Step, Read); 7] = [
     (Step::Drug, drug::read),
     (Step::WrittenOut, written_out::read),
     (Step::Variant, variant::read),
+    (Step::Truncated, truncated::read),
 ];
 
 impl Linker {

@@ -24,6 +24,9 @@ pub struct Dictionary {
     concepts: usize,
 }
 
+/// The most names with one beginning that are read.
+const BEGINNINGS: usize = 1_000;
+
 impl Dictionary {
     /// Encodes a dictionary of the given concepts. The result is deterministic.
     ///
@@ -114,6 +117,34 @@ impl Dictionary {
             .next()
             .is_some_and(|(name, _)| name.starts_with(start.as_bytes()))
     }
+
+    /// The concepts of the names of one word that begin with some letters, in ascending order.
+    /// `None` if they are more than `most`, or more than [`BEGINNINGS`] names begin so.
+    pub fn begun_by(&self, letters: &str, most: usize) -> Option<Vec<ConceptId>> {
+        let start = normalise_name(letters);
+        let mut names = self.names.range().ge(&start).into_stream();
+        let (mut concepts, mut read) = (Vec::new(), 0);
+        while let Some((name, at)) = names.next() {
+            if !name.starts_with(start.as_bytes()) {
+                break;
+            }
+            read += 1;
+            if read > BEGINNINGS {
+                return None;
+            }
+            if name.contains(&b' ') {
+                continue;
+            }
+            let stated = self.postings(at.value()).filter(|posting| posting.stated);
+            concepts.extend(stated.map(|posting| posting.concept));
+            concepts.sort_unstable();
+            concepts.dedup();
+            if concepts.len() > most {
+                return None;
+            }
+        }
+        Some(concepts)
+    }
 }
 
 impl std::fmt::Debug for Dictionary {
@@ -130,6 +161,19 @@ mod tests {
     use super::super::format::MAX_WORD;
     use super::super::tests::{FEVER_AND_COLD, bytes, dictionary, ids};
     use super::*;
+
+    #[test]
+    fn names_of_one_word_are_found_by_their_beginning() {
+        let dictionary = dictionary(&FEVER_AND_COLD, "");
+        assert_eq!(dictionary.begun_by("PYREX", 1), Some(ids(&[0])));
+        assert_eq!(dictionary.begun_by("feve", 1), Some(ids(&[0])));
+        // "common cold" and "sensation of cold" have several words.
+        assert_eq!(dictionary.begun_by("comm", 1), Some(Vec::new()));
+        assert_eq!(dictionary.begun_by("xyz", 1), Some(Vec::new()));
+        // "cold" is a name of two concepts.
+        assert_eq!(dictionary.begun_by("col", 1), None);
+        assert_eq!(dictionary.begun_by("col", 2), Some(ids(&[1, 2])));
+    }
 
     #[test]
     fn lookup_finds_all_concepts_with_the_name() {

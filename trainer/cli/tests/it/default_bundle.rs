@@ -225,6 +225,52 @@ fn unknown_words_lower_the_probability_but_misspelt_names_do_not() {
     assert!(of("pnuemonia") > 0.7);
 }
 
+/// The concepts that the mentions of a text are linked to, by the words of the mentions.
+fn concepts_in(text: &str) -> Vec<(String, Option<String>)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let note = folder.path().join("note.txt");
+    std::fs::write(&note, text).expect("written");
+    let links = link(&note, &[]).into_iter();
+    let named = links.map(|link| (link.text, link.concept.map(|concept| concept.name)));
+    named.collect()
+}
+
+/// Misspelt brands have vectors like those of their names, and a brand that the knowledge base lacks
+/// has not: "Duoderm" is no "Dioderm", a hydrocortisone.
+#[test]
+fn a_brand_is_misspelt_only_if_its_vector_is_alike() {
+    let text = "She takes Norvask and Plavex daily. Duoderm was applied to the sacrum.";
+    let found = concepts_in(text);
+    let of = |words: &str| {
+        let mut own = found.iter().filter(|(text, _)| text == words);
+        own.next().and_then(|(_, concept)| concept.as_deref())
+    };
+    assert_eq!(of("Norvask"), Some("Amlodipine"));
+    assert_eq!(of("Plavex"), Some("clopidogrel"));
+    assert_eq!(of("Duoderm"), None);
+}
+
+#[test]
+fn truncated_names_of_drugs_are_read_as_the_whole_ones() {
+    let found = concepts_in("LISINOPRIL\nHYDROCHLOROTH\nLEVOTHYROX\n");
+    let names: Vec<Option<&str>> = found.iter().map(|(_, name)| name.as_deref()).collect();
+    let whole = ["Lisinopril", "Hydrochlorothiazide", "Levothyroxine"];
+    assert_eq!(names, whole.map(Some));
+}
+
+/// Beside its long form the short form alone was linked.
+#[test]
+fn a_long_form_and_its_short_form_are_linked_together() {
+    let found = concepts_in("He got tissue type plasminogen activator (tPA). tPA was stopped.");
+    assert_eq!(found.len(), 3);
+    assert!(
+        found
+            .iter()
+            .all(|(_, name)| name.as_deref() == Some("alteplase")),
+        "{found:?}"
+    );
+}
+
 /// Short forms and brands are read as their concepts. Headings, results, "Pt" and single letters are
 /// no mentions; "Heart" inside a sentence is one.
 #[test]
