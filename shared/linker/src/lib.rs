@@ -156,7 +156,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod added;
+pub mod added;
 mod additions;
 pub mod bundle;
 mod candidates;

@@ -277,7 +277,7 @@ fn changed_list_encodes_only_new_texts_and_equals_a_fresh_one() {
             format!("{:?}", link(linker, text, found, &options).expect("linked"))
         };
         assert_eq!(links(&changed), links(&once), "{scorer:?}");
-        let lists = changed.added_concepts().lists();
+        let lists = changed.steps().added_concepts().lists();
         let names: Vec<_> = lists
             .iter()
             .map(|(list, concepts)| (*list, concepts.len()))
@@ -293,7 +293,7 @@ fn changed_list_encodes_only_new_texts_and_equals_a_fresh_one() {
         assert_eq!(links(&changed), links(&once), "{scorer:?}");
         // Concepts outside the list keep their identifiers.
         let mut report = Report::default();
-        let taken = changed.tokenize_list(
+        let taken = changed.steps().tokenize_list(
             "other.csv",
             vec![concept("X1", "toe", &[]), concept("X0", "arm", &[])],
             &mut report,
