@@ -252,10 +252,13 @@ fn a_brand_is_misspelt_only_if_its_vector_is_alike() {
 
 #[test]
 fn truncated_names_of_drugs_are_read_as_the_whole_ones() {
-    let found = concepts_in("LISINOPRIL\nHYDROCHLOROTH\nLEVOTHYROX\n");
-    let names: Vec<Option<&str>> = found.iter().map(|(_, name)| name.as_deref()).collect();
-    let whole = ["Lisinopril", "Hydrochlorothiazide", "Levothyroxine"];
-    assert_eq!(names, whole.map(Some));
+    for (line, name) in [
+        ("HYDROCHLOROTH 25 mg daily", "Hydrochlorothiazide"),
+        ("LEVOTHYROX 50 mcg daily", "levothyroxine"),
+    ] {
+        let found = concepts_in(line);
+        assert_eq!(found[0].1.as_deref(), Some(name), "{found:?}");
+    }
 }
 
 /// Beside its long form the short form alone was linked.
