@@ -6,9 +6,7 @@ use pel_kb::group::Group;
 use pel_linker::linker::MatchedText;
 use pel_model::nil::NilReason;
 use pel_model::tokens::{Cut, Encoded};
-use pel_output::{
-    DecidedBy, Named, NamedCode, NamedSet, Note, Record, RemovedMention, Review,
-};
+use pel_output::{DecidedBy, Named, NamedCode, NamedSet, Note, Record, RemovedMention, Review};
 use pel_text::attributes::{Attribute, AttributeName, Value};
 use pel_text::context::{
     Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,

@@ -174,13 +174,7 @@ mod tests {
         );
         assert_eq!(
             changed().cells(),
-            [
-                "changed",
-                "A; B",
-                "2026-11-30T09:30:00Z",
-                "D1",
-                "fever"
-            ]
+            ["changed", "A; B", "2026-11-30T09:30:00Z", "D1", "fever"]
         );
         let confirmed = Review {
             outcome: ReviewOutcome::Confirmed,

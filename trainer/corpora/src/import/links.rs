@@ -144,11 +144,7 @@ fn object(file: &Path, reviewed: bool, encoding: &TextEncoding) -> Result<Correc
 }
 
 /// Reads the notes of a file with a mention a line.
-fn lines(
-    file: &Path,
-    given: &LinkFiles,
-    encoding: &TextEncoding,
-) -> Result<Vec<CorrectedNote>> {
+fn lines(file: &Path, given: &LinkFiles, encoding: &TextEncoding) -> Result<Vec<CorrectedNote>> {
     let Some(texts) = given.texts.as_deref() else {
         return Err(Error::usage(format!(
             "{}: expected --texts with the folder of the notes, since lines have no text, found \
