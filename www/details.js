@@ -160,7 +160,6 @@ export function createDetails(actions) {
       const more = explained && !shown.explained;
       panel.hidden = false;
       byId("details-hint").hidden = true;
-      document.documentElement.dataset.details = "open";
       shown = { note, link, key, explained, sets: anew ? [] : shown.sets };
       if (anew) draw();
       if (anew || more) drawFacts();
@@ -169,7 +168,6 @@ export function createDetails(actions) {
     hide() {
       panel.hidden = true;
       byId("details-hint").hidden = false;
-      delete document.documentElement.dataset.details;
       clear();
       shown = { ...shown, note: null, link: null };
     },

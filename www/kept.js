@@ -8,8 +8,8 @@ const NAME = `pel-notes ${SITE}`;
 const STORE = "notes";
 const CHOICE = "pel-keep";
 
-/** Milliseconds between a change and its being stored. */
-const PAUSE = 400;
+/** Milliseconds between a change and its being stored: after the last one, and at most after the first. */
+const [PAUSE, LONGEST] = [400, 2000];
 
 const WORDS = {
   off: "Notes are kept only in the memory of this tab, never in the browser’s storage. They are lost when you close or reload the tab. " +
@@ -34,6 +34,8 @@ export function createKept(on) {
   /** Ends the lock that keeps other tabs from keeping notes. */
   let release = null;
   let timer = 0;
+  /** When the first change was made that is not stored. */
+  let since = 0;
   let wroteLast = Promise.resolve();
   /** The signature of each note that is stored, by its key. @type {Map<string, string>} */
   const stored = new Map();
@@ -42,6 +44,9 @@ export function createKept(on) {
     if (!box.checked) await turnOff();
     else if (await turnOn()) await save();
   });
+
+  addEventListener("pagehide", saveNow);
+  document.addEventListener("visibilitychange", () => document.hidden && saveNow());
 
   function say(state) {
     byId("kept-words").textContent = WORDS[state];
@@ -93,6 +98,12 @@ export function createKept(on) {
     release = null;
   }
 
+  function saveNow() {
+    clearTimeout(timer);
+    since = 0;
+    wroteLast = save();
+  }
+
   /** Stores what has changed, and forgets notes that were closed. */
   async function save() {
     if (!database) return;
@@ -123,9 +134,8 @@ export function createKept(on) {
     changed() {
       if (!database) return;
       clearTimeout(timer);
-      timer = setTimeout(() => {
-        wroteLast = save();
-      }, PAUSE);
+      since ||= Date.now();
+      timer = setTimeout(saveNow, Math.min(PAUSE, Math.max(0, since + LONGEST - Date.now())));
     },
 
     /** Brings back the notes of an earlier visit, if the reader had them kept. */

@@ -149,7 +149,11 @@ export function createMentions(on) {
     },
 
     /** Measures the rows again: the list has come into view. */
-    seen: () => note && rows.draw(shown.length),
+    seen() {
+      if (!note) return;
+      rows.draw(shown.length);
+      if (note.chosen) this.reveal(note.chosen);
+    },
 
     /** From now on notes are linked. @param {import("./pkg/pel.js").Manifest} manifest */
     ready: (manifest) => {

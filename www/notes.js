@@ -110,7 +110,7 @@ export function createNotes(on) {
       sum.total += total;
     }
     const finished = all.filter(isDone).length;
-    byId("note-name").textContent = current.name;
+    for (const id of ["note-name", "print-name"]) byId(id).textContent = current.name;
     byId("note-count").textContent = whole(notes.length);
     byId("note-sums").textContent = `${counted(notes.length, "note")}, ${whole(finished)} done: ${progressWords(sum)}.`;
     byId("next-note").disabled = !nextUnreviewed();

@@ -61,7 +61,8 @@ export function createRows(on) {
   }
 
   function measure() {
-    if (body.offsetHeight === 0) return;
+    // Looking at a height costs a layout.
+    if (byId("mentions").hidden || body.offsetHeight === 0) return;
     let at = window.first;
     for (const row of body.rows) heights[at++] = row.offsetHeight;
     if (body.rows.length > 0) usual = body.offsetHeight / body.rows.length;

@@ -20,6 +20,9 @@ export function createSummary(on) {
   let shown = { links: [], text: "", chosen: null };
   /** A summary that is not in view is drawn when it is. */
   let stale = true;
+  let sections = [];
+  /** What is drawn; a letter that is typed mostly moves mentions alone. */
+  let drawn = "";
 
   copy.addEventListener("click", async () => {
     try {
@@ -36,20 +39,32 @@ export function createSummary(on) {
 
   function draw() {
     stale = false;
-    const sections = summarise(shown.links, shown.text);
+    sections = summarise(shown.links, shown.text);
+    const next = signature();
+    if (next === drawn) return;
+    drawn = next;
     copy.disabled = sections.length === 0;
-    const parts = sections.map(({ key, heading, entries }) => make("section", { className: `group ${key}`, "aria-label": heading },
+    const parts = sections.map(({ key, heading, entries }, at) => make("section", { className: `group ${key}`, "aria-label": heading },
       make("h3", {}, heading, make("span", { className: "count" }, String(entries.length))),
-      make("ul", {}, ...entries.map(drawEntry))));
+      make("ul", {}, ...entries.map((entry, place) => drawEntry(entry, () => sections[at].entries[place])))));
     const none = make("p", { className: "quiet" }, "The summary appears here once the note is linked.");
     keepFocus(body, () => body.replaceChildren(...(parts.length > 0 ? parts : [none])));
   }
 
-  function drawEntry(entry) {
+  const isChosen = ({ links }) => shown.chosen !== null && links.some((link) => same(link, shown.chosen));
+
+  /** All that the summary shows. */
+  const signature = () => JSON.stringify([on.system(), sections.map(({ key, entries }) => [key, entries.map((entry) => [
+    entry.name, entry.said, entry.beside, entry.notes, entry.concept?.id, entry.concept?.codes?.length, typeOf(entry.links[0]), entry.links.length,
+    entry.links.every((link) => !isOpen(link)), isChosen(entry),
+  ])])]);
+
+  /** @param {import("./summary.js").Entry} entry @param {() => import("./summary.js").Entry} now the entry when it is clicked */
+  function drawEntry(entry, now) {
     const [first] = entry.links;
-    const chosen = shown.chosen !== null && entry.links.some((link) => same(link, shown.chosen));
-    const name = make("button", { type: "button", className: "mention", onclick: () => on.open(next(entry)) }, entry.name);
-    name.dataset.key = `${first.start}-${first.end}`;
+    const chosen = isChosen(entry);
+    const name = make("button", { type: "button", className: "mention", onclick: () => on.open(next(now())) }, entry.name);
+    name.dataset.key = `${entry.name} ${entry.notes}`;
     if (chosen) name.setAttribute("aria-current", "true");
     const said = saidWords(entry);
     // The first code alone: one line an entry. The list and the details have all.

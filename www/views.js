@@ -24,12 +24,12 @@ export function createViews(on) {
 
   function draw() {
     const shown = current();
-    root.dataset.view = shown;
+    root.toggleAttribute("data-details", details);
     for (const [view, tab] of tabs) {
       const isShown = view === shown;
       tab.setAttribute("aria-selected", String(isShown));
       tab.tabIndex = isShown ? 0 : -1;
-      byId(PANELS[view]).hidden = !(isShown || (view === "details" && !wide.matches));
+      byId(PANELS[view]).hidden = view === "details" ? !details : !isShown;
     }
     byId("tab-details").hidden = !wide.matches;
   }
