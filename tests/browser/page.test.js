@@ -273,7 +273,7 @@ test("the threshold can be moved, and the reader's own concepts are found", { ti
   );
   await write(page, "fever, cuboid");
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "LOCAL:3"]);
-  await page.locator("#concepts > summary").click();
+  await page.locator("#concepts").evaluate((menu) => (menu.open = true));
   await page.getByRole("button", { name: "Remove all" }).click();
   await linkedAfter(page, () => page.locator("#question").getByRole("button", { name: "Remove" }).click());
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
