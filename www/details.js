@@ -73,7 +73,8 @@ export function createDetails(actions) {
         link.decision === "linked" && act("nil", "No match", "X", actions.nil),
         act("remove", "Remove mention", "Del", actions.remove)),
       make("div", { className: "heading" }, make("h3", { id: "candidates-heading" }, "Candidates"),
-        threshold !== null && make("span", { className: "quiet key" }, `threshold ${score(threshold)}`)),
+        threshold === null ? make("span", { className: "quiet" }, "similarity")
+          : make("span", { className: "quiet key" }, `threshold ${score(threshold)}`)),
       link.candidates.length === 0
         ? make("p", { className: "quiet" }, "No candidate. Search for a concept below.")
         : make("ul", { className: "candidates numbered", "aria-labelledby": "candidates-heading" },

@@ -31,11 +31,15 @@ import { counted } from "./words.js";
 /** Milliseconds without typing before a note is linked. */
 const PAUSE = 150;
 
+/** Milliseconds after a letter before the column next to the note is drawn: a letter should cost the drawing of the note alone. */
+const LATER = 120;
+
 /** More characters than this at once are not typed. */
 const PASTED = 20;
 
 const root = document.documentElement;
 let linked = 0;
+let drawing = 0;
 let cameFromNote = false;
 /** The code system that the reader chose; null for what the kind of a mention suggests. */
 let system = null;
@@ -93,7 +97,9 @@ const editor = createEditor({
     if (text === note.text) return;
     remember(note, "typing", { caret: before, typed: typed ? performance.now() : null });
     linker.edit(note, text, caret);
-    draw();
+    const visible = drawText(note);
+    clearTimeout(drawing);
+    drawing = setTimeout(() => note === notes.current() && drawColumn(note, visible), LATER);
     // What was pasted is whole.
     linker.schedule(note, text.length - length > PASTED ? 0 : PAUSE);
   },
@@ -194,9 +200,19 @@ createExports({
 /** Shows the current note as it is now. */
 function draw() {
   const note = notes.current();
+  drawColumn(note, drawText(note));
+}
+
+/** Shows the text with its marks. @returns the links that the filters let through */
+function drawText(note) {
   note.links = applyDecisions(note.machine, note.decisions);
   const visible = mentions.filtered(note.links);
   editor.draw(note.text, visible, note.chosen);
+  return visible;
+}
+
+function drawColumn(note, visible) {
+  clearTimeout(drawing);
   mentions.draw(note, visible);
   summaryView.draw(note, visible);
   notes.draw();
