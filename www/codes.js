@@ -22,6 +22,10 @@ const NAMES = {
 /** @type {CodeSystem[]} */
 export const SYSTEMS = Object.keys(NAMES);
 
+/** The systems in the order in which the page offers them. @type {CodeSystem[]} */
+const FIRST = ["ICD10CM", "SNOMEDCT", "RXNORM", "LOINC", "UMLS"];
+export const OFFERED = [...FIRST, ...SYSTEMS.filter((system) => !FIRST.includes(system))];
+
 /** The systems that a table has columns for. @type {CodeSystem[]} */
 const COLUMNS = ["SNOMEDCT", "ICD10CM", "RXNORM", "LOINC"];
 
@@ -40,20 +44,24 @@ const preferred = (codes, system) => codes.find((code) => code.system === system
  *
  * @param {{ code?: Code, codes?: Code[] }} concept
  * @param {CodeSystem | null} first
- * @returns {string[]}
+ * @returns {{ words: string, site: string | null }[]} `site`: the identifier by which the site of the code is found; null for several codes
  */
-export function rowCodes({ code, codes = [] }, first = null) {
+export function shownCodes({ code, codes = [] }, first = null) {
+  const shown = (one) => ({ words: codeWords(one), site: identifierOf(one) });
   const chosen = first && preferred(codes, first);
-  if (chosen) return [codeWords(chosen)];
+  if (chosen) return [shown(chosen)];
   if (code) {
     const clinical = code.system === "ICD10CM" && preferred(codes, "SNOMEDCT");
-    return clinical ? [codeWords(code), codeWords(clinical)] : [codeWords(code)];
+    return clinical ? [shown(code), shown(clinical)] : [shown(code)];
   }
   const part = codes.find(({ match }) => match === "parts");
   if (!part) return [];
   const parts = codes.filter(({ system, match }) => system === part.system && match === "parts");
-  return [`${systemName(part.system)} ${parts.map((one) => one.code).join(" + ")}`];
+  return [{ words: `${systemName(part.system)} ${parts.map((one) => one.code).join(" + ")}`, site: null }];
 }
+
+/** The words of the codes that a row shows. @param {{ code?: Code, codes?: Code[] }} concept @param {CodeSystem | null} first @returns {string[]} */
+export const rowCodes = (concept, first = null) => shownCodes(concept, first).map(({ words }) => words);
 
 /** What the match of a code means; empty for an exact one. @param {Code} code */
 export function matchWords({ match, billable }) {

@@ -1,7 +1,7 @@
 // The reader's own concepts: adding from a file or a form, listing, removing, saving.
 
 import { TYPES } from "./colours.js";
-import { byId, keepFocus, make, save } from "./dom.js";
+import { byId, closeAsMenu, keepFocus, make, save } from "./dom.js";
 import { readFiles } from "./files.js";
 import { ask } from "./question.js";
 import { additionWords, counted, whole } from "./words.js";
@@ -28,14 +28,15 @@ export function createConcepts(on) {
   /** The additions that are running or wait. */
   const running = new Set();
   let unsaved = false;
+  closeAsMenu(byId("concepts"));
   byId("concept-cancel").addEventListener("click", () => running.forEach((addition) => addition.abort()));
   byId("concept-types").append(...TYPES.map((type) => make("option", { value: type })));
 
   byId("concept-file-button").addEventListener("click", () => file.click());
   file.addEventListener("change", async () => {
-    const { tables, notes, problems } = await readFiles(file.files);
+    const { tables, notes, annotations, problems } = await readFiles(file.files);
     file.value = "";
-    problems.push(...notes.map(({ name }) => `${name} is not a table of concepts. Choose a CSV, TSV, OBO or JSONL file.`));
+    problems.push(...[...notes, ...annotations].map(({ name }) => `${name} is not a table of concepts. Choose a CSV, TSV, OBO or JSONL file.`));
     await take(tables, problems);
   });
   form.addEventListener("submit", async (event) => {

@@ -5,6 +5,7 @@ import { colourOf } from "./colours.js";
 import { contextRows } from "./context.js";
 import { byId, keepFocus, make } from "./dom.js";
 import { decisionOf } from "./state.js";
+import { isOpen, stateOf } from "./review.js";
 import { likelihoodWords, nilWords, originWords, score, setOf, setsWords, thresholdOf } from "./words.js";
 
 /** Pixels between the panel and the element that it must not cover. */
@@ -15,9 +16,10 @@ const MARGIN = 24;
  * @property {() => void} close
  * @property {(by: number) => void} step to the mention before (-1) or after (1)
  * @property {(link: import("./state.js").Link, concept: import("./state.js").Candidate) => void} choose
+ * @property {(link: import("./state.js").Link) => void} confirm
  * @property {(link: import("./state.js").Link) => void} nil
  * @property {(link: import("./state.js").Link) => void} remove
- * @property {(link: import("./state.js").Link) => void} undo
+ * @property {(link: import("./state.js").Link) => void} reopen
  * @property {() => import("./linker.js").Linker} linker
  * @property {() => number | null} threshold
  */
@@ -32,9 +34,6 @@ export function createDetails(actions) {
   byId("details-close").addEventListener("click", () => actions.close());
   byId("details-back").addEventListener("click", () => actions.step(-1));
   byId("details-on").addEventListener("click", () => actions.step(1));
-  panel.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") actions.close();
-  });
   byId("find").addEventListener("submit", async (event) => {
     event.preventDefault();
     const words = byId("find-words").value.trim();
@@ -68,15 +67,17 @@ export function createDetails(actions) {
     const body = make("div", {},
       decision(link, threshold),
       contextFacts(link, note.text),
-      make("div", { className: "buttons" },
-        decided && act("undo", "Undo my change", actions.undo),
-        link.nil_reason !== "reader" && act("nil", link.decision === "nil" ? "Confirm NIL" : "Set to NIL", actions.nil),
-        act("remove", "Remove mention", actions.remove)),
+      make("div", { className: "buttons", id: "review-actions" },
+        isOpen(link) && act("confirm", "Confirm", "C", actions.confirm),
+        decided && act("reopen", "Undo my review", "", actions.reopen),
+        link.decision === "linked" && act("nil", "No match", "X", actions.nil),
+        act("remove", "Remove mention", "Del", actions.remove)),
       make("div", { className: "heading" }, make("h3", { id: "candidates-heading" }, "Candidates"),
-        threshold !== null && make("span", { className: "quiet key" }, `threshold ${score(threshold)}`)),
+        threshold === null ? make("span", { className: "quiet" }, "similarity")
+          : make("span", { className: "quiet key" }, `threshold ${score(threshold)}`)),
       link.candidates.length === 0
         ? make("p", { className: "quiet" }, "No candidate. Search for a concept below.")
-        : make("ul", { className: "candidates", "aria-labelledby": "candidates-heading" },
+        : make("ul", { className: "candidates numbered", "aria-labelledby": "candidates-heading" },
           ...rows(link.candidates, "candidate")),
       margin(link),
       shown.sets.length > 0 && make("p", { className: "quiet", id: "answer-sets" }, setsWords(shown.sets)));
@@ -108,8 +109,10 @@ export function createDetails(actions) {
   }
 
   // Reads the link when the button is pressed, because an edit may have moved it.
-  function act(key, words, work) {
-    const button = make("button", { type: "button", onclick: () => work(shown.link) }, words);
+  function act(key, words, shortcut, work) {
+    const keys = { Del: "Delete" }[shortcut] ?? (shortcut || null);
+    const button = make("button", { type: "button", className: key, "aria-keyshortcuts": keys, onclick: () => work(shown.link) }, words,
+      shortcut !== "" && make("kbd", { "aria-hidden": "true" }, shortcut));
     button.dataset.key = key;
     return button;
   }
@@ -150,7 +153,7 @@ export function createDetails(actions) {
     show(note, link) {
       const linker = actions.linker();
       const key = [note.id, link.text, link.decision, link.nil_reason, link.concept?.id, actions.threshold(),
-        decisionOf(note, link)?.action, ...contextRows(link),
+        decisionOf(note, link)?.action, stateOf(link), ...contextRows(link),
         ...link.candidates.map((one) => `${one.id} ${one.score}`)].join("|");
       const anew = key !== shown.key;
       // The engine can only explain mentions of the text that it linked last.
@@ -158,7 +161,6 @@ export function createDetails(actions) {
       const more = explained && !shown.explained;
       panel.hidden = false;
       byId("details-hint").hidden = true;
-      document.documentElement.dataset.details = "open";
       shown = { note, link, key, explained, sets: anew ? [] : shown.sets };
       if (anew) draw();
       if (anew || more) drawFacts();
@@ -167,10 +169,19 @@ export function createDetails(actions) {
     hide() {
       panel.hidden = true;
       byId("details-hint").hidden = false;
-      delete document.documentElement.dataset.details;
       clear();
       shown = { ...shown, note: null, link: null };
     },
+
+    /** Chooses the candidate of this place in the list; false if there is none. @param {number} at */
+    choose(at) {
+      const candidate = shown.link?.candidates[at];
+      if (candidate) actions.choose(shown.link, candidate);
+      return Boolean(candidate);
+    },
+
+    /** Puts the keyboard into the search. */
+    search: () => byId("find-words").focus(),
 
     focus: () => byId("details-heading").focus({ preventScroll: true }),
 
@@ -186,14 +197,23 @@ export function createDetails(actions) {
 function decision(link, threshold) {
   if (link.decision === "nil") {
     return make("p", { className: "decision", id: "decision" },
-      make("strong", { className: "nil" }, "NIL"), " ", make("span", { id: "nil-reason" }, nilWords(link, threshold)));
+      make("strong", { className: "nil" }, "No match."), " ", make("span", { id: "nil-reason" }, nilWords(link, threshold)), reviewWords(link));
   }
   const { concept } = link;
   const best = link.concept?.id === link.candidates[0]?.id ? likelihoodWords(link) : "";
   const likely = link.decided_by === "reader" ? "Chosen by you." : best;
   return make("p", { className: "decision", id: "decision" },
     "Linked to ", make("strong", {}, concept.name), " ", make("code", {}, concept.id),
-    likely && make("span", { className: "quiet", id: "likelihood" }, ` ${likely}`));
+    likely && make("span", { className: "quiet", id: "likelihood" }, ` ${likely}`), reviewWords(link));
+}
+
+/** Who has reviewed a mention, when, and what was there before. */
+function reviewWords({ review }) {
+  if (!review) return null;
+  const { review: state, reviewed_by: by = "you", reviewed_at: at, former } = review;
+  const when = at ? `, ${new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : "";
+  const before = !former ? "" : ` Before: ${former.id === null ? "no match" : former.name}.`;
+  return make("span", { className: `reviewed ${state}`, id: "review-note" }, ` ${state === "confirmed" ? "Confirmed" : "Changed"} by ${by}${when}.${before}`);
 }
 
 function margin({ candidates: [first, second] }) {

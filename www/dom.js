@@ -109,7 +109,7 @@ export function closeAsMenu(menu) {
  * Saves a text as a file.
  *
  * @param {string} name
- * @param {string} text
+ * @param {string | Blob} text
  * @param {string} type
  */
 export function save(name, text, type) {

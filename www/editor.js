@@ -4,6 +4,7 @@ import { colourOf } from "./colours.js";
 import { contextMarks, spoken } from "./context.js";
 import { byId, moveWithArrows } from "./dom.js";
 import { TextLayer } from "./layer.js";
+import { SIGNS, stateOf } from "./review.js";
 import { findEdit, overlap, piecesOf, same, typeOf } from "./state.js";
 
 /** Scripts that are written from right to left. Only with them does each paragraph need a direction of its own. */
@@ -18,7 +19,8 @@ const HINTS = {
 
 /**
  * @param {object} on
- * @param {(text: string, caret: number) => void} on.edit
+ * @param {(text: string, caret: number, before: number, typed: boolean) => void} on.edit `before`: the caret before; `typed`: one letter
+ * @param {(from: "past" | "future") => void} on.travel undo or redo
  * @param {(link: import("./state.js").Link, focus: boolean) => void} on.open a mention has been chosen
  * @param {(start: number, end: number) => void} on.add the selection is to be a mention
  * @param {(offset: number) => import("./state.js").Link | undefined} on.linkAt
@@ -83,7 +85,18 @@ export function createEditor(on) {
     return true;
   }
 
-  field.addEventListener("input", () => on.edit(field.value, field.selectionEnd));
+  let before = 0;
+  field.addEventListener("beforeinput", (event) => {
+    before = field.selectionEnd;
+    const from = { historyUndo: "past", historyRedo: "future" }[event.inputType];
+    if (!from) return;
+    event.preventDefault();
+    on.travel(from);
+  });
+  field.addEventListener("input", ({ inputType, data }) => {
+    const typed = inputType === "insertText" ? (data ?? "").length === 1 : /^(deleteContent(Back|For)ward|insertCompositionText)$/.test(inputType);
+    on.edit(field.value, field.selectionEnd, before, typed);
+  });
   field.addEventListener("click", () => {
     if (field.selectionStart !== field.selectionEnd) return;
     const link = on.linkAt(field.selectionStart);
@@ -105,6 +118,11 @@ export function createEditor(on) {
     const mark = button && readable.markOf(button);
     if (mark) on.open(mark.link, event.detail === 0);
   });
+  /** The mention whose button has the keyboard. */
+  const focused = () => {
+    const button = document.activeElement?.closest?.("#reading .mark");
+    return button ? readable.markOf(button)?.link : undefined;
+  };
   moveWithArrows(reading, ".mark");
   byId("mode-edit").addEventListener("click", () => setMode(false));
   byId("mode-read").addEventListener("click", () => setMode(true));
@@ -120,11 +138,12 @@ export function createEditor(on) {
     const done = words === "" ? document.execCommand("delete") : document.execCommand("insertText", false, words);
     if (done && field.value === text) return;
     field.value = text;
-    on.edit(text, text.length);
+    on.edit(text, text.length, 0, false);
   }
 
   return {
     replace,
+    focused,
 
     /** Puts another note into the field. @param {import("./state.js").Note} note */
     show(note) {
@@ -132,6 +151,13 @@ export function createEditor(on) {
       const caret = Math.min(note.view.caret, note.text.length);
       field.setSelectionRange(caret, caret);
       addButton.disabled = true;
+    },
+
+    /** Shows the text of a note that undo or redo has changed. @param {string} text @param {number} caret */
+    restore(text, caret) {
+      if (field.value === text) return;
+      field.value = text;
+      field.setSelectionRange(caret, caret);
     },
 
     /** Remembers where the reader is in a note. @param {import("./state.js").Note} note */
@@ -189,8 +215,10 @@ function marksOf(link, chosen) {
   const linked = link.decision === "linked";
   const { lines, signs } = contextMarks(link);
   const className = [colourOf(typeOf(link)), ...lines, ...(chosen ? ["chosen"] : [])].join(" ");
-  const label = `${spoken(link)}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "NIL"}`;
-  return piecesOf(link).map(({ start, end }) => ({ start, end, link, className, signs, label }));
+  const label = `${spoken(link)}: ${linked ? `${link.concept.name}, ${typeOf(link)}` : "no match"}, ${stateOf(link)}`;
+  const state = stateOf(link);
+  const reviewed = state === "open" ? signs : SIGNS[state] + signs;
+  return piecesOf(link).map(({ start, end }) => ({ start, end, link, className, signs: reviewed, label }));
 }
 
 /** What is left of marks beside the holes. */

@@ -2,8 +2,10 @@
 
 import { exported, hasCodes } from "./codes.js";
 import { announce, byId, closeAsMenu, make, save } from "./dom.js";
+import { reviewed } from "./review.js";
 import { signature } from "./state.js";
 import { fileName } from "./words.js";
+import { zip } from "./zip.js";
 
 /** @type {{ format: import("./pkg/pel.js").Format, name: string, ending: string, type: string }[]} */
 const FORMATS = [
@@ -31,6 +33,10 @@ export function createExports({ pel, notes, note, system, complete }) {
     make("span", { "aria-hidden": "true" }, one.name),
     button("Download", one, "download", () => download(one)),
     button("Copy", one, "copy", () => copy(one)))));
+  byId("print").addEventListener("click", () => {
+    menu.open = false;
+    print();
+  });
   all.addEventListener("change", () => {
     for (const button of menu.querySelectorAll(".copy")) button.disabled = all.checked;
   });
@@ -63,31 +69,34 @@ export function createExports({ pel, notes, note, system, complete }) {
   async function write(format, wanted) {
     if (!(await complete(wanted))) throw new Error("the note changed during the export; try again");
     // A snapshot, because notes may change or close while files are written.
-    const written = wanted.map((note) => ({ note, name: note.name, text: note.text, links: note.links, signature: signature(note) }));
+    const reader = byId("reviewer").value.trim() || "reader";
+    const written = wanted.map((note) => ({ note, name: note.name, text: note.text, ...reviewed(note, reader), signature: signature(note) }));
     const codes = hasCodes(pel().manifest()) ? exported(format, system()) : undefined;
-    for (const one of written) one.file = await pel().write(format, { name: one.name, text: one.text, links: one.links, codes });
+    for (const one of written) {
+      const { name, text, links, removed } = one;
+      one.file = await pel().write(format, { name, text, links, removed, codes });
+    }
     return written;
   }
 
   async function download({ format, name, ending, type }) {
     const written = await write(format, all.checked ? [...notes()] : [note()]);
     const names = new Set();
-    let files = 0;
-    for (const [at, one] of written.entries()) {
+    const files = [];
+    for (const one of written) {
       const stem = unique(fileName(one.name, ""), names);
-      // Browsers drop simultaneous downloads.
-      if (at > 0) await new Promise((resolve) => setTimeout(resolve, 250));
-      save(`${stem}${ending}`, one.file, type);
-      files += 1;
+      files.push({ name: `${stem}${ending}`, text: one.file, type });
       // Standoff offsets need the exact text.
-      if (format === "brat") {
-        save(`${stem}txt`, one.text, "text/plain");
-        files += 1;
-      }
+      if (format === "brat") files.push({ name: `${stem}txt`, text: one.text, type: "text/plain" });
       // A table has not the text.
       if (format !== "csv") one.note.saved = one.signature;
     }
-    return `${name}: ${files} ${files === 1 ? "file" : "files"} saved.`;
+    if (all.checked) {
+      save(`notes-${ending}.zip`, zip(files), "application/zip");
+      return `${name}: ${files.length} files saved in one ZIP.`;
+    }
+    for (const file of files) save(file.name, file.text, file.type);
+    return `${name}: ${files.length} ${files.length === 1 ? "file" : "files"} saved.`;
   }
 
   async function copy({ format, name }) {
@@ -105,7 +114,8 @@ function unique(stem, names) {
   return name;
 }
 
-async function toClipboard(text) {
+/** Copies a text. @param {string} text */
+export async function toClipboard(text) {
   if (navigator.clipboard?.writeText) {
     await navigator.clipboard.writeText(text);
     return;

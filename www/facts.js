@@ -67,28 +67,31 @@ function few(all, draw, between) {
 
 /** A code with its official name, and what its match is. @param {import("./pkg/pel.js").Code} code */
 function codeFacts(code) {
-  const site = siteOf(identifierOf(code));
-  const words = codeWords(code);
   const match = matchWords(code);
-  return [site ? outward(site.address, words) : words, code.display ? ` ${code.display}` : "",
+  return [outward(identifierOf(code), codeWords(code)), code.display ? ` ${code.display}` : "",
     match !== "" && make("span", { className: "tag" }, match)];
 }
 
-function crossReference(id) {
-  const site = siteOf(id);
-  return site ? outward(site.address, id) : id;
-}
+const crossReference = (id) => outward(id, id);
 
 function siteLink(id) {
   const site = siteOf(id);
-  return site ? make("span", {}, " ", outward(site.address, `Open in ${site.name}`)) : null;
+  return site ? make("span", {}, " ", outward(id, `Open in ${site.name}`)) : null;
 }
 
-function outward(address, words) {
+/**
+ * A link to the site of an identifier; plain words if it has none.
+ *
+ * @param {string | null} id
+ * @param {string} words
+ * @param {Record<string, unknown>} [properties] of the element
+ */
+export function outward(id, words, properties = {}) {
+  const site = id && siteOf(id);
+  const { tabIndex: _tabIndex, ...plain } = properties;
+  if (!site) return make("span", plain, words);
   const label = `${words} (another site, new tab)`;
-  const link = make("a", { href: address, target: "_blank", rel: "noreferrer noopener", "aria-label": label }, words);
-  link.append(make("span", { className: "outward", "aria-hidden": "true" }, "↗"));
-  return link;
+  return make("a", { href: site.address, target: "_blank", rel: "noreferrer noopener", "aria-label": label, ...properties }, words);
 }
 
 function licenceButton(pel) {

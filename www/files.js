@@ -3,6 +3,9 @@
 /** Extensions of concept tables; other files are notes. */
 const CONCEPTS = { csv: "csv", tsv: "tsv", obo: "obo", jsonl: "jsonl", ndjson: "jsonl" };
 
+/** Extensions of annotations on a note: the exports of the page that it opens again. */
+const ANNOTATIONS = ["json", "ann"];
+
 /** The greatest size of a note in bytes. */
 const LONGEST = 8_000_000;
 
@@ -11,8 +14,10 @@ const LONGEST = 8_000_000;
  * @returns {"csv" | "tsv" | "obo" | "jsonl" | null} null if it is a note
  */
 export function conceptFormat(name) {
-  return CONCEPTS[name.slice(name.lastIndexOf(".") + 1).toLowerCase()] ?? null;
+  return CONCEPTS[ending(name)] ?? null;
 }
+
+const ending = (name) => name.slice(name.lastIndexOf(".") + 1).toLowerCase();
 
 /**
  * Decodes a file: by its byte order mark, else as UTF-8 if it is valid, else as Windows-1252.
@@ -38,14 +43,16 @@ const isBinary = (text) => text.slice(0, 4000).includes("\u0000");
  * Reads files; `problems` lists those that are not text.
  *
  * @param {Iterable<File>} files
- * @returns {Promise<{ notes: { name: string, text: string }[], tables: import("./pkg/pel.js").ConceptFile[],
- *   problems: string[] }>}
+ * @returns {Promise<{ notes: { name: string, text: string }[], annotations: { name: string, format: "json" | "ann", text: string }[],
+ *   tables: import("./pkg/pel.js").ConceptFile[], problems: string[] }>}
  */
 export async function readFiles(files) {
-  const read = { notes: [], tables: [], problems: [] };
+  const read = { notes: [], annotations: [], tables: [], problems: [] };
   for (const file of files) {
     const format = conceptFormat(file.name);
-    if (!format && file.size > LONGEST) {
+    const isAnnotation = ANNOTATIONS.includes(ending(file.name));
+    // The mentions of a note are much longer than its text.
+    if (!format && file.size > LONGEST * (isAnnotation ? 50 : 1)) {
       read.problems.push(`${file.name} is too long for a note (${(file.size / 1e6).toFixed(1)} MB; 8 MB at most).`);
       continue;
     }
@@ -63,6 +70,7 @@ export async function readFiles(files) {
     }
     if (guessed) read.problems.push(`${file.name} is not UTF-8 and was read as Windows-1252: check its accented letters.`);
     if (format) read.tables.push({ name: file.name, format, text });
+    else if (isAnnotation) read.annotations.push({ name: file.name, format: ending(file.name), text });
     else read.notes.push({ name: file.name, text });
   }
   return read;

@@ -1,22 +1,29 @@
-// Filters of the mentions by context and kind, and the legend of the marks.
+// Filters of the mentions by context, kind and review, and the legend of the marks.
 
 import { ALL, contextsIn, KINDS, kindsIn, NO_KIND, passes, valuesIn } from "./context.js";
 import { byId, closeAsMenu, make } from "./dom.js";
+import { stateOf } from "./review.js";
 
 /** @param {() => void} changed a filter has changed */
 export function createFilters(changed) {
   const contexts = byId("filter-context");
   const kinds = byId("filter-kind");
-  const filter = { context: ALL, kind: "" };
+  const reviews = byId("filter-review");
+  const filter = { context: ALL, kind: "", review: "" };
   let explained = "";
 
-  closeAsMenu(byId("marks-key"));
+  closeAsMenu(byId("filters-menu"));
   contexts.addEventListener("change", () => {
     filter.context = contexts.value;
     changed();
   });
   kinds.addEventListener("change", () => {
     filter.kind = kinds.value;
+    changed();
+  });
+
+  reviews.addEventListener("change", () => {
+    filter.review = reviews.value;
     changed();
   });
 
@@ -37,10 +44,10 @@ export function createFilters(changed) {
 
   return {
     /** Whether anything may be hidden. */
-    active: () => filter.context !== ALL || filter.kind !== "",
+    active: () => filter.context !== ALL || filter.kind !== "" || filter.review !== "",
 
     /** Whether a mention is shown. @param {import("./state.js").Link} link */
-    pass: (link) => passes(filter, link),
+    pass: (link) => passes(filter, link) && (filter.review === "" || stateOf(link) === filter.review),
 
     /**
      * @param {import("./state.js").Link[]} links all mentions

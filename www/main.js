@@ -1,34 +1,45 @@
 // The page: brings the note, the engine and what is shown together.
 
-import { hasCodes, SYSTEMS, systemName } from "./codes.js";
+import { hasCodes, OFFERED, systemName } from "./codes.js";
 import { createConcepts } from "./concepts.js";
 import { createDetails } from "./details.js";
 import { announce, byId, make } from "./dom.js";
 import { createEditor } from "./editor.js";
 import { EXAMPLES } from "./examples.js";
-import { createExports } from "./exports.js";
+import { createExports, toClipboard } from "./exports.js";
 import { showLicences } from "./facts.js";
 import { onDrop, readFiles } from "./files.js";
+import { remember, travel } from "./history.js";
+import { createKept } from "./kept.js";
+import { createKeys } from "./keys.js";
 import { Linker } from "./linker.js";
 import { loadEngine } from "./loading.js";
 import { createMentions } from "./mentions.js";
 import { createNotes } from "./notes.js";
+import { openAnnotation } from "./opening.js";
 import { createDeletion, nameWorkers, seal } from "./privacy.js";
 import { guardLeaving } from "./question.js";
+import { isOpen, progressOf, progressWords } from "./review.js";
 import { addMention, applyDecisions, decide, linkAt, removeMention, restoreRemoved, same, signature, undo } from "./state.js";
 import { createStatus } from "./status.js";
+import { createSummary } from "./summary-view.js";
 import { createTheme } from "./theme.js";
 import { createThreshold } from "./threshold.js";
+import { createViews } from "./views.js";
 import { counted } from "./words.js";
 
 /** Milliseconds without typing before a note is linked. */
 const PAUSE = 150;
+
+/** Milliseconds after a letter before the column next to the note is drawn: a letter should cost the drawing of the note alone. */
+const LATER = 120;
 
 /** More characters than this at once are not typed. */
 const PASTED = 20;
 
 const root = document.documentElement;
 let linked = 0;
+let drawing = 0;
 let cameFromNote = false;
 /** The code system that the reader chose; null for what the kind of a mention suggests. */
 let system = null;
@@ -38,6 +49,7 @@ const linker = new Linker({
   links: (changed) => {
     changed.links = applyDecisions(changed.machine, changed.decisions);
     if (changed === notes.current()) draw();
+    else notes.draw();
   },
   progress: (progress, note) => {
     status.linking(progress);
@@ -46,11 +58,13 @@ const linker = new Linker({
   finished: (changed, { ms }) => {
     status.linked(ms);
     status.engine(linker.pel);
-    linked += 1;
-    root.dataset.linked = linked;
-    if (changed !== notes.current()) return;
-    if (changed.chosen && !chosenLink()) closeDetails(false);
-    mentions.say();
+    if (changed === notes.current()) {
+      linked += 1;
+      root.dataset.linked = linked;
+      if (changed.chosen && !chosenLink()) closeDetails(false);
+      mentions.say();
+    }
+    linkOthers();
   },
   failed: (error) => {
     status.failed(error, () => linker.schedule(notes.current()));
@@ -58,7 +72,14 @@ const linker = new Linker({
   },
 });
 
+const kept = createKept({
+  notes: () => notes.all(),
+  restore: (records) => notes.restore(records),
+  problem: (words) => status.problem(words),
+});
+
 const notes = createNotes({
+  isKept: (note) => kept.has(note),
   leave: (note) => editor.leave(note),
   show: (note) => {
     details.clear();
@@ -70,22 +91,28 @@ const notes = createNotes({
 });
 
 const editor = createEditor({
-  edit: (text, caret) => {
+  edit: (text, caret, before, typed) => {
     const note = notes.current();
-    const before = note.text.length;
-    if (!linker.edit(note, text, caret)) return;
-    draw();
+    const { length } = note.text;
+    if (text === note.text) return;
+    remember(note, "typing", { caret: before, typed: typed ? performance.now() : null });
+    linker.edit(note, text, caret);
+    const visible = drawText(note);
+    clearTimeout(drawing);
+    drawing = setTimeout(() => note === notes.current() && drawColumn(note, visible), LATER);
     // What was pasted is whole.
-    linker.schedule(note, text.length - before > PASTED ? 0 : PAUSE);
+    linker.schedule(note, text.length - length > PASTED ? 0 : PAUSE);
   },
+  travel: (from) => takeBack(from),
   open: (span, focus) => {
     cameFromNote = true;
     openDetails(span, focus);
   },
   add: (start, end) => {
     const note = notes.current();
+    if (note.text.slice(start, end).trim() === "") return;
+    remember(note, "a new mention");
     const span = addMention(note, start, end);
-    if (!span) return;
     note.chosen = { ...span };
     announce("Marked as a mention.");
     linker.link(note).then((done) => {
@@ -102,38 +129,48 @@ const mentions = createMentions({
   },
   filter: () => draw(),
   system: () => system,
-  restore: () => change(restoreRemoved),
+  restore: () => change("removed mentions", restoreRemoved),
   progress: (note) => linker.progressOf(note),
+  threshold: () => thresholdNow(),
+});
+
+const summaryView = createSummary({
+  open: (link) => {
+    cameFromNote = false;
+    openDetails(link, false);
+  },
+  system: () => system,
+  copy: toClipboard,
 });
 
 const details = createDetails({
   close: () => closeDetails(true),
   step: (by) => {
     const next = mentions.next(notes.current().chosen, by);
-    if (!next) return;
-    openDetails(next, false);
+    if (next) openDetails(next, false);
   },
-  choose: (link, concept) => change((note) => {
-    // The machine's own choice, taken again, is no change.
+  confirm: (link) => confirm(link),
+  choose: (link, concept) => change(`concept of “${link.text}”`, (note) => {
+    // The machine's own choice, taken again, confirms it.
     const machine = note.machine.find((one) => same(one, link));
-    if (machine?.decision === "linked" && machine.concept?.id === concept.id) undo(note, link);
+    if (machine?.decision === "linked" && machine.concept?.id === concept.id) decide(note, link, "confirm");
     else decide(note, link, "concept", coded(concept));
   }),
-  nil: (link) => change((note) => decide(note, link, "nil")),
-  remove: (link) => {
-    const next = mentions.next(link, 1) ?? mentions.next(link, -1);
-    change((note) => {
-      if (removeMention(note, link)) linker.schedule(note);
-      note.chosen = null;
-    });
-    if (next) openDetails(next, true);
-    else closeDetails(true);
-    announce("Mention removed.");
-  },
-  undo: (link) => change((note) => undo(note, link)),
+  nil: (link) => change(`no match for “${link.text}”`, (note) => decide(note, link, "nil")),
+  remove: (link) => remove(link),
+  reopen: (link) => change(`review of “${link.text}”`, (note) => undo(note, link)),
   linker: () => linker,
-  threshold: () => (linker.pel ? (linker.threshold ?? linker.pel.manifest().nil.threshold) : null),
+  threshold: () => thresholdNow(),
 });
+
+const views = createViews({
+  shown: (view) => {
+    if (view === "mentions") mentions.seen();
+    if (view === "summary") summaryView.seen();
+  },
+});
+
+createKeys({ travel: (from) => takeBack(from), act });
 
 const threshold = createThreshold((value) => linker.setThreshold(value));
 
@@ -163,15 +200,41 @@ createExports({
 /** Shows the current note as it is now. */
 function draw() {
   const note = notes.current();
+  drawColumn(note, drawText(note));
+}
+
+/** Shows the text with its marks. @returns the links that the filters let through */
+function drawText(note) {
   note.links = applyDecisions(note.machine, note.decisions);
   const visible = mentions.filtered(note.links);
   editor.draw(note.text, visible, note.chosen);
+  return visible;
+}
+
+function drawColumn(note, visible) {
+  clearTimeout(drawing);
   mentions.draw(note, visible);
+  summaryView.draw(note, visible);
   notes.draw();
+  drawReview(note);
   drawLost(note);
   const link = chosenLink();
   if (link) details.show(note, link);
   else if (!note.chosen) details.hide();
+  kept.changed();
+}
+
+/** How far the review is, and what can be undone. */
+function drawReview(note) {
+  const progress = progressOf(note);
+  byId("review-words").textContent = progressWords(progress);
+  Object.assign(byId("review-meter"), { max: Math.max(1, progress.total), value: progress.done });
+  byId("next-open").disabled = !note.links.some(isOpen);
+  for (const [id, from] of [["undo", "past"], ["redo", "future"]]) {
+    const steps = note.history[from];
+    byId(id).disabled = steps.length === 0;
+    byId(id).title = steps.length === 0 ? "" : `${id === "undo" ? "Undo" : "Redo"}: ${steps[steps.length - 1].words}`;
+  }
 }
 
 /** Tells what an edit has taken of the reader's work, and offers it back. */
@@ -187,23 +250,123 @@ function chosenLink() {
 }
 
 function openDetails({ start, end }, focus) {
-  const { chosen } = notes.current();
-  if (!chosen || !same(chosen, { start, end })) details.clear();
-  notes.current().chosen = { start, end };
-  draw();
+  choose({ start, end });
+  views.show("details");
   const row = mentions.reveal({ start, end });
   const mark = editor.reveal({ start, end });
   details.uncover(cameFromNote ? mark : row);
   if (focus) details.focus();
 }
 
+/** Chooses a mention, whatever view is shown. */
+function choose({ start, end }) {
+  const note = notes.current();
+  if (!note.chosen || !same(note.chosen, { start, end })) details.clear();
+  note.chosen = { start, end };
+  // Other notes were linked since: the engine explains the mentions of the last one.
+  if (!linker.holds(note) && linker.isFresh(note)) linker.schedule(note);
+  draw();
+}
+
 function closeDetails(focus) {
   const { chosen } = notes.current();
   notes.current().chosen = null;
+  views.back();
   draw();
   // The keyboard goes back to where the mention was chosen.
   if (focus && chosen && (cameFromNote || !mentions.focus(chosen))) editor.focus(chosen);
 }
+
+/** Goes to another mention with the keyboard where it is: in the list, in the text that is read, or in the details. */
+function goTo(link, place) {
+  if (place === "details") {
+    openDetails(link, byId("side").contains(document.activeElement));
+    return;
+  }
+  choose(link);
+  editor.reveal(link);
+  if (place === "row") mentions.focus(link);
+  else editor.focus(link);
+}
+
+/** The mention that keys are about, and where the keyboard is. */
+function target() {
+  const [row, mark] = [mentions.focused(), editor.focused()];
+  if (row) return { link: row, place: "row" };
+  if (mark && views.current() !== "details") return { link: mark, place: "mark" };
+  return { link: chosenLink(), place: "details" };
+}
+
+/** Does what a key says; false if there is nothing to do. */
+function act(name) {
+  const { link, place } = target();
+  if (name === "close") {
+    if (!notes.current().chosen) return false;
+    closeDetails(true);
+    return true;
+  }
+  if (name === "open") return goToNextOpen(link ?? null, place);
+  if (!link) return false;
+  if (typeof name === "number") return place === "details" && details.choose(name);
+  if (name === "confirm") return confirm(link, place);
+  if (name === "search") {
+    openDetails(link, false);
+    details.search();
+  } else if (name === "nil") {
+    change(`no match for “${link.text}”`, (note) => decide(note, link, "nil"));
+  } else if (name === "remove") {
+    remove(link, place);
+  } else {
+    const next = mentions.next(link, name === "on" ? 1 : -1);
+    if (next) goTo(next, place);
+  }
+  return true;
+}
+
+/** Confirms the answer of a mention, and goes on to the next open one. */
+function confirm(link, place = "details") {
+  if (isOpen(link)) change(`confirmation of “${link.text}”`, (note) => decide(note, link, "confirm"));
+  return goToNextOpen(link, place);
+}
+
+function goToNextOpen(link, place) {
+  const next = mentions.nextOpen(link);
+  if (next) goTo(next, place);
+  else announce("All mentions in the list are reviewed.");
+  return true;
+}
+
+function remove(link, place = "details") {
+  const next = mentions.nextOpen(link) ?? mentions.next(link, 1) ?? mentions.next(link, -1);
+  change(`removal of “${link.text}”`, (note) => {
+    if (removeMention(note, link)) linker.schedule(note);
+    note.chosen = null;
+  });
+  if (next && !same(next, link)) goTo(next, place);
+  else closeDetails(true);
+  announce("Mention removed.");
+}
+
+/** Undoes or does again the last change of the note. */
+function takeBack(from) {
+  const note = notes.current();
+  const step = travel(note, from, (...edit) => linker.edit(...edit));
+  if (!step) return;
+  editor.restore(note.text, step.caret);
+  if (step.changed) linker.schedule(note);
+  draw();
+  announce(`${from === "past" ? "Undone" : "Done again"}: ${step.words}.`);
+}
+
+/** Links the other notes while nothing else is to be done, so that their counts are known. */
+function linkOthers() {
+  const current = notes.current();
+  if (!linker.isFresh(current)) return;
+  const next = notes.all().find((note) => note.text !== "" && !linker.isFresh(note));
+  if (next) linker.link(next);
+}
+
+const thresholdNow = () => (linker.pel ? (linker.threshold ?? linker.pel.manifest().nil.threshold) : null);
 
 /** A copy of a candidate that gets the codes of its concept, which only linked ones have. */
 function coded(candidate) {
@@ -216,23 +379,39 @@ function coded(candidate) {
   return concept;
 }
 
-/** Changes what the reader has decided. */
-function change(work) {
+/** Changes what the reader has decided; `words` say what, for undo. */
+function change(words, work) {
+  remember(notes.current(), words);
   work(notes.current());
   draw();
 }
 
 async function openFiles(files) {
-  const { notes: read, tables, problems } = await readFiles(files);
+  const { notes: read, annotations, tables, problems } = await readFiles(files);
+  const shown = [];
   for (const { name, text } of read) {
     const note = notes.add(name, text);
     note.saved = signature(note);
+    shown.push(note);
   }
-  if (read.length > 0) notes.show(notes.all()[notes.all().length - read.length]);
+  for (const annotation of annotations) {
+    const { note, problem } = openAnnotation(annotation, notes);
+    if (note) shown.push(note);
+    if (problem) problems.push(problem);
+  }
+  if (shown.length > 0) notes.show(shown[0]);
   if (tables.length > 0) await concepts.take(tables, []);
   if (problems.length > 0) status.problem(problems.join(" "));
 }
 
+byId("undo").addEventListener("click", () => takeBack("past"));
+byId("redo").addEventListener("click", () => takeBack("future"));
+byId("next-open").addEventListener("click", () => {
+  cameFromNote = false;
+  goToNextOpen(chosenLink() ?? null, "details");
+});
+byId("tab-details").addEventListener("click", () => notes.current().chosen || details.hide());
+addEventListener("beforeprint", () => summaryView.seen());
 byId("lost-undo").addEventListener("click", () => editor.replace(notes.current().lost.text));
 byId("lost-dismiss").addEventListener("click", () => {
   notes.current().lost = null;
@@ -256,25 +435,26 @@ byId("nested").addEventListener("change", ({ target }) => {
   linker.schedule(notes.current());
 });
 
-byId("code-system").append(...SYSTEMS.map((one) => make("option", { value: one }, systemName(one))));
+byId("code-system").append(...OFFERED.map((one) => make("option", { value: one }, systemName(one))));
 byId("code-system").addEventListener("change", ({ target }) => {
   system = target.value || null;
   draw();
 });
 
 createTheme();
-createDeletion();
+createDeletion(() => kept.forget());
 nameWorkers();
 const wouldLose = () => notes.hasUnsavedWork() || concepts.hasUnsavedWork();
 const leaving = guardLeaving(wouldLose);
 notes.show(notes.add(EXAMPLES[0].name, EXAMPLES[0].text));
+kept.begin();
 loadEngine(status, {
   ready: (pel) => {
     linker.pel = pel;
     status.model(pel);
     threshold.ready(pel.manifest());
     concepts.ready();
-    mentions.ready();
+    mentions.ready(pel.manifest());
     byId("code-system-row").hidden = !hasCodes(pel.manifest());
     byId("show-licences").disabled = false;
     seal();

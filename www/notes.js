@@ -1,15 +1,17 @@
-// The list of notes, and the examples.
+// The notes that are open, how far each is reviewed, and the examples.
 
 import { byId, closeAsMenu, keepFocus, make, moveWithArrows } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
 import { ask } from "./question.js";
+import { isOpen, progressOf, progressWords } from "./review.js";
 import { createNote, signature } from "./state.js";
-import { whole } from "./words.js";
+import { counted, whole } from "./words.js";
 
 /**
  * @param {object} on
  * @param {(note: import("./state.js").Note) => void} on.leave another note is about to be shown
  * @param {(note: import("./state.js").Note) => void} on.show
+ * @param {(note: import("./state.js").Note) => boolean} on.isKept whether the browser keeps a note as it is
  */
 export function createNotes(on) {
   /** @type {import("./state.js").Note[]} */
@@ -20,7 +22,8 @@ export function createNotes(on) {
   /** Notes that were closed, with their places; the last one comes back first. */
   let closed = [];
   const list = byId("note-list");
-  const menu = byId("examples");
+  const rows = byId("note-rows");
+  const menu = byId("all-notes");
 
   byId("closed-undo").addEventListener("click", reopen);
   byId("closed-dismiss").addEventListener("click", () => {
@@ -29,6 +32,13 @@ export function createNotes(on) {
   });
   closeAsMenu(menu);
   moveWithArrows(list, ".note");
+  moveWithArrows(rows, ".note");
+  byId("next-note").addEventListener("click", () => {
+    const next = nextUnreviewed();
+    menu.open = false;
+    menu.querySelector("summary").focus();
+    if (next) show(next);
+  });
   byId("example-list").append(...EXAMPLES.map((example) => make("li", {},
     make("button", { type: "button", onclick: () => take(example) }, example.name))));
 
@@ -63,7 +73,8 @@ export function createNotes(on) {
     if (notes.length === 0) add();
     if (note === current) show(notes[Math.min(at, notes.length - 1)]);
     else draw();
-    list.children[Math.min(at, notes.length - 1)].querySelector(".note").focus();
+    const where = menu.open ? rows : list;
+    where.children[Math.min(at, notes.length - 1)].querySelector(".note").focus();
   }
 
   function reopen() {
@@ -82,11 +93,33 @@ export function createNotes(on) {
   }
 
   function draw() {
-    const key = notes.map((note) => `${note.id} ${note === current} ${note.links.length}`).join("|");
+    const key = notes.map((note) => `${note.id} ${note === current} ${note.links.length} ${progressOf(note).done}`).join("|");
     if (key === drawn) return;
     drawn = key;
-    keepFocus(list, () => list.replaceChildren(...notes.map(drawNote)));
+    keepFocus(list, () => list.replaceChildren(...notes.map((note) => drawNote(note, false))));
+    keepFocus(rows, () => rows.replaceChildren(...notes.map((note) => drawNote(note, true))));
     reveal(list.querySelector(".current"));
+    drawSums();
+  }
+
+  function drawSums() {
+    const all = notes.map(progressOf);
+    const sum = { done: 0, total: 0 };
+    for (const { done, total } of all) {
+      sum.done += done;
+      sum.total += total;
+    }
+    const finished = all.filter(isDone).length;
+    for (const id of ["note-name", "print-name"]) byId(id).textContent = current.name;
+    byId("note-count").textContent = whole(notes.length);
+    byId("note-sums").textContent = `${counted(notes.length, "note")}, ${whole(finished)} done: ${progressWords(sum)}.`;
+    byId("next-note").disabled = !nextUnreviewed();
+  }
+
+  /** The next note with open mentions, after the current one. */
+  function nextUnreviewed() {
+    const at = notes.indexOf(current);
+    return [...notes.slice(at + 1), ...notes.slice(0, at)].find((note) => note.links.some(isOpen));
   }
 
   function reveal(item) {
@@ -96,9 +129,17 @@ export function createNotes(on) {
     else if (inner.right > outer.right) strip.scrollLeft += inner.right - outer.right;
   }
 
-  function drawNote(note) {
-    const button = make("button", { type: "button", className: "note", onclick: () => show(note) }, note.name,
-      note.links.length > 0 && make("span", { className: "count", "aria-hidden": "true" }, whole(note.links.length)));
+  function drawNote(note, inMenu) {
+    const progress = progressOf(note);
+    const words = progress.total === 0 ? "" : isDone(progress) ? "✓ done" : inMenu ? progressWords(progress) : whole(note.links.length);
+    const choose = () => {
+      show(note);
+      if (!inMenu) return;
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    };
+    const button = make("button", { type: "button", className: "note", onclick: choose }, note.name,
+      words !== "" && make("span", { className: "count", "aria-hidden": inMenu ? null : "true" }, words));
     button.dataset.key = note.id;
     if (note === current) button.setAttribute("aria-current", "true");
     const cross = make("span", { "aria-hidden": "true" }, "×");
@@ -114,10 +155,18 @@ export function createNotes(on) {
     show,
     draw,
 
+    /** Shows notes of an earlier visit in place of the others. @param {Partial<import("./state.js").Note>[]} records */
+    restore(records) {
+      notes = records.map(({ name, text, ...own }) => Object.assign(createNote(name, text), own));
+      show(notes[0]);
+    },
+
     /** Whether closing the page would lose the reader's work. */
-    hasUnsavedWork: () => notes.some(hasWork),
+    hasUnsavedWork: () => notes.some((note) => hasWork(note) && !on.isKept(note)),
   };
 }
+
+const isDone = ({ done, total }) => total > 0 && done === total;
 
 const isExample = (note) => EXAMPLES.some(({ text }) => text === note.text);
 

@@ -12,15 +12,17 @@ import { follow } from "./following.js";
  */
 
 /**
- * A reader's decision on a mention; `base` is the engine's last link of it.
+ * A reader's decision on a mention; `base` is the engine's link that the reader saw. `confirm` keeps its answer. `by` is null for the
+ * reader of this page; `at` is a time in UTC, null if unknown.
  *
- * @typedef {{ start: number, end: number, action: "concept" | "nil" | "remove", concept: Candidate | null,
- *   base: Link }} Decision
+ * @typedef {{ start: number, end: number, action: "confirm" | "concept" | "nil" | "remove", concept: Candidate | null,
+ *   base: Link, by: string | null, at: string | null }} Decision
  */
 
 /**
  * @typedef {object} Note
  * @property {number} id
+ * @property {string} key by which the browser keeps it, if it keeps notes
  * @property {string} name
  * @property {string} text
  * @property {Link[]} machine the engine's links, moved by edits
@@ -32,6 +34,7 @@ import { follow } from "./following.js";
  * @property {Lost | null} lost what edits have taken of the reader's work, until it is back or given up
  * @property {string | null} saved what was last exported, or read from a file ({@link signature}); null if nothing was
  * @property {{ caret: number, scroll: number }} view
+ * @property {import("./history.js").History} history what can be undone and redone
  */
 
 /**
@@ -48,8 +51,10 @@ let count = 0;
  * @returns {Note}
  */
 export function createNote(name, text) {
+  count += 1;
   return {
-    id: (count += 1),
+    id: count,
+    key: `${Date.now().toString(36)}-${count}`,
     name,
     text: normalise(text),
     machine: [],
@@ -61,6 +66,7 @@ export function createNote(name, text) {
     lost: null,
     saved: null,
     view: { caret: 0, scroll: 0 },
+    history: { past: [], future: [] },
   };
 }
 
@@ -182,7 +188,7 @@ export function editNote(note, text, caret) {
 }
 
 /** A copy of a decision that edits do not move. @param {Decision} decision @returns {Decision} */
-const copied = (decision) => ({ ...decision, base: { ...decision.base } });
+export const copied = (decision) => ({ ...decision, base: { ...decision.base } });
 
 /** Moves a decision and the link that it is about to pieces of a text. */
 function moveDecision(decision, pieces, text, edit) {
@@ -275,25 +281,60 @@ export const inOrder = (spans) => spans.sort((a, b) => a.start - b.start || a.en
  */
 export function applyDecisions(machine, decisions) {
   if (decisions.length === 0) return machine;
-  const found = decisions.map((decision) => machine.some((link) => same(link, decision)));
-  const replaces = (decision, at, link) => (found[at] ? same(decision, link) : overlap(decision, link));
-  const kept = machine.filter((link) => !decisions.some((decision, at) => replaces(decision, at, link)));
+  const byStart = new Map();
   for (const decision of decisions) {
-    if (decision.action === "remove") continue;
-    const base = machine.find((link) => same(link, decision)) ?? decision.base;
-    kept.push(decided(base, decision));
+    const there = byStart.get(decision.start);
+    if (there) there.push(decision);
+    else byStart.set(decision.start, [decision]);
+  }
+  const found = new Map();
+  const others = machine.filter((link) => {
+    const own = byStart.get(link.start)?.find((decision) => same(decision, link));
+    if (own) found.set(own, link);
+    return !own;
+  });
+  const lone = decisions.filter((decision) => !found.has(decision));
+  const kept = lone.length === 0 ? others : others.filter((link) => !lone.some((decision) => overlap(decision, link)));
+  for (const decision of decisions) {
+    if (decision.action !== "remove") kept.push(decided(found.get(decision) ?? decision.base, decision));
   }
   return inOrder(kept);
 }
 
-/** A link as the reader has decided it. The machine's reason and probability are about another decision. */
-function decided(base, { action, concept }) {
-  const { nil_reason: _reason, probability: _probability, answer_sets: _sets, ...rest } = base;
-  const own = { ...rest, decided_by: "reader" };
+/** A link as the reader has decided it. The machine's reason and probability are about another decision, unless the reader confirmed it. */
+function decided(link, decision) {
+  const { action, concept, base } = decision;
+  const review = reviewOf(decision);
+  if (action === "confirm") return { ...link, ...answerOf(base, link), review };
+  const { nil_reason: _reason, probability: _probability, answer_sets: _sets, ...rest } = link;
+  const own = { ...rest, decided_by: "reader", review };
   if (action === "nil") return { ...own, decision: "nil", nil_reason: "reader", concept: null };
-  const known = base.candidates.some(({ id }) => id === concept.id);
-  const candidates = known ? base.candidates : [...base.candidates, concept];
+  const known = link.candidates.some(({ id }) => id === concept.id);
+  const candidates = known ? link.candidates : [...link.candidates, concept];
   return { ...own, decision: "linked", concept, candidates };
+}
+
+/** The answer that a reader confirmed. It remains if the engine has another one since. */
+function answerOf(base, link) {
+  const isSame = link.decision === base.decision && link.concept?.id === base.concept?.id;
+  if (isSame) return {};
+  const { decision, nil_reason, concept, probability, same_name, candidates } = base;
+  return { decision, nil_reason, concept, probability, same_name, candidates, answer_sets: undefined };
+}
+
+/** What a decision says in exports. @param {Decision} decision @returns {import("./pkg/pel.js").Review} */
+export function reviewOf({ action, base, by, at }) {
+  const review = { review: action === "confirm" ? "confirmed" : "changed" };
+  if (by) review.reviewed_by = by;
+  if (at) review.reviewed_at = at;
+  // A mention that only the reader has marked has no answer of the machine that a reader could have seen before.
+  if (action !== "confirm" && base.decision) review.former = former(base);
+  return review;
+}
+
+function former({ concept, decision, probability }) {
+  const answer = decision === "linked" ? { id: concept.id, name: concept.name } : { id: null };
+  return probability === undefined ? answer : { ...answer, probability };
 }
 
 /**
@@ -301,13 +342,14 @@ function decided(base, { action, concept }) {
  *
  * @param {Note} note
  * @param {Link} link
- * @param {"concept" | "nil" | "remove"} action
+ * @param {"confirm" | "concept" | "nil" | "remove"} action
  * @param {Candidate | null} [concept]
  */
 export function decide(note, link, action, concept = null) {
   const base = note.machine.find((one) => same(one, link)) ?? decisionOf(note, link)?.base ?? link;
   undo(note, link);
-  note.decisions.push({ start: link.start, end: link.end, action, concept, base: { ...base } });
+  const at = `${new Date().toISOString().slice(0, 19)}Z`;
+  note.decisions.push({ start: link.start, end: link.end, action, concept, base: { ...base }, by: null, at });
 }
 
 /** @param {Note} note @param {{ start: number, end: number }} span */
@@ -383,5 +425,5 @@ export function summary(links) {
   const nil = links.filter((link) => link.decision === "nil").length;
   const plural = links.length === 1 ? "mention" : "mentions";
   return `${links.length.toLocaleString("en")} ${plural}, ${(links.length - nil).toLocaleString("en")} linked, ` +
-    `${nil.toLocaleString("en")} NIL`;
+    `${nil.toLocaleString("en")} without a match`;
 }

@@ -1,4 +1,4 @@
-// What the browser stores of this site: the page, the bundle and two choices. Nothing of a note.
+// What the browser stores of this site: the page, the bundle and a few choices; and notes, if the reader wants them kept (kept.js).
 
 const SITE = new URL(".", document.baseURI).href;
 const BUNDLES = "pel-bundles";
@@ -13,7 +13,7 @@ export async function forgetPage() {
   await Promise.all(names.filter(own).map((name) => caches.delete(name)));
 }
 
-/** Removes all that the browser stores of this site. */
+/** Removes all that the browser stores of this site, but the notes. */
 export async function forgetAll() {
   await forgetPage();
   for (const storage of ["localStorage", "sessionStorage"]) forgetChoices(storage);

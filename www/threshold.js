@@ -1,7 +1,7 @@
 // The NIL threshold and its precision-recall curve.
 
 import { at, line, place, range } from "./curve.js";
-import { byId, makeSvg } from "./dom.js";
+import { byId, closeAsMenu, makeSvg } from "./dom.js";
 import { percent, score } from "./words.js";
 
 const WIDTH = 200;
@@ -15,6 +15,7 @@ export function createThreshold(changed) {
   const reset = byId("threshold-reset");
   let manifest = null;
   let dot = null;
+  closeAsMenu(byId("threshold-menu"));
 
   slider.addEventListener("input", () => {
     draw(Number(slider.value));
@@ -42,10 +43,10 @@ export function createThreshold(changed) {
   function wordsAt(threshold) {
     const curve = manifest.nil.curve ?? [];
     if (threshold === null) return "The bundle has no threshold: every mention with a candidate is linked.";
-    if (curve.length === 0) return "NIL precision and recall were not measured for this bundle.";
+    if (curve.length === 0) return "How often “no match” is right was not measured for this bundle.";
     const { precision, recall } = at(curve, threshold);
-    return `NIL precision is ${percent(precision)}: the share of NIL decisions that are correct. ` +
-      `NIL recall is ${percent(recall)}: the share of mentions without a concept that are decided as NIL.`;
+    return `Of the mentions that get no match, ${percent(precision)} have none (precision of NIL). ` +
+      `Of the mentions that have no match, ${percent(recall)} get none (recall of NIL).`;
   }
 
   function drawCurve(curve) {

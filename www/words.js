@@ -6,6 +6,12 @@ export const score = (score) => (Number.isFinite(score) ? score.toFixed(3) : "â€
 /** @param {number} share */
 export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
 
+/** A probability in words: a machine is never certain. @param {number} share */
+export const likely = (share) => (share > 0.99 ? "> 99\u00a0%" : share < 0.01 ? "< 1\u00a0%" : percent(share));
+
+/** A type as the page names it. @param {string} type */
+export const typeWords = (type) => (type === "NIL" ? "No match" : type);
+
 /** @param {number} bytes */
 export const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
@@ -56,9 +62,9 @@ export function nilWords(link, threshold) {
     case "empty_mention":
       return "The mention has no text to look up.";
     case "reader":
-      return `You decided that no concept fits.${nearest}`;
+      return `You decided that no concept matches.${nearest}`;
     default:
-      return `No concept fits.${nearest}`;
+      return `No concept matches.${nearest}`;
   }
 }
 
@@ -86,7 +92,7 @@ export function likelihoodWords({ probability, same_name: same = 0 }) {
 export function setsWords(sets) {
   if (sets.length === 0) return "";
   const answers = ({ concepts, nil }) =>
-    [concepts.length > 0 && counted(concepts.length, "concept"), nil && "NIL"].filter(Boolean).join(" or ");
+    [concepts.length > 0 && counted(concepts.length, "concept"), nil && "no match"].filter(Boolean).join(" or ");
   const all = sets.map((set) => `${answers(set)} in ${percent(set.coverage)} of mentions`);
   return `Sets that hold the right answer: ${all.join("; ")}. This holds for texts like those of the calibration.`;
 }

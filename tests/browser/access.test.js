@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { test } from "node:test";
-import { mentions, openReady, pelServe, write } from "./serving.js";
+import { mentions, openMention, openReady, pelServe, write } from "./serving.js";
 import { tinyBundle } from "./bundles.js";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -27,9 +27,15 @@ for (const [colorScheme, viewport] of [
     const { page } = await openReady(t, address, { options: { colorScheme, viewport } });
     await write(page, "No fever, no chest pain. Her sore toe and diabetes.");
     assert.deepEqual(await findings(page), []);
-    await page.locator("#mention-rows button").first().click();
-    await page.locator("#concepts summary").click();
+    await page.locator("#tab-summary").click();
     assert.deepEqual(await findings(page), []);
+    await openMention(page, 0);
+    await page.keyboard.press("c");
+    for (const menu of ["#filters-menu", "#threshold-menu", "#concepts", "#all-notes", "#export", "#privacy"]) {
+      await page.locator(`${menu} > summary`).click();
+      assert.deepEqual(await findings(page), [], menu);
+      await page.locator(`${menu} > summary`).click();
+    }
     // Nothing is wider than the screen.
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert.equal(wide, 0);
@@ -51,7 +57,7 @@ test("a mention can be reached and changed by keyboard", { timeout: 120_000 }, a
   assert.ok(await inRows(), "Tab leads to the list of mentions");
   await page.keyboard.press("Enter");
   await page.locator("#details").waitFor();
-  const nil = page.getByRole("button", { name: /NIL/ }).first();
+  const nil = page.locator("#review-actions .nil");
   await nil.focus();
   await page.keyboard.press("Enter");
   assert.equal((await mentions(page))[0][2] === "D1", false);

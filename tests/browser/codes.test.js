@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { EMPTY, openPage, serve } from "./browser.js";
 import { built, tinyBundle } from "./bundles.js";
-import { openReady, pelServe, write } from "./serving.js";
+import { openMention, openReady, pelServe, write } from "./serving.js";
 
 const CONCEPTS = [
   { id: "D1", name: "fever", synonyms: ["pyrexia"], types: ["Sign or symptom"] },
@@ -94,10 +94,11 @@ test("the page shows codes and explains broader ones", { timeout: 120_000 }, asy
   const pain = ["~ICD-10-CM R07"];
   const fever = ["ICD-10-CM R50.9", "SNOMED CT 386661006"];
   assert.deepEqual(await shown(), { Fever: fever, "chest pain": pain, aspirin: ["RxNorm 1191"] });
+  await page.locator("#tab-summary").click();
   await page.getByLabel("Codes", { exact: true }).selectOption("SNOMEDCT");
   assert.deepEqual((await shown()).Fever, ["SNOMED CT 386661006"]);
   await page.getByLabel("Codes", { exact: true }).selectOption("");
-  await page.locator("#mention-rows button").nth(1).click();
+  await openMention(page, 1);
   await page.locator("#concept-codes").waitFor();
   assert.match(await page.locator("#concept-codes").textContent(), /ICD-10-CM R07.*Pain in throat and chest.*broader, not billable/);
   assert.match(await page.locator("#matches").textContent(), /contains that of the concept/);

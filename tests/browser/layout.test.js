@@ -5,7 +5,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { serve } from "./browser.js";
-import { openReady, pelServe, write } from "./serving.js";
+import { inMenu, openMention, openReady, pelServe, write } from "./serving.js";
 import { built, calibrate, table, tinyBundle } from "./bundles.js";
 
 const VIEWPORTS = [
@@ -46,7 +46,7 @@ function overflowing() {
     return false;
   };
   const found = [];
-  for (const container of document.querySelectorAll(".pane, .sheet, dialog[open], header, footer, #problem, #loading")) {
+  for (const container of document.querySelectorAll(".pane, .sheet, #details, dialog[open], header, footer, #problem, #loading")) {
     if (!shown(container)) continue;
     const box = container.getBoundingClientRect();
     if (box.right > innerWidth + 0.5 || box.left < -0.5) found.push(`${name(container)} leaves the window`);
@@ -60,7 +60,7 @@ function overflowing() {
       }
     }
   }
-  for (const scroller of document.querySelectorAll("html, .side, #mention-table")) {
+  for (const scroller of document.querySelectorAll("html, .view, #mention-table")) {
     if (shown(scroller) && scroller.scrollWidth > scroller.clientWidth + 1) found.push(`${name(scroller)} scrolls sideways`);
   }
   return found;
@@ -75,7 +75,7 @@ test("panels contain long contents at every width", { timeout: 240_000 }, async 
     const at = `${viewport.width} pixels`;
     const { page, close } = await openReady(t, address, { options: { viewport } });
     await write(page, NOTE);
-    await page.locator("#concepts summary").click();
+    await page.locator("#concepts > summary").click();
     await page.locator("#concept-file").setInputFiles(conceptFile);
     await page.locator("#concept-list li").first().waitFor();
     // A calibrated bundle shows its curve, and free text about its calibration.
@@ -87,12 +87,15 @@ test("panels contain long contents at every width", { timeout: 240_000 }, async 
     }, [LONG_WORD, LONG_SENTENCE]);
     assert.deepEqual(await page.evaluate(overflowing), [], at);
 
-    await page.locator("#mention-rows button").first().click();
+    await page.locator("#concepts > summary").click();
+    await page.locator("#tab-summary").click();
+    assert.deepEqual(await page.evaluate(overflowing), [], `${at}, summary`);
+    await openMention(page, 0);
     await page.locator("#details").waitFor();
     assert.deepEqual(await page.evaluate(overflowing), [], `${at}, details`);
     await page.locator("#details-close").click();
 
-    for (const menu of ["#privacy", "#examples", "#export", "#marks-key"]) {
+    for (const menu of ["#privacy", "#all-notes", "#export", "#filters-menu", "#threshold-menu", "#concepts"]) {
       await page.locator(`${menu} > summary`).click();
       const sheet = await page.locator(`${menu} > .sheet`).boundingBox();
       const summary = await page.locator(`${menu} > summary`).boundingBox();
@@ -122,7 +125,7 @@ test("several rows of the list are in view on small screens", { timeout: 240_000
   await calibrate(folder, bundle);
   const { address } = await pelServe(t, bundle);
   const note = `${names.join(", ")}.\nNo fever. Possible cough. Family history of gout. History of asthma. Left angina. Severe nausea.\n`;
-  const sizes = [[1440, 900, 6], [1366, 650, 4], [1280, 600, 3], [1024, 768, 4], [768, 1024, 6], [390, 844, 4]];
+  const sizes = [[1440, 900, 10], [1366, 650, 9], [1280, 600, 7], [1024, 768, 9], [768, 1024, 6], [390, 844, 3]];
   for (const [width, height, least] of sizes) {
     const { page, close } = await openReady(t, address, { options: { viewport: { width, height } } });
     await write(page, note);
@@ -130,9 +133,15 @@ test("several rows of the list are in view on small screens", { timeout: 240_000
     assert.ok(rows >= least, `${width} x ${height}: ${rows} rows in view`);
     // How the threshold was measured names files by their checksums: only for those who ask.
     const card = page.locator("#deciding");
-    assert.doesNotMatch(await card.innerText(), /[0-9a-f]{32}/);
-    await card.getByText("How it was measured").click();
-    assert.match(await card.innerText(), /Measured on .*[0-9a-f]{32}/);
+    await inMenu(page, "#threshold-menu", async () => {
+      assert.doesNotMatch(await card.innerText(), /[0-9a-f]{32}/);
+      await card.getByText("How it was measured").click();
+      assert.match(await card.innerText(), /Measured on .*[0-9a-f]{32}/);
+    });
+    // The note begins in the first third of a phone, and fills the height of a large window.
+    const editor = await page.locator("#editor").boundingBox();
+    if (width < 700) assert.ok(editor.y < height / 3, `${width} x ${height}: the note begins at ${editor.y}`);
+    if (width >= 1000) assert.ok(editor.height > height * 0.65, `${width} x ${height}: the note is ${editor.height} high`);
     await close();
   }
 });

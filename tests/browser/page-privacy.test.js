@@ -22,7 +22,7 @@ test("translation, spelling and writing aids are asked to leave notes alone", { 
     ]),
   }));
   assert.deepEqual(fields.page, [false, "notranslate"]);
-  const ids = ["note-text", "find-words", "concept-name", "concept-id", "concept-synonyms", "concept-type", "concept-definition"];
+  const ids = ["reviewer", "note-text", "concept-name", "concept-id", "concept-synonyms", "concept-type", "concept-definition", "find-words"];
   assert.deepEqual(fields.fields, ids.map((id) => [id, false, false, "false", "false", "false", "false", "false"]));
 });
 

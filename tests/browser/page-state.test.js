@@ -286,8 +286,8 @@ test("mentions are counted by type, NIL last", () => {
   const nil = ["a", "b"].map((word) => link(text, word, { nil: true }));
   const links = [...nil, link(text, "c"), link(text, "d", { type: "Cell" })];
   assert.deepEqual(countTypes(links), [["Cell", 1], ["Disease", 1], ["NIL", 2]]);
-  assert.equal(summary(links), "4 mentions, 2 linked, 2 NIL");
-  assert.equal(summary([links[2]]), "1 mention, 1 linked, 0 NIL");
+  assert.equal(summary(links), "4 mentions, 2 linked, 2 without a match");
+  assert.equal(summary([links[2]]), "1 mention, 1 linked, 0 without a match");
   assert.equal(typeOf(links[0]), "NIL");
 });
 

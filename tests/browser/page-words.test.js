@@ -101,7 +101,7 @@ test("NIL decisions have a reason", () => {
 test("sets of answers are told in words", () => {
   const sets = [{ coverage: 0.9, concepts: ["X:1"], nil: false }, { coverage: 0.95, concepts: ["X:1", "X:2"], nil: true }];
   const words = setsWords(sets);
-  assert.match(words, /: 1 concept in 90\u00a0% of mentions; 2 concepts or NIL in 95\u00a0% of mentions\. .*calibration/);
+  assert.match(words, /: 1 concept in 90\u00a0% of mentions; 2 concepts or no match in 95\u00a0% of mentions\. .*calibration/);
   assert.match(setsWords([{ coverage: 0.9, concepts: [], nil: true }]), /: NIL in 90\u00a0%/);
   assert.equal(setsWords([]), "");
   assert.deepEqual(["X:1", "X:2", "X:3"].map((id) => setOf(sets, id)), ["90\u00a0% set", "95\u00a0% set", ""]);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linkedAfter, mentions, openReady, pelServe, write } from "./serving.js";
+import { linkedAfter, mentions, openMention, openReady, pelServe, write } from "./serving.js";
 import { tinyBundle } from "./bundles.js";
 
 async function served(t, options) {
@@ -15,8 +15,8 @@ const ids = async (page) => (await mentions(page)).map(([text, , id]) => [text, 
 
 /** Sets the mention of a row to NIL. */
 async function setToNil(page, at) {
-  await page.locator("#mention-rows button").nth(at).click();
-  await page.getByRole("button", { name: /NIL/ }).first().click();
+  await openMention(page, at);
+  await page.locator("#review-actions .nil").click();
   await page.locator("#details-close").click();
 }
 
@@ -83,13 +83,13 @@ test("leaving the page asks where the reader's work would be lost", { timeout: 1
   await page.keyboard.press("Escape");
   await setToNil(page, 0);
   assert.equal(await asksToLeave(page), true);
-  await page.locator("#mention-rows button").first().click();
-  await page.getByRole("button", { name: "Undo my change" }).click();
+  await openMention(page, 0);
+  await page.getByRole("button", { name: "Undo my review" }).click();
   assert.equal(await asksToLeave(page), false);
   // A file that was opened and not changed is on the reader's disk.
   await page.locator("#note-files").setInputFiles({ name: "own.txt", mimeType: "text/plain", buffer: Buffer.from("A cough.") });
   assert.equal(await asksToLeave(page), false);
-  await page.locator("#concepts summary").first().click();
+  await page.locator("#concepts > summary").click();
   await page.getByLabel("Name", { exact: true }).fill("sore toe");
   assert.equal(await asksToLeave(page), true);
 });

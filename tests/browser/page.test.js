@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { linkedAfter, mentions, networkLog, openReady, pelServe, ready, write } from "./serving.js";
+import { inMenu, linkedAfter, mentions, networkLog, openMention, openReady, pelServe, ready, write } from "./serving.js";
 import { calibrate, tinyBundle } from "./bundles.js";
 
 const NOTE = "😷 No fever, no chest pain. Qwertz <b>diabetes</b>.";
@@ -30,6 +30,9 @@ async function download(page, name, count = 1) {
   return readFile(await files[0].path(), "utf8");
 }
 
+/** Chooses a value of a filter. */
+const filter = (page, label, value) => inMenu(page, "#filters-menu", () => page.getByLabel(label, { exact: true }).selectOption(value));
+
 test("a note is linked, changed by its reader, and exported", { timeout: 120_000 }, async (t) => {
   const { page, complaints } = await served(t);
   await write(page, NOTE);
@@ -39,9 +42,9 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   assert.equal(await page.locator("#marks b, #reading b").count(), 0);
 
   // The reader sets one mention to NIL, and another concept for the next.
-  await page.locator("#mention-rows button").first().click();
-  await page.getByRole("button", { name: /NIL/ }).first().click();
-  await page.locator("#mention-rows button").nth(1).click();
+  await openMention(page, 0);
+  await page.locator("#review-actions .nil").click();
+  await openMention(page, 1);
   await page.getByLabel("Search for another concept").fill("cough");
   await page.keyboard.press("Enter");
   await page.locator("#found button").first().click();
@@ -55,11 +58,12 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
   const changed = await ids();
   assert.deepEqual(changed.map(([text]) => text), ["fever", "chest pain", "Qwertz", "diabetes"]);
   assert.deepEqual([changed[1][1], changed[3][1]], ["D4", "D3"]);
-  assert.match(await page.locator("#summary").textContent(), /4 mentions, 2 linked, 2 NIL/);
+  assert.match(await page.locator("#summary").textContent(), /4 mentions, 2 linked, 2 without a match/);
   // A filter hides mentions of the list and the marks, not of exports.
-  await page.getByLabel("Show", { exact: true }).selectOption("stated");
+  await filter(page, "Show", "stated");
 
   await page.locator("#export summary").click();
+  await page.getByLabel("Reviewed by").fill("AB");
   const json = JSON.parse(await download(page, "Download JSON"));
   assert.equal(json.text, NOTE);
   assert.deepEqual(
@@ -72,11 +76,16 @@ test("a note is linked, changed by its reader, and exported", { timeout: 120_000
       ["diabetes", false, "linked", "D3", undefined],
     ],
   );
+  assert.deepEqual(json.mentions.map(({ review, reviewed_by: by, former }) => [review, by, former?.id]), [
+    ["changed", "AB", "D1"], ["changed", "AB", "D2"], [undefined, undefined, undefined], [undefined, undefined, undefined],
+  ]);
   assert.deepEqual([json.mentions[0].start_utf16, json.mentions[0].start_code_point, json.mentions[0].start], [6, 5, 8]);
   const standoff = await download(page, "Download BRAT", 2);
-  assert.match(standoff, /^#2\tAnnotatorNotes T2\tLinked: chosen by the user$/m);
-  assert.match(standoff, /^T1\tNIL 5 10\tfever\nA1000\tNegated T1\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user\n/);
+  assert.match(standoff, /^#2\tAnnotatorNotes T2\tLinked: chosen by the user; Reviewed: changed by AB at \S+; Former: D2 chest pain$/m);
+  assert.match(standoff, /^T1\tNIL 5 10\tfever\nA1000\tNegated T1\n#1\tAnnotatorNotes T1\tNIL: marked as NIL by the user; Reviewed: changed by AB at /);
   const rows = (await download(page, "Download CSV")).split("\r\n");
+  assert.match(rows[0], /^doc,start_code_point,end_code_point,text,.*,review,reviewed_by,reviewed_at,former_id,former_name/);
+  assert.match(rows[2], /,changed,AB,\d{4}-[^,]+Z,D2,chest pain/);
   assert.match(rows[2], /chest pain,,linked,D4,cough.*,patient,,,,,reader,/);
   assert.match(rows[4], /diabetes,,linked,D3,.*,patient,,,,,,/);
   assert.match(await download(page, "Download PubTator"), /\t5\t10\tfever\tNIL\t-\n/);
@@ -92,7 +101,7 @@ test("the details show which candidates are in the sets of answers", { timeout: 
   const { address } = await pelServe(t, bundle);
   const { page, complaints } = await openReady(t, address);
   await write(page, "Fever and cough.");
-  await page.locator("#mention-rows button").first().click();
+  await openMention(page, 0);
   await page.locator("#answer-sets").waitFor();
   assert.match(await page.locator("#answer-sets").textContent(), /concepts?.* in 90\u00a0% of mentions; .* in 95\u00a0% of mentions/);
   const best = page.locator("#details-body .candidate").first();
@@ -106,7 +115,7 @@ test("an export has the machine's probability where the machine has decided alon
   const { address } = await pelServe(t, bundle);
   const { page, complaints } = await openReady(t, address);
   await write(page, "Fever and cough.");
-  await page.locator("#mention-rows button").first().click();
+  await openMention(page, 0);
   const other = page.locator("#details-body .candidate").nth(1);
   const id = (await other.locator(".quiet").first().textContent()).split(" · ").at(-1);
   await other.click();
@@ -130,9 +139,9 @@ test("what the text says of a mention is marked, listed and filtered", { timeout
   assert.deepEqual(await page.locator("#marks .mark.uncertain").allTextContents(), ["cough"]);
   assert.deepEqual(await page.locator("#marks [data-signs=F]").allTextContents(), ["diabetes"]);
   const legend = page.getByRole("list", { name: "Marks in the note" }).getByRole("listitem");
-  await page.locator("#marks-key summary").click();
+  await page.locator("#filters-menu > summary").click();
   assert.deepEqual(await legend.allTextContents(), ["abcnegated", "abcuncertain", "abcfamily"]);
-  await page.locator("#marks-key summary").click();
+  await page.locator("#filters-menu > summary").click();
 
   // The list, the reading view and the details tell it in words.
   assert.equal(await page.locator("#mention-rows").getByRole("button", { name: "fever, negated", exact: true }).count(), 1);
@@ -144,22 +153,22 @@ test("what the text says of a mention is marked, listed and filtered", { timeout
   await page.locator("#details-close").click();
 
   const texts = async () => (await mentions(page)).map(([text]) => text);
-  await page.getByLabel("Show", { exact: true }).selectOption({ label: "Stated of the patient now" });
+  await filter(page, "Show", { label: "Stated of the patient now" });
   assert.deepEqual(await texts(), ["chest pain"]);
   assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["chest pain"]);
   assert.equal(await page.locator("#shown").textContent(), "1 of 4 mentions shown");
   assert.equal(await page.locator("#marks-key").isVisible(), false);
   for (const [label, text] of [["Negated", "fever"], ["Uncertain", "cough"], ["Family", "diabetes"]]) {
-    await page.getByLabel("Show", { exact: true }).selectOption({ label });
+    await filter(page, "Show", { label });
     assert.deepEqual(await texts(), [text]);
     assert.deepEqual(await page.locator("#reading .mark").allTextContents(), [text]);
   }
-  await page.getByLabel("Show", { exact: true }).selectOption({ label: "Stated of the patient now" });
-  await page.getByLabel("Kind", { exact: true }).selectOption({ label: "Problems" });
+  await filter(page, "Show", { label: "Stated of the patient now" });
+  await filter(page, "Kind", { label: "Problems" });
   assert.deepEqual(await texts(), ["chest pain"]);
-  await page.getByLabel("Show", { exact: true }).selectOption({ label: "All" });
+  await filter(page, "Show", { label: "All" });
   assert.deepEqual(await texts(), ["fever", "cough", "diabetes", "chest pain"]);
-  await page.getByLabel("Kind", { exact: true }).selectOption({ label: "All kinds" });
+  await filter(page, "Kind", { label: "All kinds" });
   assert.equal((await texts()).length, 4);
   assert.deepEqual(complaints, []);
 });
@@ -171,14 +180,14 @@ test("nested mentions come on request, and the note marks the longest", { timeou
   const texts = async () => (await mentions(page)).map(([text]) => text);
   assert.deepEqual(await texts(), ["lung cancer"]);
   const nested = page.getByLabel("Nested mentions", { exact: true });
-  await linkedAfter(page, () => nested.check());
+  await linkedAfter(page, () => inMenu(page, "#filters-menu", () => nested.check()));
   assert.deepEqual(await texts(), ["lung", "lung cancer"]);
   assert.deepEqual(await page.locator("#marks .mark").allTextContents(), ["lung cancer"]);
   // A mention that is chosen is marked inside the longer one.
-  await page.locator("#mention-rows button").first().click();
+  await openMention(page, 0);
   assert.deepEqual(await page.locator("#marks .mark").allTextContents(), ["lung", " cancer"]);
   await page.locator("#details-close").click();
-  await linkedAfter(page, () => nested.uncheck());
+  await linkedAfter(page, () => inMenu(page, "#filters-menu", () => nested.uncheck()));
   assert.deepEqual(await texts(), ["lung cancer"]);
   assert.deepEqual(complaints, []);
 });
@@ -212,7 +221,7 @@ test("a discontinuous mention is marked at its fragments", { timeout: 120_000 },
   await page.locator("#mode-read").click();
   await page.locator("#reading .mark", { hasText: "breast" }).click();
   assert.equal(await page.locator("#details-heading").textContent(), "breast cancer");
-  await page.getByRole("button", { name: "Set to NIL" }).click();
+  await page.locator("#review-actions .nil").click();
   assert.deepEqual(await ids(), [["breast cancer", ""], ["ovarian cancer", "D14"]]);
   assert.deepEqual(await page.locator("#reading .mark").allTextContents(), ["breast", "ovarian ", "cancer"]);
   assert.deepEqual(complaints, []);
@@ -241,7 +250,7 @@ test("the threshold can be moved, and the reader's own concepts are found", { ti
   const { page, complaints } = await served(t);
   await write(page, "fever and a sore toe");
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
-  await page.locator("#concepts summary").click();
+  await page.locator("#concepts > summary").click();
   await page.getByLabel("Name", { exact: true }).fill("sore toe");
   await page.getByLabel("Identifier", { exact: true }).fill("LOCAL:1");
   await linkedAfter(page, () => page.getByRole("button", { name: "Add concept" }).click());
@@ -264,6 +273,7 @@ test("the threshold can be moved, and the reader's own concepts are found", { ti
   );
   await write(page, "fever, cuboid");
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1", "LOCAL:3"]);
+  await page.locator("#concepts").evaluate((menu) => (menu.open = true));
   await page.getByRole("button", { name: "Remove all" }).click();
   await linkedAfter(page, () => page.locator("#question").getByRole("button", { name: "Remove" }).click());
   assert.deepEqual((await mentions(page)).map(([, , id]) => id), ["D1"]);
@@ -275,9 +285,9 @@ test("the threshold can be moved, and the reader's own concepts are found", { ti
   });
   const best = Number(await slider.getAttribute("max"));
   await page.waitForFunction(() => document.querySelector("#summary").textContent !== "", null);
-  if (best > 1) assert.match(await page.locator("#summary").textContent(), /0 linked, 1 NIL/);
-  await page.getByRole("button", { name: "Reset" }).click();
-  await page.waitForFunction(() => /1 linked, 0 NIL/.test(document.querySelector("#summary").textContent));
+  if (best > 1) assert.match(await page.locator("#summary").textContent(), /0 linked, 1 without a match/);
+  await inMenu(page, "#threshold-menu", () => page.getByRole("button", { name: "Reset" }).click());
+  await page.waitForFunction(() => /1 linked, 0 without a match/.test(document.querySelector("#summary").textContent));
   assert.deepEqual(complaints, []);
 });
 
@@ -288,7 +298,7 @@ test("a loaded page makes no network request and opens offline", { timeout: 180_
   const { page, close, complaints } = await openReady(t, address, { flags: [log.flag] });
   const from = Date.now();
   await write(page, NOTE);
-  await page.locator("#mention-rows button").first().click();
+  await openMention(page, 0);
   await page.locator("#export summary").click();
   await download(page, "Download JSON");
   assert.match(await page.locator("#request-count").textContent(), /^0 requests since loading/);

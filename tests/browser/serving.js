@@ -32,6 +32,7 @@ export async function openReady(t, address, { flags = [], options = {}, before =
   await before(opened.page);
   await opened.page.goto(address);
   await ready(opened.page);
+  await opened.page.locator("#tab-mentions").click();
   return opened;
 }
 
@@ -52,10 +53,24 @@ export async function linkedAfter(page, act) {
   });
 }
 
+/** Opens the details of the mention in a row of the list. */
+export async function openMention(page, at) {
+  await page.locator("#tab-mentions").click();
+  await page.locator("#mention-rows button").nth(at).click();
+}
+
+/** Does something in a menu: opens it, and closes it again. */
+export async function inMenu(page, menu, act) {
+  await page.locator(`${menu} > summary`).click();
+  const done = await act();
+  await page.locator(`${menu} > summary`).click();
+  return done;
+}
+
 /** The rows of the list of mentions: mention, concept, identifier. */
 export const mentions = (page) =>
   page.locator("#mention-rows tr").evaluateAll((rows) =>
-    rows.map((row) => Array.from(row.cells, (cell) => (cell.querySelector("button") ?? cell).textContent.trim()).slice(0, 3)),
+    rows.map((row) => Array.from(row.cells, (cell) => (cell.querySelector("button") ?? cell).textContent.trim()).slice(1, 4)),
   );
 
 /**

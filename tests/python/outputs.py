@@ -268,7 +268,7 @@ def test_csv(links):
     rows = list(csv.DictReader(io.StringIO(links.link("csv").decode(), newline="")))
     lines = [line for note in sorted(links.lines) for line in links.lines[note]]
     expect(len(rows) == len(lines), "a row of CSV for each mention")
-    by_place = {(row["doc"].removeprefix("'"), row["start"], row["end"], row["fragments"]) for row in rows}
+    by_place = {(row["doc"].removeprefix("'"), row["start_code_point"], row["end_code_point"], row["fragments"]) for row in rows}
     for line in lines:
         start, end = extent(pieces_of(line))
         fragments = ";".join(f"{a} {b}" for a, b in pieces_of(line)) if line.get("fragments") else ""

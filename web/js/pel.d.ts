@@ -168,6 +168,8 @@ export interface Link extends Span {
   nil_reason?: "below_threshold" | "ambiguous" | "type_clash" | "unlike_any_name" | "no_candidate" | "empty_mention" | "reader";
   /** `reader` where a reader decided and not the linker; {@link Pel.write} then leaves out `probability`. */
   decided_by?: "reader";
+  /** What a reader said of the decision; missing if nobody has reviewed it. {@link Pel.write} writes it. */
+  review?: Review;
   /** The probability, 0 to 1, that the best candidate is right; missing if the bundle has no model of it. */
   probability?: number;
   /** The number of concepts that bear the mention as a name, if there are two or more and one is the best candidate. */
@@ -180,6 +182,17 @@ export interface Link extends Span {
   candidates: Candidate[];
   /** Whether the mention or its context was truncated to the encoder's window. */
   cut: { mention: boolean; context: boolean };
+}
+
+/** A reader's review of a decision. */
+export interface Review {
+  /** Whether the reader kept the answer. */
+  review: "confirmed" | "changed";
+  reviewed_by?: string;
+  /** UTC: `2026-11-30T09:30:00Z`. */
+  reviewed_at?: string;
+  /** The answer that the reader changed; `id` is null if it was NIL. */
+  former?: { id: string | null; name?: string; probability?: number };
 }
 
 /** What stands beside a mention. */
@@ -306,6 +319,11 @@ export interface Note {
   name: string;
   text: string;
   links: Link[];
+  /**
+   * The mentions that a reader removed; given if the note is reviewed. `csv` then has five columns for reviews, `json` and `brat` list these
+   * mentions.
+   */
+  removed?: (Span & { fragments?: Span[]; review: Review })[];
   /** Only codes of these systems, in this order; all by default. `csv` has two columns for each, and none by default. */
   codes?: CodeSystem[];
 }

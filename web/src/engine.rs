@@ -670,6 +670,7 @@ impl Engine {
             name,
             text,
             links,
+            removed,
             codes,
         } = serde_json::from_str(note)?;
         let systems = self.systems(codes)?;
@@ -684,6 +685,10 @@ impl Engine {
         }
         let writer = NoteWriter::new(form, &name, &text, &self.linker);
         let mut writer = writer.coded_in(&systems.unwrap_or_default());
+        if let Some(removed) = removed {
+            let removed = removed.into_iter().map(|one| one.mention(&text, &offsets));
+            writer = writer.reviewed(removed.collect::<Result<_, _>>()?);
+        }
         Ok(writer.head()? + &writer.part(&records)? + &writer.tail()?)
     }
 

@@ -6,7 +6,7 @@ use pel_kb::group::Group;
 use pel_linker::MatchedText;
 use pel_model::nil::NilReason;
 use pel_model::tokens::{Cut, Encoded};
-use pel_output::{DecidedBy, Named, NamedCode, NamedSet, Note, Record};
+use pel_output::{DecidedBy, Named, NamedCode, NamedSet, Note, Record, RemovedMention, Review};
 use pel_text::attributes::{Attribute, AttributeName, Value};
 use pel_text::context::{
     Allergy, Certainty, Context, Experiencer, Laterality, Severity, Temporality,
@@ -167,6 +167,8 @@ pub struct JsLink {
     #[serde(default, skip_serializing_if = "DecidedBy::is_machine")]
     decided_by: DecidedBy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    review: Option<Review>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
     #[serde(default, skip_serializing_if = "is_none")]
     same_name: usize,
@@ -252,6 +254,7 @@ impl JsLink {
             read_as,
             decision,
             decided_by,
+            review,
             candidates,
             probability,
             same_name,
@@ -288,6 +291,7 @@ impl JsLink {
             decision,
             nil_reason,
             decided_by,
+            review,
             probability,
             same_name,
             answer_sets,
@@ -351,6 +355,7 @@ impl JsLink {
             severity,
             allergy,
             attributes,
+            review,
             read_as,
             candidates,
             probability,
@@ -383,11 +388,33 @@ impl JsLink {
             read_as,
             decision,
             decided_by,
+            review,
             candidates,
             probability: probability.filter(|_| of_machine),
             same_name,
             answer_sets: if of_machine { answer_sets } else { Vec::new() },
             cut,
+        })
+    }
+}
+
+/// A mention that a reader removed.
+#[derive(Deserialize)]
+pub struct JsRemoved {
+    #[serde(flatten)]
+    place: Place,
+    #[serde(default)]
+    fragments: Vec<Place>,
+    review: Review,
+}
+
+impl JsRemoved {
+    /// The mention in a text.
+    pub fn mention(self, text: &str, offsets: &Offsets<'_>) -> Result<RemovedMention> {
+        Ok(RemovedMention {
+            span: self.place.span(text, offsets)?,
+            fragments: spans(&self.fragments, text, offsets)?,
+            review: self.review,
         })
     }
 }
@@ -398,6 +425,9 @@ pub struct JsNote {
     pub name: String,
     pub text: String,
     pub links: Vec<JsLink>,
+    /// The mentions that a reader removed; `None` if nobody reviews the note.
+    #[serde(default)]
+    pub removed: Option<Vec<JsRemoved>>,
     /// The code systems of the codes to write, in their order; `None` writes all, and CSV none.
     #[serde(default)]
     pub codes: Option<Vec<String>>,

@@ -3,7 +3,7 @@
 //! probability.
 
 use super::relations::by_source;
-use super::{ATTRIBUTE_COLUMNS, Note, Record, decision_words};
+use super::{ATTRIBUTE_COLUMNS, Note, Record, RemovedMention, Review, decision_words};
 use pel_kb::clean::{breaks_line, field};
 use pel_text::context::{Certainty, Context, Experiencer, Temporality};
 use pel_text::{Offsets, Span};
@@ -57,7 +57,12 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
         let decision = decision_words(record);
         let probability = record.probability;
         let probability = probability.map(|value| format!("Probability: {value:.4}"));
-        let words: Vec<String> = decision.into_iter().chain(probability).collect();
+        let review = record.review.as_ref().map(Review::words);
+        let words: Vec<String> = decision
+            .into_iter()
+            .chain(probability)
+            .chain(review)
+            .collect();
         if !words.is_empty() {
             let words = words.join("; ");
             let _ = writeln!(out, "#{number}\tAnnotatorNotes T{number}\t{words}");
@@ -70,6 +75,19 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> St
         }
     }
     out
+}
+
+/// The mentions that a reader removed, as comments. `before` mentions of the note were written.
+pub(super) fn removed(
+    note: &Note<'_>,
+    offsets: &Offsets<'_>,
+    before: usize,
+    removed: &[RemovedMention],
+) -> String {
+    let lines = removed.iter().enumerate();
+    lines
+        .map(|(at, one)| one.brat_line(before + at + 1, note.text, offsets))
+        .collect()
 }
 
 /// The most attributes of a mention, so that their numbers follow from its own.

@@ -1,6 +1,7 @@
 //! A table for spreadsheets: one mention per row.
 
 use super::attributes::{beside_cells, beside_columns};
+use super::review::{self, Review};
 use super::{DecidedBy, Named, Note, origin_words};
 use pel_kb::clean::cell;
 use pel_kb::codes::System;
@@ -12,8 +13,8 @@ use std::borrow::Cow;
 
 const HEAD: [&str; 24] = [
     "doc",
-    "start",
-    "end",
+    "start_code_point",
+    "end_code_point",
     "text",
     "read_as",
     "decision",
@@ -38,11 +39,16 @@ const HEAD: [&str; 24] = [
 ];
 
 /// The names of the columns. Each attribute has one. Each chosen code system has two: its code, and
-/// how its meaning stands to that of the concept.
-pub(super) fn head(systems: &[System]) -> String {
+/// how its meaning stands to that of the concept. Reviews have five columns, if they are asked for.
+pub(super) fn head(systems: &[System], reviewed: bool) -> String {
     let mut names = HEAD.join(",");
     for name in beside_columns() {
         names += &format!(",{name}");
+    }
+    if reviewed {
+        for name in review::COLUMNS {
+            names += &format!(",{name}");
+        }
     }
     for system in systems {
         let prefix = system.prefix();
@@ -55,7 +61,12 @@ pub(super) fn head(systems: &[System]) -> String {
 /// cross-references with `|` between them. The decision of a NIL mention is its reason. Its best
 /// candidate is left out, because a reader of the table would take it for the answer. Attributes are
 /// normal forms, or words where there is none.
-pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) -> Result<String> {
+pub(super) fn write(
+    note: &Note<'_>,
+    offsets: &Offsets<'_>,
+    systems: &[System],
+    reviewed: bool,
+) -> Result<String> {
     let failed = |cause| Error::io("writing a table").caused_by(cause);
     let mut table = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
@@ -128,10 +139,12 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) 
         ];
         let fields: [Cow<'_, str>; HEAD.len()] = fields;
         let beside = beside.into_iter().map(|words| cell(&words).into_owned());
+        let review = reviewed.then(|| review_cells(record.review.as_ref()));
         let codes = systems.iter().flat_map(|system| codes_of(concept, *system));
         let row = fields
             .into_iter()
-            .chain(beside.chain(codes).map(Cow::Owned));
+            .chain(beside.map(Cow::Owned))
+            .chain(review.into_iter().flatten().chain(codes).map(Cow::Owned));
         table
             .write_record(row.map(|field| field.into_owned()))
             .map_err(failed)?;
@@ -140,6 +153,12 @@ pub(super) fn write(note: &Note<'_>, offsets: &Offsets<'_>, systems: &[System]) 
         .into_inner()
         .map_err(|cause| Error::io("writing a table").caused_by(cause.to_string()))?;
     String::from_utf8(bytes).map_err(|cause| Error::io("writing a table").caused_by(cause))
+}
+
+/// The cells of a review.
+fn review_cells(review: Option<&Review>) -> [String; review::COLUMNS.len()] {
+    let cells = review.map(Review::cells).unwrap_or_default();
+    cells.map(|words| cell(&words).into_owned())
 }
 
 /// The cells of a code system.

@@ -263,6 +263,9 @@ fn why(record: &Record) -> String {
         (Ok(_), DecidedBy::Reader) => why += "; chosen by the user",
         (Ok(_), DecidedBy::Machine) => {}
     }
+    if let Some(review) = &record.review {
+        why += &format!("; {}", review.words());
+    }
     if let Some(probability) = record.probability {
         why += &format!("; probability {probability:.3}");
     }

@@ -1,7 +1,7 @@
 //! JSON: one mention per line, or a note as one object.
 
 use super::relations::by_source;
-use super::{DecidedBy, Named, NamedSet, Note, Record};
+use super::{DecidedBy, Named, NamedSet, Note, Record, RemovedMention, Review};
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
@@ -56,6 +56,8 @@ pub struct Line<'a> {
     nil_reason: Option<NilReason>,
     #[serde(skip_serializing_if = "DecidedBy::is_machine")]
     decided_by: DecidedBy,
+    #[serde(flatten)]
+    review: Option<&'a Review>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
     concept: Option<&'a Named>,
@@ -199,6 +201,7 @@ fn line<'a>(
         },
         nil_reason: record.decision.as_ref().err().copied(),
         decided_by: record.decided_by,
+        review: record.review.as_ref(),
         probability: record.probability,
         concept: record.decision.as_ref().ok(),
         same_name: record.same_name,
@@ -276,12 +279,48 @@ pub(super) fn members(note: &Note<'_>, offsets: &Offsets<'_>, before: usize) -> 
     Ok(out)
 }
 
-/// The end of the object. `mentions` is the number of its mentions.
-pub(super) fn tail(mentions: usize) -> String {
-    if mentions == 0 {
-        "]\n}\n"
-    } else {
-        "\n  ]\n}\n"
+/// The end of the object: the mentions that a reader removed, if any. `mentions` is the number of its
+/// mentions.
+///
+/// # Errors
+/// If JSON cannot be encoded.
+pub(super) fn tail(
+    note: &Note<'_>,
+    offsets: &Offsets<'_>,
+    mentions: usize,
+    removed: &[RemovedMention],
+) -> Result<String> {
+    /// A removed mention as JSON.
+    #[derive(Serialize)]
+    struct Member<'a> {
+        #[serde(flatten)]
+        place: Place,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        fragments: Vec<Place>,
+        text: Cow<'a, str>,
+        #[serde(flatten)]
+        review: &'a Review,
     }
-    .to_owned()
+    let close = if mentions == 0 { "]" } else { "\n  ]" };
+    if removed.is_empty() {
+        return Ok(format!("{close}\n}}\n"));
+    }
+    let members: Vec<Member<'_>> = removed
+        .iter()
+        .map(|one| Member {
+            place: Place::new(one.span, offsets),
+            fragments: one
+                .fragments
+                .iter()
+                .map(|fragment| Place::new(*fragment, offsets))
+                .collect(),
+            text: one.words(note.text),
+            review: &one.review,
+        })
+        .collect();
+    let json = serde_json::to_string_pretty(&members)
+        .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+    // Line ends within a text are escaped, so these are those of the layout.
+    let json = escaped(&json).replace('\n', "\n  ");
+    Ok(format!("{close},\n  \"removed\": {json}\n}}\n"))
 }

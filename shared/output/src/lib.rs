@@ -17,6 +17,7 @@ mod omop;
 mod parts;
 mod pubtator;
 mod relations;
+mod review;
 mod spacy;
 
 use pel_kb::error::Result;
@@ -41,6 +42,7 @@ pub use moment::Moment;
 pub use omop::{RowIds, note_id as omop_note_id};
 pub use parts::NoteWriter;
 pub use relations::relations;
+pub use review::{FormerAnswer, RemovedMention, Review, ReviewOutcome};
 
 /// The output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +117,9 @@ pub struct Record {
     pub decision: std::result::Result<Named, NilReason>,
     /// Who made the decision.
     pub decided_by: DecidedBy,
+    /// What a reader said of the decision; `None` if nobody has reviewed it.
+    #[serde(default)]
+    pub review: Option<Review>,
     /// The best candidates, best first.
     pub candidates: Vec<Named>,
     /// The probability that the best candidate is right; `None` without a model of it, and where the
@@ -317,6 +322,7 @@ impl Record {
             read_as: link.read_as.clone(),
             decision,
             decided_by: DecidedBy::Machine,
+            review: None,
             candidates,
             probability: link.probability,
             same_name: if link.same_name() < 2 {
@@ -455,6 +461,7 @@ mod testing {
             read_as: None,
             decision: Err(NilReason::NoCandidate),
             decided_by: DecidedBy::Machine,
+            review: None,
             candidates: Vec::new(),
             probability: None,
             same_name: 0,

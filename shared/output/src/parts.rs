@@ -3,7 +3,7 @@
 use super::bioc::Encoding;
 use super::moment::Moment;
 use super::omop::RowIds;
-use super::{Form, Note, Record};
+use super::{Form, Note, Record, RemovedMention};
 use super::{bioc, brat, cas, csv, fhir, html, json, omop, pubtator, spacy};
 use pel_kb::codes::System;
 use pel_kb::error::Result;
@@ -24,6 +24,10 @@ pub struct NoteWriter<'a> {
     moment: Option<Moment>,
     /// The code systems that were chosen; empty for all.
     systems: Vec<System>,
+    /// Whether tables have the columns of reviews.
+    reviewed: bool,
+    /// The mentions that a reader removed.
+    removed: Vec<RemovedMention>,
     /// The number of records that were written.
     written: usize,
     state: State,
@@ -68,6 +72,8 @@ impl<'a> NoteWriter<'a> {
             offsets: Offsets::new(text),
             moment: None,
             systems: Vec::new(),
+            reviewed: false,
+            removed: Vec::new(),
             written: 0,
             state,
         }
@@ -84,6 +90,15 @@ impl<'a> NoteWriter<'a> {
     /// column for each (CSV) or other codes besides (FHIR).
     pub fn coded_in(mut self, systems: &[System]) -> Self {
         self.systems = systems.to_vec();
+        self
+    }
+
+    /// States that a reader reviews the note, and which mentions were removed. CSV then has the
+    /// columns of reviews. JSON and BRAT write the removed mentions after the others.
+    #[must_use]
+    pub fn reviewed(mut self, removed: Vec<RemovedMention>) -> Self {
+        self.reviewed = true;
+        self.removed = removed;
         self
     }
 
@@ -115,7 +130,7 @@ impl<'a> NoteWriter<'a> {
         }
         Ok(match self.form {
             Form::Json => json::head(&note)?,
-            Form::Csv => csv::head(&self.systems),
+            Form::Csv => csv::head(&self.systems, self.reviewed),
             Form::Omop => omop::head(),
             Form::Pubtator => pubtator::head(&note),
             Form::BiocXml => bioc::head(&note, Encoding::Xml, moment)?,
@@ -156,7 +171,7 @@ impl<'a> NoteWriter<'a> {
             }
             State::Nothing => match self.form {
                 Form::Json => json::members(&note, offsets, before)?,
-                Form::Csv => csv::write(&note, offsets, &self.systems)?,
+                Form::Csv => csv::write(&note, offsets, &self.systems, self.reviewed)?,
                 Form::Brat => brat::write(&note, offsets, before),
                 Form::Pubtator => pubtator::rows(&note, offsets),
                 _ => json::lines(&note, offsets)?,
@@ -179,7 +194,8 @@ impl<'a> NoteWriter<'a> {
             State::Cas(annotations) => cas::tail(*annotations),
             State::Bioc(encoding, relations) => bioc::tail(*encoding, relations),
             State::Nothing | State::Omop(_) => Ok(match self.form {
-                Form::Json => json::tail(self.written),
+                Form::Json => json::tail(&note, &self.offsets, self.written, &self.removed)?,
+                Form::Brat => brat::removed(&note, &self.offsets, self.written, &self.removed),
                 _ => String::new(),
             }),
         }

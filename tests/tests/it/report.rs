@@ -42,7 +42,7 @@ fn offsets_have_the_unit_of_each_format() {
     );
     assert_eq!(
         write(Form::Csv),
-        "doc,start,end,text,read_as,decision,id,name,type,score,found,fragments,xrefs,\
+        "doc,start_code_point,end_code_point,text,read_as,decision,id,name,type,score,found,fragments,xrefs,\
          probability,group,negated,certainty,temporality,experiencer,section,\
          laterality,severity,allergy,decided_by,strength,dose,form,route,frequency,duration,\
          prn,indication,status,comparator,value,unit,flag,range,specimen,date,onset,stage,course,\

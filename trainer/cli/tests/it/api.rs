@@ -127,7 +127,11 @@ fn several_texts_keep_their_order() {
     }
     assert_eq!(server.link("[]").json(), json!([]));
     let answer = server.ask("POST /v1/link", &[JSON, "Accept: text/csv"], b"[]");
-    assert!(answer.text().starts_with("doc,start,end,text"));
+    assert!(
+        answer
+            .text()
+            .starts_with("doc,start_code_point,end_code_point,text")
+    );
 }
 
 #[test]

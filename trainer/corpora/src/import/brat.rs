@@ -190,13 +190,19 @@ fn read_ann(
 }
 
 /// Whether a note is one that PEL writes itself: the reason for NIL, that its user chose the
-/// concept, or the probability alone.
+/// concept, the probability, and the review; or a mention that was removed.
 fn is_own_note(line: &str) -> bool {
-    let words = line.split('\t').nth(2).unwrap_or_default().trim();
-    let number = words.strip_prefix("Probability: ");
-    words.starts_with("NIL: ")
-        || words == "Linked: chosen by the user"
-        || number.is_some_and(|number| number.parse::<f32>().is_ok())
+    let mut fields = line.split('\t').skip(1);
+    let kind = fields.next().unwrap_or_default();
+    let words = fields.next().unwrap_or_default().trim();
+    let is_own = |part: &str| {
+        let number = part.strip_prefix("Probability: ");
+        part == "Linked: chosen by the user"
+            || part.starts_with("Reviewed: ")
+            || part.starts_with("Former: ")
+            || number.is_some_and(|number| number.parse::<f32>().is_ok())
+    };
+    kind.starts_with("Removed ") || words.starts_with("NIL: ") || words.split("; ").all(is_own)
 }
 
 /// The semantic types of a label. BRAT has `_` for a space; `NIL` and `Concept` are PEL's labels
@@ -355,6 +361,15 @@ mod tests {
             ),
             ("#1\tAnnotatorNotes T1\tProbability: 0.8750", true),
             ("#1\tAnnotatorNotes T1\tLinked: chosen by the user", true),
+            (
+                "#1\tAnnotatorNotes T1\tProbability: 0.8750; Reviewed: confirmed by AB",
+                true,
+            ),
+            (
+                "#1\tAnnotatorNotes T1\tLinked: chosen by the user; Reviewed: changed; Former: D1 fever",
+                true,
+            ),
+            ("#4\tRemoved 3-8\tfever; Reviewed: changed by AB", true),
             ("#1\tAnnotatorNotes T1\tLinked: wrong", false),
             (
                 "#1\tAnnotatorNotes T1\tProbability: 0.8750, but wrong",

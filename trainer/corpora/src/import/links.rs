@@ -22,6 +22,8 @@ pub struct LinkFiles {
     pub paths: Vec<PathBuf>,
     /// The folder with NAME.txt, which JSONL needs.
     pub texts: Option<PathBuf>,
+    /// Whether only mentions that were reviewed in the page are taken.
+    pub reviewed: bool,
 }
 
 /// A note with its mentions.
@@ -43,6 +45,8 @@ struct MentionObject {
     text: String,
     decision: Decision,
     concept: Option<ConceptObject>,
+    /// `confirmed` or `changed`, if a reader has reviewed it.
+    review: Option<String>,
     #[serde(default)]
     negated: bool,
     #[serde(default)]
@@ -98,8 +102,8 @@ pub fn read(
         for file in files {
             counter.step();
             match file.extension().is_some_and(|ending| ending == "jsonl") {
-                true => notes.extend(lines(&file, given.texts.as_deref(), encoding)?),
-                false => notes.push(object(&file, encoding)?),
+                true => notes.extend(lines(&file, given, encoding)?),
+                false => notes.push(object(&file, given.reviewed, encoding)?),
             }
         }
     }
@@ -112,7 +116,7 @@ fn is_links(file: &Path) -> bool {
 }
 
 /// Reads a note as one object.
-fn object(file: &Path, encoding: &TextEncoding) -> Result<CorrectedNote> {
+fn object(file: &Path, reviewed: bool, encoding: &TextEncoding) -> Result<CorrectedNote> {
     let place = || file.display().to_string();
     let NoteObject {
         doc,
@@ -127,6 +131,7 @@ fn object(file: &Path, encoding: &TextEncoding) -> Result<CorrectedNote> {
     })?;
     let mentions = mentions
         .into_iter()
+        .filter(|mention| !reviewed || mention.review.is_some())
         .map(|mention| mention.read(&text))
         .collect::<Result<_>>()
         .context(place)?;
@@ -139,8 +144,8 @@ fn object(file: &Path, encoding: &TextEncoding) -> Result<CorrectedNote> {
 }
 
 /// Reads the notes of a file with a mention a line.
-fn lines(file: &Path, texts: Option<&Path>, encoding: &TextEncoding) -> Result<Vec<CorrectedNote>> {
-    let Some(texts) = texts else {
+fn lines(file: &Path, given: &LinkFiles, encoding: &TextEncoding) -> Result<Vec<CorrectedNote>> {
+    let Some(texts) = given.texts.as_deref() else {
         return Err(Error::usage(format!(
             "{}: expected --texts with the folder of the notes, since lines have no text, found \
              none; --format json has it",
@@ -176,7 +181,8 @@ fn lines(file: &Path, texts: Option<&Path>, encoding: &TextEncoding) -> Result<V
             };
             notes.insert(doc.clone(), note);
         }
-        if let Some(note) = notes.get_mut(&doc) {
+        let is_taken = !given.reviewed || mention.review.is_some();
+        if let (Some(note), true) = (notes.get_mut(&doc), is_taken) {
             note.mentions.push(mention.read(&note.text)?);
             Bound::Record.check_count(|| doc, note.mentions.len())?;
         }
@@ -246,6 +252,7 @@ mod tests {
         let given = LinkFiles {
             paths: vec![folder.path().join(path)],
             texts: texts.then(|| folder.path().to_owned()),
+            reviewed: false,
         };
         read(&given, &TextEncoding::default(), &mut Counter::new("notes"))
     }
@@ -273,6 +280,31 @@ mod tests {
             );
             assert!(fever.context.negated && cough.ids.is_empty());
             assert_eq!(fever.context.certainty, Certainty::Uncertain);
+        }
+    }
+
+    #[test]
+    fn only_reviewed_mentions_are_taken_on_request() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let reviewed = MENTIONS.replace(r#""end":17,"#, r#""end":17,"review":"confirmed","#);
+        std::fs::write(folder.path().join("a.jsonl"), &reviewed).expect("written");
+        std::fs::write(folder.path().join("a.txt"), NOTE).expect("written");
+        let object = format!(
+            r#"{{"doc":"b","text":"{NOTE}","mentions":[{}],"removed":[{{"start":0}}]}}"#,
+            reviewed.replace('\n', ",")
+        );
+        std::fs::write(folder.path().join("b.json"), object).expect("written");
+        let given = LinkFiles {
+            paths: vec![folder.path().to_owned()],
+            texts: Some(folder.path().to_owned()),
+            reviewed: true,
+        };
+        let notes = read(&given, &TextEncoding::default(), &mut Counter::new("notes"));
+        let notes = notes.expect("notes");
+        assert_eq!(notes.len(), 2);
+        for note in notes {
+            assert_eq!(note.mentions.len(), 1, "{note:?}");
+            assert!(note.mentions[0].ids.is_empty(), "{note:?}");
         }
     }
 

@@ -95,6 +95,9 @@ pub struct LinksArgs {
     /// Folder of the texts, for JSONL
     #[arg(long, value_name = "DIR")]
     pub texts: Option<PathBuf>,
+    /// Take only the mentions that a reader of the page has confirmed or changed
+    #[arg(long)]
+    pub reviewed: bool,
     /// Bundle that must have the concepts: another concept is an error, a retired one becomes its
     /// successor
     #[arg(long, value_name = "BUNDLE")]
@@ -111,6 +114,7 @@ impl LinksArgs {
             files: LinkFiles {
                 paths: texts.paths,
                 texts: self.texts.clone(),
+                reviewed: self.reviewed,
             },
             encoding: texts.encoding,
             shares: self.shares.shares(),
