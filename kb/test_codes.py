@@ -15,7 +15,7 @@ import codes
 import coverage
 import identifiers
 import readers
-from coding import analytes, billable, drugs, found, hierarchy, icd, lists, meaning, others, policy, problems, rekey, sample
+from coding import analytes, billable, combined, drugs, found, hierarchy, icd, lists, meaning, others, policy, problems, rekey, sample
 
 TABULAR = """<ICD10CM.tabular><chapter><name>9</name><desc>Diseases of the heart (I00-I99)</desc><section id="I10-I19"><desc>Hearts (I10-I19)</desc>{}</section>
 <section id="C50"><desc>Breasts (C50)</desc><diag><name>C50</name><desc>Malignant neoplasm of breast</desc></diag></section></chapter></ICD10CM.tabular>"""
@@ -53,6 +53,51 @@ def ready(table, doid=(), **more):
 
 def given(collected, id, system):
     return [(one.code, one.match) for one in collected.of(id, system)]
+
+
+class Combined(unittest.TestCase):
+    def list(self):
+        knee = [("M25.569", "Pain in unspecified knee"), ("M25.561", "Pain in right knee"), ("M25.562", "Pain in left knee"),
+                ("M25.571", "Pain in right ankle and joints of right foot")]
+        ear = [("H93.19", "Tinnitus, unspecified ear"), ("H93.13", "Tinnitus, bilateral"), ("H93.11", "Tinnitus, right ear")]
+        heel = [("L89.609", "Pressure ulcer of unspecified heel, unspecified stage"), ("L89.619", "Pressure ulcer of right heel, unspecified stage"),
+                ("L89.613", "Pressure ulcer of right heel, stage 3"), ("L89.610", "Pressure ulcer of right heel, unstageable")]
+        fracture = [("S82.009", "Unspecified fracture of unspecified patella"), ("S82.001", "Unspecified fracture of right patella")]
+        return tabular(*(diag(*one) for one in knee + ear + heel + fracture))
+
+    def rows(self, hand=(), coded=("M25.569", "H93.19", "L89.609", "S82.009")):
+        return [row[:3] for row in combined.build(self.list(), list(hand), set(coded))]
+
+    def test_a_side_is_told_by_titles_that_differ_in_nothing_else(self):
+        rows = self.rows()
+        self.assertIn(("M25.569", "laterality=left", "M25.562"), rows)
+        self.assertIn(("H93.19", "laterality=bilateral", "H93.13"), rows)
+        self.assertNotIn("M25.571", [code for *_, code in rows])
+        self.assertFalse(any(base.startswith("S") for base, *_ in rows), "injuries need a seventh character")
+
+    def test_stages_follow_sides(self):
+        rows = self.rows()
+        self.assertIn(("L89.609", "laterality=right", "L89.619"), rows)
+        self.assertIn(("L89.619", "stage=3", "L89.613"), rows)
+        self.assertIn(("L89.619", "stage=unstageable", "L89.610"), rows)
+
+    def test_rows_that_lead_back_fail(self):
+        with self.assertRaisesRegex(ValueError, "lead back"):
+            self.rows([("M25.561", "laterality=left", "M25.562"), ("M25.562", "laterality=right", "M25.561")])
+
+    def read(self, *rows):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "combined.tsv"
+            path.write_text("\n".join(["from\twhen\tcode\tnote", *rows]) + "\n", encoding="utf-8")
+            return combined.read(path, self.list())
+
+    def test_codes_outside_of_the_list_fail_with_their_line(self):
+        self.assertEqual(self.read("M25.569\tlaterality=left\tM25.562\ttitle"), [("M25.569", "laterality=left", "M25.562")])
+        for row, message in (("M25.569\tlaterality=left\tM25.999\ttitle", "combined.tsv:2: ICD-10-CM M25.999 is not in the supplied list"),
+                             ("M25.569\tcolor=red\tM25.562\ttitle", "found 'color=red'"),
+                             ("M25.569\tlaterality=left\tM25.562", "expected 4 columns")):
+            with self.assertRaisesRegex(ValueError, message):
+                self.read(row)
 
 
 class Meaning(unittest.TestCase):

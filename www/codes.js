@@ -65,7 +65,7 @@ export const rowCodes = (concept, first = null) => shownCodes(concept, first).ma
 
 /** What the match of a code means; empty for an exact one. @param {Code} code */
 export function matchWords({ match, billable }) {
-  const words = { broader: "broader", parts: "part" }[match];
+  const words = { broader: "broader", parts: "part", combined: "combined" }[match];
   return [words, billable === false && "not billable"].filter(Boolean).join(", ");
 }
 
@@ -74,6 +74,7 @@ export function matchesExplained(codes) {
   const has = (match) => codes.some((code) => code.match === match);
   return [
     has("broader") && "Broader (~): the meaning of the code contains that of the concept, so the code says less than the text.",
+    has("combined") && "Combined: the code means the concept together with what the text says of it, such as its stage or side.",
     has("parts") && "Part: several codes mean the concept together, such as the ingredients of a combination.",
   ].filter(Boolean).join(" ");
 }

@@ -35,7 +35,7 @@ class Code:
     def display(self) -> str | None:
         """The official name; None where it may not be given."""
     @property
-    def match(self) -> Literal["exact", "broader", "parts"]:
+    def match(self) -> Literal["exact", "broader", "parts", "combined"]:
         """``exact``: the code means the concept. ``broader``: its meaning contains the concept's. ``parts``: one of
         several codes that mean the concept together."""
     @property

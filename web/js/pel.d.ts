@@ -109,9 +109,9 @@ export interface Code {
   display?: string;
   /**
    * `exact`: the code means the concept. `broader`: its meaning contains the concept's, so it says less than the text. `parts`: one of
-   * several codes that mean the concept together.
+   * several codes that mean the concept together. `combined`: it means the concept together with what the text says of it, such as a stage.
    */
-  match: "exact" | "broader" | "parts";
+  match: "exact" | "broader" | "parts" | "combined";
   /** Whether the code may be billed, if the system says so. */
   billable?: boolean;
 }

@@ -20,7 +20,7 @@ use pel_model::encode::{BatchSize, Encodings, Vectors};
 use pel_model::nil::Decision;
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
-use pel_output::{Form, Named, NamedCode, Note, NoteWriter, Record};
+use pel_output::{Form, Named, NamedCode, Note, NoteWriter, Record, combine_codes};
 use pel_terminologies::import::report::Report;
 use pel_text::context::ContextRules;
 use pel_text::detect::{Detected, Origin, join};
@@ -88,14 +88,14 @@ impl Work {
         linker: &Linker,
         links: impl IntoIterator<Item = &'l Link>,
     ) -> Outcome<Vec<JsLink>> {
-        let records = links.into_iter().map(|link| {
-            let mut record = Record::new(linker, link)?;
-            if let Some(systems) = &self.systems {
-                record.keep_codes(systems);
-            }
-            Ok(record)
-        });
-        let records: Vec<Record> = records.collect::<Outcome<_>>()?;
+        let links = links.into_iter();
+        let records = links.map(|link| Record::new(linker, link));
+        let mut records: Vec<Record> = records.collect::<Result<_, _>>()?;
+        combine_codes(&self.text, &mut records);
+        if let Some(systems) = &self.systems {
+            let all = records.iter_mut();
+            all.for_each(|record| record.keep_codes(systems));
+        }
         let note = Note {
             name: "",
             text: &self.text,
@@ -679,9 +679,11 @@ impl Engine {
         let mut records: Vec<Record> = records.collect::<Result<_, _>>()?;
         for record in &mut records {
             record.complete_codes(&self.linker)?;
-            if let Some(systems) = &systems {
-                record.keep_codes(systems);
-            }
+        }
+        combine_codes(&text, &mut records);
+        if let Some(systems) = &systems {
+            let all = records.iter_mut();
+            all.for_each(|record| record.keep_codes(systems));
         }
         let writer = NoteWriter::new(form, &name, &text, &self.linker);
         let mut writer = writer.coded_in(&systems.unwrap_or_default());

@@ -56,7 +56,7 @@ impl NamedCode {
     pub fn in_words(&self) -> String {
         let mark = match self.matches {
             Match::Broader => "~",
-            Match::Exact | Match::Parts => "",
+            Match::Exact | Match::Parts | Match::Combined => "",
         };
         format!("{mark}{}:{}", self.system.prefix(), self.code)
     }
@@ -136,6 +136,14 @@ impl Record {
         let group = self.group_of_concept();
         if let Ok(named) = &mut self.decision {
             named.codes = codes.map(NamedCode::from).collect();
+            named.code = primary(&named.codes, expected(group));
+        }
+    }
+
+    /// Chooses the primary code again, after its codes have changed.
+    pub(super) fn choose_primary(&mut self) {
+        let group = self.group_of_concept();
+        if let Ok(named) = &mut self.decision {
             named.code = primary(&named.codes, expected(group));
         }
     }

@@ -7,6 +7,7 @@ mod bioc;
 mod brat;
 mod cas;
 mod codes;
+mod combined;
 mod csv;
 mod facts;
 mod fhir;
@@ -37,6 +38,7 @@ use std::borrow::Cow;
 
 pub use attributes::{ATTRIBUTE_COLUMNS, beside_cells, beside_columns};
 pub use codes::NamedCode;
+pub use combined::combine_codes;
 pub use json::Line;
 pub use moment::Moment;
 pub use omop::{RowIds, note_id as omop_note_id};

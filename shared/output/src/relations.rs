@@ -1,7 +1,7 @@
 //! The relations between the records of a note.
 
 use super::Record;
-use pel_text::attributes::AttributeName;
+use pel_text::attributes::{AttributeName, Value};
 use pel_text::relations::{Related, Relation, RelationRules};
 
 /// The relations of the records of a text, which are in its order, by the rules of English. They are
@@ -16,9 +16,16 @@ pub fn relations(text: &str, records: &[Record]) -> Vec<Relation> {
             .attributes_named(AttributeName::Indication)
             .map(|one| one.span)
             .collect(),
+        stopped: is_stopped(record),
     });
     let mentions: Vec<Related<'_>> = mentions.collect();
     RelationRules::english().find(text, &mentions)
+}
+
+/// Whether a record is a drug that is stopped or held.
+fn is_stopped(record: &Record) -> bool {
+    let mut all = record.attributes_named(AttributeName::Status);
+    all.any(|one| matches!(&one.value, Some(Value::Text(text)) if text == "stop" || text == "hold"))
 }
 
 /// The relations of each record, which is their source.

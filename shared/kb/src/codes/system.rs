@@ -187,10 +187,13 @@ pub enum Match {
     /// One of several codes that mean the concept together, such as the ingredients of a
     /// combination.
     Parts,
+    /// The meaning of the concept together with what a text says of it, such as its stage. No code
+    /// table has such a code.
+    Combined,
 }
 
 impl Match {
-    /// All, in the order of their declaration.
+    /// Those of a code table, in the order of their declaration.
     pub const ALL: [Self; 3] = [Self::Exact, Self::Broader, Self::Parts];
 
     /// The name in files.
@@ -199,6 +202,7 @@ impl Match {
             Self::Exact => "exact",
             Self::Broader => "broader",
             Self::Parts => "parts",
+            Self::Combined => "combined",
         }
     }
 

@@ -343,6 +343,8 @@ impl CodeTable {
                     Match::Exact => counts.exact += 1,
                     Match::Broader => counts.broader += 1,
                     Match::Parts => counts.parts += 1,
+                    // No table has one.
+                    Match::Combined => {}
                 }
                 counts.concepts += usize::from(of_concept.insert(code.system));
             }

@@ -187,7 +187,8 @@ const STANDARD: [System; 5] = [
 
 /// The codings of a concept's codes: the preferred exact code of each system. All codings of a
 /// CodeableConcept stand for one concept, so a broader code is a coding only if no standard system
-/// has an exact one, with an extension that says so; a code of a part is none.
+/// has an exact one, with an extension that says so; a code of a part is none. A combined code stands
+/// in the place of the other codes of its system.
 fn of_codes(codes: &[NamedCode]) -> Vec<Value> {
     let preferred = |matches: Match| {
         let mut seen = Vec::new();
@@ -199,12 +200,20 @@ fn of_codes(codes: &[NamedCode]) -> Vec<Value> {
         })
     };
     let is_standard = |code: &&NamedCode| STANDARD.contains(&code.system);
-    let has_exact = preferred(Match::Exact).any(|code| is_standard(&code));
+    let replaced = |code: &&NamedCode| {
+        preferred(Match::Combined).any(|combined| combined.system == code.system)
+    };
+    let exact = || preferred(Match::Exact).filter(|code| !replaced(code));
+    let has_exact = preferred(Match::Combined)
+        .chain(exact())
+        .any(|code| is_standard(&code));
     let broader = preferred(Match::Broader).filter(|code| !has_exact && is_standard(code));
-    preferred(Match::Exact).chain(broader).map(coding).collect()
+    let all = preferred(Match::Combined).chain(exact()).chain(broader);
+    all.map(coding).collect()
 }
 
-/// The extension of a coding whose meaning contains that of the concept. FHIR R4 has none.
+/// The extension of a coding whose meaning contains that of the concept, or has what the text says of
+/// it. FHIR R4 has none.
 const MATCH: &str = "urn:pel:match";
 
 fn coding(code: &NamedCode) -> Value {
@@ -219,7 +228,7 @@ fn coding(code: &NamedCode) -> Value {
     if !display.is_empty() {
         coding["display"] = display.into();
     }
-    if code.matches == Match::Broader {
+    if matches!(code.matches, Match::Broader | Match::Combined) {
         coding["extension"] = json!([{ "url": MATCH, "valueCode": code.matches.name() }]);
     }
     coding

@@ -43,8 +43,8 @@ pub(super) struct Attacher<'n, 't> {
     families: Vec<Family>,
     /// Whether an attribute is at a token.
     covered: Vec<bool>,
-    /// Whether a verb is at a token.
-    verbs: Vec<bool>,
+    /// The families that a verb at a token is of, one bit each.
+    verbs: Vec<u64>,
     /// The number of tokens before each that join mentions and are no attribute.
     joints: Vec<u32>,
     /// The number of tokens before each that may not stand between an attribute and its mention.
@@ -55,6 +55,8 @@ pub(super) struct Attacher<'n, 't> {
     panels: Vec<u32>,
     /// The first token of each sentence.
     sentences: Vec<usize>,
+    /// The first token of each hit of each section, in order.
+    starts: Vec<Vec<usize>>,
 }
 
 /// A place of attributes with its mentions.
@@ -63,15 +65,20 @@ pub(super) struct Attached {
     pub hit: usize,
     /// The mentions.
     pub mentions: Vec<u32>,
-    /// The sentences, then the tokens, between the attribute and the nearest mention.
-    pub distance: (usize, usize),
+    /// How far the nearest mention is: nearer ones are less.
+    pub distance: Distance,
 }
+
+/// The sentences between an attribute and a mention; the tokens that are neither attributes nor words
+/// of linking; whether the mention is behind; all tokens. In "apixaban 5 mg bid for 3 days for DVT" the
+/// days are the drug's.
+pub(super) type Distance = (usize, u32, bool, usize);
 
 impl<'n, 't> Attacher<'n, 't> {
     pub fn new(note: &'n Note<'t>, hits: &[Hit]) -> Self {
         let rules: &Rules = note.rules;
         let mut covered = vec![false; note.lexemes.len()];
-        let mut verbs = vec![false; note.lexemes.len()];
+        let mut verbs = vec![0; note.lexemes.len()];
         let mut panels = vec![false; note.lexemes.len()];
         for hit in hits {
             let end = hit.end.min(covered.len());
@@ -79,15 +86,22 @@ impl<'n, 't> Attacher<'n, 't> {
                 tokens.fill(true);
             }
             let section = rules.sections.get(hit.section);
-            let verb = section.is_some_and(|section| {
+            let is_verb = |section: &&Section| {
                 matches!(section.direction, Direction::Forward | Direction::Backward)
-            });
-            if let Some(tokens) = verbs.get_mut(hit.first..end).filter(|_| verb) {
-                tokens.fill(true);
+            };
+            let verb = section.filter(is_verb).map_or(0, bit_of);
+            for of_token in verbs.get_mut(hit.first..end).unwrap_or_default() {
+                *of_token |= verb;
             }
             let panel = section.is_some_and(|section| section.panel);
             if let Some(tokens) = panels.get_mut(hit.first..end).filter(|_| panel) {
                 tokens.fill(true);
+            }
+        }
+        let mut starts = vec![Vec::new(); rules.sections.len()];
+        for hit in hits {
+            if let Some(of_section) = starts.get_mut(hit.section) {
+                of_section.push(hit.first);
             }
         }
         let mut sentences: Vec<usize> = Vec::new();
@@ -122,6 +136,7 @@ impl<'n, 't> Attacher<'n, 't> {
             references,
             panels,
             sentences,
+            starts,
         }
     }
 
@@ -133,10 +148,13 @@ impl<'n, 't> Attacher<'n, 't> {
             let kinds = &self.note.rules.families.get(section.family)?.kinds;
             let mention_of = self.note.mentions.get(mention as usize)?;
             let own = section.inside && kinds.contains(&mention_of.kind);
+            if !own && mention_of.kind == Kind::Other {
+                return self.of_site(family, (number, hit), mention_of.first);
+            }
             return own.then(|| Attached {
                 hit: number,
                 mentions: vec![mention],
-                distance: (0, 0),
+                distance: Distance::default(),
             });
         }
         if let Some(last) = hit.mentions.last() {
@@ -144,12 +162,12 @@ impl<'n, 't> Attacher<'n, 't> {
             let first = self.note.mentions.get(*last as usize)?.first;
             let at = family.after(self.note, first);
             if section.list && section.direction == Direction::Forward {
-                self.extend(family, section, at, true, &mut mentions);
+                self.extend(family, (section, hit), at, true, &mut mentions);
             }
             return Some(Attached {
                 hit: number,
                 mentions,
-                distance: (0, 0),
+                distance: Distance::default(),
             });
         }
         let (left, right) = (self.left(family, hit), self.right(family, hit));
@@ -167,21 +185,43 @@ impl<'n, 't> Attacher<'n, 't> {
             None => return None,
         };
         let mention = self.note.mentions[family.order[at] as usize];
-        let tokens = match mention.first >= hit.end {
-            true => mention.first - hit.end,
-            false => hit.first.saturating_sub(mention.end),
+        let behind = mention.first >= hit.end;
+        let (from, to) = match behind {
+            true => (hit.end, mention.first),
+            false => (mention.end, hit.first),
         };
+        let tokens = to.saturating_sub(from);
+        let strangers = count(&self.strangers, from, to);
         let mut mentions = vec![family.order[at]];
         if section.list && sentences == 0 {
-            self.extend(family, section, at, mention.first >= hit.end, &mut mentions);
+            self.extend(family, (section, hit), at, behind, &mut mentions);
         }
         if section.panel && sentences == 0 {
-            self.extend_panel(family, hit, at, &mut mentions);
+            self.extend_panel(family, section, hit, at, &mut mentions);
         }
         Some(Attached {
             hit: number,
             mentions,
-            distance: (sentences, tokens),
+            distance: (sentences, strangers, behind, tokens),
+        })
+    }
+
+    /// The mention before a part of the body, whose side is the mention's, too: "pain in the left knee".
+    fn of_site(
+        &self,
+        family: &Family,
+        (number, hit): (usize, &Hit),
+        site: usize,
+    ) -> Option<Attached> {
+        let mut names = hit.attributes.iter().map(|attribute| attribute.name);
+        let at = self.left(family, hit)?;
+        let mention = family.mention(self.note, at);
+        let joined = mention.end < site && self.is_beside(mention.end, site);
+        let own = joined && names.all(|name| name == AttributeName::Laterality);
+        own.then(|| Attached {
+            hit: number,
+            mentions: vec![family.order[at]],
+            distance: (0, 0, false, hit.first - mention.end),
         })
     }
 
@@ -222,19 +262,17 @@ impl<'n, 't> Attacher<'n, 't> {
     /// The mention of a verb before it.
     fn forward(&self, hit: &Hit, left: Option<usize>, right: Option<usize>) -> Option<usize> {
         let family = self.family_of(hit)?;
-        let reaches = |at: &usize| {
-            let first = family.mention(self.note, *at).first;
-            first - hit.end <= MAX_VERB
-        };
-        if let Some(right) = right.filter(reaches) {
-            return Some(right);
-        }
+        let first = |at: usize| family.mention(self.note, at).first;
+        let right = right.filter(|at| first(*at) - hit.end <= MAX_VERB);
         // "Aspirin: continue."
         let beside = |at: &usize| {
             let end = family.mention(self.note, *at).end;
             self.is_beside(end, hit.first)
         };
-        left.filter(beside)
+        let left = left.filter(beside);
+        // "Aspirin held, metformin restarted."
+        let next = right.filter(|at| left.is_none() || self.is_beside(hit.end, first(*at)));
+        next.or(left)
     }
 
     fn family_of(&self, hit: &Hit) -> Option<&Family> {
@@ -356,12 +394,17 @@ impl<'n, 't> Attacher<'n, 't> {
     fn extend(
         &self,
         family: &Family,
-        section: &Section,
+        (section, hit): (&Section, &Hit),
         at: usize,
         ahead: bool,
         mentions: &mut Vec<u32>,
     ) {
-        let may_cover = section.direction != Direction::Near;
+        // "Aspirin 81 mg, statin 20 mg started."
+        let may_cover = match section.direction {
+            Direction::Near => false,
+            Direction::Forward => ahead,
+            Direction::Before | Direction::Backward => true,
+        };
         let mut at = at;
         while mentions.len() < MAX_LIST {
             let next = match ahead {
@@ -377,7 +420,9 @@ impl<'n, 't> Attacher<'n, 't> {
             let (one, other) = (at.min(next), at.max(next));
             let end = family.mention(self.note, one).end;
             let first = family.mention(self.note, other).first;
-            if !self.is_list(end, first, may_cover, None) {
+            // "Metformin for diabetes and aspirin for pain."
+            let own = !ahead && self.begins_between(section, hit, end, first);
+            if own || !self.is_list(section, (end, first), may_cover, None) {
                 return;
             }
             mentions.push(*index);
@@ -385,9 +430,26 @@ impl<'n, 't> Attacher<'n, 't> {
         }
     }
 
+    /// Whether another hit of the section of a hit begins between two tokens.
+    fn begins_between(&self, section: &Section, hit: &Hit, from: usize, to: usize) -> bool {
+        if section.direction != Direction::Near {
+            return false;
+        }
+        let starts = self.starts.get(hit.section).map_or(&[][..], Vec::as_slice);
+        let at = starts.partition_point(|start| *start < from);
+        starts.get(at).is_some_and(|start| *start < to)
+    }
+
     /// Adds the mentions behind the one at `at` to which a date before their values belongs, too:
     /// "Sodium today is 133, potassium 4.2". One with a date of its own ends the panel.
-    fn extend_panel(&self, family: &Family, hit: &Hit, at: usize, mentions: &mut Vec<u32>) {
+    fn extend_panel(
+        &self,
+        family: &Family,
+        section: &Section,
+        hit: &Hit,
+        at: usize,
+        mentions: &mut Vec<u32>,
+    ) {
         let place = |at: usize| {
             let index = *family.order.get(at)?;
             Some((index, self.note.mentions[index as usize]))
@@ -414,7 +476,7 @@ impl<'n, 't> Attacher<'n, 't> {
                 || count(&self.panels, mention.end, behind) > 0;
             // "CBC in the clinic today showed hemoglobin of 12".
             let from = if own > 0 { hit.end } else { last.end };
-            if other || !self.is_list(from, mention.first, true, self.classes.showing) {
+            if other || !self.is_list(section, (from, mention.first), true, self.classes.showing) {
                 return;
             }
             if !mentions.contains(&index) {
@@ -425,7 +487,14 @@ impl<'n, 't> Attacher<'n, 't> {
     }
 
     /// Whether the tokens between two mentions make them a list. Words of a further class join, too.
-    fn is_list(&self, end: usize, first: usize, may_cover: bool, more: Option<u16>) -> bool {
+    fn is_list(
+        &self,
+        section: &Section,
+        (end, first): (usize, usize),
+        may_cover: bool,
+        more: Option<u16>,
+    ) -> bool {
+        let verb = bit_of(section);
         if end > first || first - end > MAX_VERB {
             return false;
         }
@@ -440,12 +509,18 @@ impl<'n, 't> Attacher<'n, 't> {
             joined |= joins;
             let links = !self.covered[at] && self.note.has(at, self.classes.linking);
             let fits = joins || links || may_cover && self.covered[at];
-            if token.border.ends_sentence() || self.verbs[at] || !fits {
+            if token.border.ends_sentence() || self.verbs[at] & verb != 0 || !fits {
                 return false;
             }
         }
         joined
     }
+}
+
+/// The bit of a section's family.
+fn bit_of(section: &Section) -> u64 {
+    1u64.checked_shl(u32::try_from(section.family).unwrap_or(u32::MAX))
+        .unwrap_or(0)
 }
 
 /// The number of tokens before each that are counted, and at last of all tokens.

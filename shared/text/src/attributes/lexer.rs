@@ -75,6 +75,7 @@ pub(super) fn lex(text: &str, rules: &Rules) -> Vec<Lexeme> {
         end_before = token.span.end;
     }
     let mut lexemes = join_numbers(text, lexemes);
+    end_sentences_at_numbers(text, &mut lexemes);
     let mut lower = String::new();
     let mut sentence = 0;
     for (at, lexeme) in lexemes.iter_mut().enumerate() {
@@ -91,6 +92,21 @@ pub(super) fn lex(text: &str, rules: &Rules) -> Vec<Lexeme> {
         }
     }
     lexemes
+}
+
+/// Ends sentences between "6/12." and a word with a capital, where the context sees an abbreviation.
+fn end_sentences_at_numbers(text: &str, lexemes: &mut [Lexeme]) {
+    for at in 2..lexemes.len() {
+        let [number, point, next] = &lexemes[at - 2..=at] else {
+            continue;
+        };
+        let ends = number.kind == Kind::Number && point.kind == Kind::Mark('.') && point.glued;
+        let written = text.get(next.start..next.end).unwrap_or_default();
+        let begins = next.kind == Kind::Word && written.starts_with(char::is_uppercase);
+        if ends && begins && !next.glued && next.border < Border::Sentence {
+            lexemes[at].border = Border::Sentence;
+        }
+    }
 }
 
 /// One form of the sign for micro.

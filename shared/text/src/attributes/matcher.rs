@@ -57,6 +57,8 @@ pub(super) struct Note<'t> {
     /// The mentions that start at each token.
     pub starting: Vec<Vec<u32>>,
     pub readings: Vec<Vec<Reading>>,
+    /// The classes that each mention has a phrase of in it, of those that tell mentions apart.
+    pub names: Vec<Vec<u16>>,
 }
 
 /// What an element of a match is.
@@ -94,6 +96,8 @@ struct Walk<'n, 't> {
     found: Vec<(u32, Vec<Step>)>,
     /// Whether only the longest match counts.
     longest: bool,
+    /// Whether it walks inside a mention, whose own symbol is none then.
+    in_mention: bool,
 }
 
 impl<'t> Note<'t> {
@@ -120,12 +124,37 @@ impl<'t> Note<'t> {
             mentions,
             starting,
             readings: vec![Vec::new(); count],
+            names: Vec::new(),
         };
         for at in (0..count).rev() {
             note.read(at);
         }
         note.leave_out_attributes();
+        note.names = note.mentions.iter().map(|one| note.names_of(one)).collect();
         note
+    }
+
+    /// The classes that a mention has a phrase of in it.
+    fn names_of(&self, mention: &Mention) -> Vec<u16> {
+        let readings = self.readings.get(mention.first..mention.end);
+        let readings = readings.unwrap_or_default().iter().flatten();
+        let own = readings.filter(|reading| reading.end <= mention.end);
+        let classes = own.map(|reading| reading.class);
+        let mut names: Vec<u16> = classes
+            .filter(|class| self.rules.naming.contains(class))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Whether a mention has a phrase of a class in it, by which mentions are told apart.
+    pub fn is_named(&self, mention: u32, class: Option<u16>) -> bool {
+        let names = self
+            .names
+            .get(mention as usize)
+            .map_or(&[][..], Vec::as_slice);
+        class.is_some_and(|class| names.contains(&class))
     }
 
     /// Leaves out the mentions that are attributes as a whole: "bd", "nasal spray".
@@ -217,46 +246,68 @@ impl<'t> Note<'t> {
     /// begin in another one.
     pub fn hits(&self, trie: &Trie) -> Vec<Hit> {
         let mut hits = Vec::new();
-        let mut at = 0;
-        while at < self.lexemes.len() {
+        self.hits_between(trie, (0, self.lexemes.len()), false, &mut hits);
+        hits
+    }
+
+    /// Adds the hits that begin between two tokens. Those in a mention end in it.
+    fn hits_between(
+        &self,
+        trie: &Trie,
+        (from, to): (usize, usize),
+        in_mention: bool,
+        hits: &mut Vec<Hit>,
+    ) {
+        let mut at = from;
+        while at < to {
             if !self.starts(at) {
                 at += 1;
                 continue;
             }
             let mut walk = Walk::new(self, trie, true);
+            walk.in_mention = in_mention;
             walk.go(0, at);
-            let best = walk.found.into_iter().min_by_key(|(product, path)| {
-                let end = path.last().map_or(0, |step| step.end);
+            let found = walk.found.into_iter();
+            let ends = |path: &[Step]| path.last().map_or(at, |step| step.end);
+            let found = found.filter(|(_, path)| !in_mention || ends(path) <= to);
+            let best = found.min_by_key(|(product, path)| {
                 // "3 kg" is no strength.
                 let own = self.rules.products.get(*product as usize);
                 let nothing = matches!(own, Some(Product::Nothing));
-                (usize::MAX - end, !nothing, *product)
+                (usize::MAX - ends(path), !nothing, *product)
             });
             let Some((product, path)) = best else {
                 at += 1;
                 continue;
             };
-            let end = path.last().map_or(at, |step| step.end).max(at + 1);
-            if let Some(Product::Attributes(section, groups)) =
-                self.rules.products.get(product as usize)
-            {
-                let attributes = groups
-                    .iter()
-                    .filter_map(|group| self.attribute(group, &path));
-                let own = path.iter().find(|step| step.element != Element::Mention);
-                let inside = own.and_then(|step| self.lexemes[step.first].anchor);
-                hits.push(Hit {
-                    section: *section,
-                    first: at,
-                    end,
-                    attributes: attributes.collect(),
-                    inside,
-                    mentions: self.mentions_of(&path, *section),
-                });
+            let end = ends(&path).max(at + 1);
+            // "Mild asthma since 2019": what is in the mention counts, too.
+            if let Some(first) = path.first().filter(|step| step.element == Element::Mention) {
+                self.hits_between(trie, (first.first, first.end), true, hits);
             }
+            hits.extend(self.hit(product, &path, (at, end)));
             at = end;
         }
-        hits
+    }
+
+    /// The hit of a product, if it is one of attributes.
+    fn hit(&self, product: u32, path: &[Step], (first, end): (usize, usize)) -> Option<Hit> {
+        let Product::Attributes(section, groups) = self.rules.products.get(product as usize)?
+        else {
+            return None;
+        };
+        let attributes = groups
+            .iter()
+            .filter_map(|group| self.attribute(group, path));
+        let own = path.iter().find(|step| step.element != Element::Mention);
+        Some(Hit {
+            section: *section,
+            first,
+            end,
+            attributes: attributes.collect(),
+            inside: own.and_then(|step| self.lexemes[step.first].anchor),
+            mentions: self.mentions_of(path, *section),
+        })
     }
 
     /// The mentions of a match that its section is for.
@@ -375,6 +426,7 @@ impl<'n, 't> Walk<'n, 't> {
             budget: BUDGET,
             found: Vec::new(),
             longest,
+            in_mention: false,
         }
     }
 
@@ -418,11 +470,19 @@ impl<'n, 't> Walk<'n, 't> {
             return;
         }
         self.budget -= 1;
-        for index in &note.starting[at] {
+        let starting = match self.in_mention {
+            true => &[],
+            false => note.starting[at].as_slice(),
+        };
+        for index in starting {
             let mention = note.mentions[*index as usize];
-            let symbol = Symbol::Mention(mention.kind);
-            if let Some(next) = self.trie.next(node, symbol) {
-                self.take(next, at, mention.end, Element::Mention);
+            let names = note.names.get(*index as usize);
+            let names = names.map_or(&[][..], Vec::as_slice).iter();
+            let named = names.map(|class| Symbol::Named(mention.kind, *class));
+            for symbol in std::iter::once(Symbol::Mention(mention.kind)).chain(named) {
+                if let Some(next) = self.trie.next(node, symbol) {
+                    self.take(next, at, mention.end, Element::Mention);
+                }
             }
         }
         if !self.fits(at) {

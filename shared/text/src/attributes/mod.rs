@@ -29,16 +29,17 @@ use attach::{Attached, Attacher};
 use matcher::{Hit, Mention, Note};
 use pel_kb::error::Result;
 use pel_kb::group::Group;
-use rules::Rules;
+use rules::{EVENT, Rules};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 pub use times::times;
 pub use value::{Number, Timing, Value};
 
 /// The rule files that are built in, by name. The first one includes the others.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("english", include_str!("english.attributes")),
     ("english-words", include_str!("english/words.attributes")),
+    ("english-dates", include_str!("english/dates.attributes")),
     ("english-drugs", include_str!("english/drugs.attributes")),
     ("english-tests", include_str!("english/tests.attributes")),
     (
@@ -279,6 +280,8 @@ impl AttributeRules {
             .filter_map(|(number, hit)| attacher.attach(number, hit))
             .collect();
         attached.sort_by_key(|attached| attached.distance);
+        let (event, beginning) = (self.rules.class(EVENT), self.rules.class("beginning"));
+        let begins = |hit: &Hit| (hit.first..hit.end).any(|at| note.has(at, beginning));
         // A word is an attribute of the nearest mention, whatever its kind.
         let mut taken = vec![usize::MAX; note.lexemes.len()];
         for Attached { hit, mentions, .. } in attached {
@@ -291,8 +294,10 @@ impl AttributeRules {
             }
             taken[hit.first..hit.end].fill(family);
             for mention in mentions {
+                let happened = note.is_named(mention, event) && !begins(hit);
                 if let Some(found) = found.get_mut(mention as usize) {
-                    found.extend_from_slice(&hit.attributes);
+                    let own = hit.attributes.iter().cloned();
+                    found.extend(own.map(|one| if happened { dated(one) } else { one }));
                 }
             }
         }
@@ -302,6 +307,14 @@ impl AttributeRules {
         }
         found
     }
+}
+
+/// What is said of an event: it has a date, no onset.
+fn dated(mut attribute: Attribute) -> Attribute {
+    if attribute.name == AttributeName::Onset {
+        attribute.name = AttributeName::Date;
+    }
+    attribute
 }
 
 /// The bytes from the first piece to the last.

@@ -2,7 +2,9 @@
 
 use super::entries::{split_value, without_comment};
 use super::pattern::{Element, Head, Names, expand};
-use super::rules::{Direction, Family, Group, Normal, Product, Rules, Section, Symbol, Trie};
+use super::rules::{
+    Direction, EVENT, Family, Group, Normal, Product, Rules, Section, Symbol, Trie,
+};
 use super::{BUILT_IN, Kind};
 use crate::rule_lines::split_entries;
 use pel_kb::error::{Error, Result};
@@ -47,6 +49,7 @@ impl Rules {
                 words: Default::default(),
                 written: Default::default(),
                 classes: Vec::new(),
+                naming: Vec::new(),
                 products: Vec::new(),
                 phrases: Trie::default(),
                 composites: Trie::default(),
@@ -58,11 +61,15 @@ impl Rules {
         };
         parser.read(text, name, 0)?;
         let Parser {
-            names,
+            mut names,
             mut rules,
             nothing,
             ..
         } = parser;
+        let event = names.classes.iter().position(|name| name == EVENT);
+        if let Some(event) = event.and_then(|at| u16::try_from(at).ok()) {
+            names.name_by(event);
+        }
         for family in &mut rules.families {
             for Nothing { kinds, patterns } in &nothing {
                 let fits = family.kinds.iter().all(|kind| kinds.contains(kind));
@@ -74,6 +81,7 @@ impl Rules {
         rules.words = names.words;
         rules.written = names.written;
         rules.classes = names.classes;
+        rules.naming = names.naming;
         Ok(rules)
     }
 }

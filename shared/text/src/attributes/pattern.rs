@@ -35,6 +35,8 @@ pub(super) struct Names {
     /// Words whose case counts.
     pub written: HashMap<String, u32>,
     pub classes: Vec<String>,
+    /// The classes that mentions are told apart by.
+    pub naming: Vec<u16>,
 }
 
 impl Names {
@@ -43,6 +45,14 @@ impl Names {
             words: HashMap::new(),
             written: HashMap::new(),
             classes: CLASSES.iter().map(|name| (*name).to_owned()).collect(),
+            naming: Vec::new(),
+        }
+    }
+
+    /// Has mentions told apart by a class.
+    pub fn name_by(&mut self, class: u16) {
+        if !self.naming.contains(&class) {
+            self.naming.push(class);
         }
     }
 
@@ -233,14 +243,23 @@ impl Reader<'_, '_> {
         Ok(inside)
     }
 
-    fn class(&self, name: &str) -> Result<Symbol, String> {
+    /// A class, "test mention", or "test mention NAME": one that has a phrase of a class in it.
+    fn class(&mut self, name: &str) -> Result<Symbol, String> {
         if let Some(kind) = name.strip_suffix(" mention").and_then(Kind::of_name) {
             return Ok(Symbol::Mention(kind));
         }
+        let parts = name.split_once(" mention ");
+        let named = parts.and_then(|(kind, name)| Some((Kind::of_name(kind)?, name)));
+        let name = named.map_or(name, |(_, name)| name);
         let at = self.names.classes.iter().position(|known| known == name);
-        at.and_then(|at| u16::try_from(at).ok())
-            .map(Symbol::Class)
-            .ok_or_else(|| format!("expected the name of a class declared above, found \"{name}\""))
+        let class = at.and_then(|at| u16::try_from(at).ok()).ok_or_else(|| {
+            format!("expected the name of a class declared above, found \"{name}\"")
+        })?;
+        let Some((kind, _)) = named else {
+            return Ok(Symbol::Class(class));
+        };
+        self.names.name_by(class);
+        Ok(Symbol::Named(kind, class))
     }
 
     /// The forms of a word: "p.o." is also "po"; the case of "=ON" counts.

@@ -14,6 +14,8 @@ pub(super) enum Symbol {
     Class(u16),
     /// A mention of a kind, as a whole.
     Mention(Kind),
+    /// A mention of a kind that has a phrase of a class in it.
+    Named(Kind, u16),
     /// The end of a sentence, or a mark that ends a part of it.
     End,
 }
@@ -23,6 +25,9 @@ pub(super) const NUMBER: u16 = 0;
 
 /// The names of the classes that are built in, by their number.
 pub(super) const CLASSES: [&str; 1] = ["number"];
+
+/// The class of problems that happen at a time rather than begin then: "stroke", "fracture".
+pub(super) const EVENT: &str = "event";
 
 /// How a normal form is made of the parts of a pattern.
 #[derive(Clone, Debug)]
@@ -124,6 +129,8 @@ pub(super) struct Rules {
     /// The numbers of words whose case counts.
     pub written: HashMap<String, u32>,
     pub classes: Vec<String>,
+    /// The classes that mentions are told apart by.
+    pub naming: Vec<u16>,
     pub products: Vec<Product>,
     /// The phrases of classes that have no class in them.
     pub phrases: Trie,

@@ -14,6 +14,9 @@ const DATES: &str = include_str!("tables/dates.tsv");
 /// The rows with results of tests and vital signs.
 const RESULTS: &str = include_str!("tables/results.tsv");
 
+/// The rows with stages, grades and classes.
+const STAGES: &str = include_str!("tables/stages.tsv");
+
 /// The bytes of words in a text. "words@2" is the second occurrence.
 fn place(text: &str, words: &str) -> Option<Span> {
     let (plain, nth) = match words.rsplit_once('@') {
@@ -171,4 +174,9 @@ fn results_are_read() {
         &["value", "comparator", "unit", "flag", "range"],
         1,
     );
+}
+
+#[test]
+fn stages_are_read() {
+    check(STAGES, &["stage", "severity", "laterality"], 0);
 }

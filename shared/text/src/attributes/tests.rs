@@ -236,7 +236,8 @@ fn a_file_with_an_error_is_refused_with_its_line() {
         ),
         (
             "include german",
-            "expected one of english, english-words, english-drugs, english-tests, english-problems, found \"german\" (own:1)",
+            "expected one of english, english-words, english-dates, english-drugs, english-tests, \
+             english-problems, found \"german\" (own:1)",
         ),
     ] {
         let error = AttributeRules::parse(text, "own").unwrap_err();
@@ -290,12 +291,50 @@ proptest! {
             .map(|(at, strength)| format!("{bullet}drug{} {strength} mg{tail}", ["a", "b", "c", "d", "e"][at]))
             .collect();
         let text = lines.join("\n");
-        let names: Vec<String> = (0..strengths.len()).map(|at| format!("drug{}", ["a", "b", "c", "d", "e"][at])).collect();
+        let letters = ["a", "b", "c", "d", "e"];
+        let names: Vec<String> = (0..strengths.len()).map(|at| format!("drug{}", letters[at])).collect();
         let mentions: Vec<Said> = names.iter().map(|name| (name.as_str(), Kind::Drug)).collect();
         for (at, attributes) in english(&text, &mentions).iter().enumerate() {
             let own = format!("strength {0} mg = {0} mg", strengths[at]);
             prop_assert_eq!(&attributes[0], &own);
             prop_assert_eq!(attributes.iter().filter(|one| one.starts_with("strength")).count(), 1);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_rule_reads_a_result_date_or_stage_of_another_line(
+        numbers in proptest::collection::vec(1u32..9, 2..6),
+        bullet in prop::sample::select(vec!["- ", "* ", "", "1. ", "\t"]),
+        form in prop::sample::select(vec![
+            ("test", "{} mg/dL"), ("test", ": {} (H)"), ("test", "on 3/4/2024: {}"), ("test", "> {}"),
+            ("test", "{} (2022)"), ("test", "{} L"), ("test", "-{}"), ("test", "3/{} 7.2"),
+            ("problem", "stage {}"), ("problem", "NYHA {}"), ("problem", "x {} days"), ("problem", "in 201{}"),
+            ("problem", "diagnosed 201{}"), ("problem", "T{} N1 M0"), ("problem", "since {}/2020"),
+            ("procedure", "{}/2025"), ("procedure", "in {} weeks"), ("drug", "- NEW {}"), ("drug", "for {} days"),
+            ("drug", "{}/2021"),
+        ]),
+    ) {
+        let kind = Kind::of_name(form.0).unwrap();
+        let letters = ["a", "b", "c", "d", "e"];
+        let names: Vec<String> = (0..numbers.len()).map(|at| format!("thing{}", letters[at])).collect();
+        let lines = names.iter().zip(&numbers);
+        let lines: Vec<String> = lines
+            .map(|(name, number)| format!("{bullet}{name} {}", form.1.replace("{}", &number.to_string())))
+            .collect();
+        let text = lines.join("\n");
+        let spans: Vec<[Span; 1]> = names.iter().map(|name| {
+            let at = text.find(name.as_str()).unwrap();
+            [Span::new(at, at + name.len())]
+        }).collect();
+        let anchors: Vec<Anchor> = spans.iter().map(|pieces| Anchor { pieces, kind }).collect();
+        let mut start = 0;
+        for (line, attributes) in lines.iter().zip(AttributeRules::english().find(&text, &anchors)) {
+            for one in attributes {
+                prop_assert!(start <= one.span.start && one.span.end <= start + line.len(), "{text:?} {one:?}");
+            }
+            start += line.len() + 1;
         }
     }
 }

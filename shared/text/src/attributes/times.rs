@@ -192,7 +192,9 @@ mod tests {
         let problem = |text| time_of(text, "stroke", Kind::Problem);
         assert_eq!(problem("stroke 2016."), Some(When::LongPast));
         assert_eq!(problem("stroke since 2016."), None);
-        assert_eq!(problem("stroke 2 weeks ago."), None);
+        assert_eq!(problem("stroke 2 weeks ago."), Some(When::Past));
+        let text = "Cough 2 weeks ago.";
+        assert_eq!(time_of(text, "Cough", Kind::Problem), None);
         assert_eq!(problem("stroke."), None);
     }
 

@@ -10,6 +10,11 @@ const MOST_WORDS: usize = 24;
 #[derive(Debug)]
 pub(super) struct Gap(Option<Vec<Word>>);
 
+/// What a run of attributes is in an entry of the rules: "* (".
+const ATTRIBUTES: &str = "*";
+/// Words before an attribute that belong to it.
+const LEADS: [&str; 5] = ["for", "x", "at", "over", "every"];
+
 #[derive(Debug)]
 struct Word {
     text: String,
@@ -59,6 +64,36 @@ impl Gap {
         };
         let last = (0..words.len()).rfind(|at| !is_filler(at))?;
         Some(words[first..=last.max(first)].to_vec())
+    }
+
+    /// The words with a "*" for each run of attributes, without fillers at either end. `None` if there
+    /// is nothing to read.
+    pub(super) fn marked(&self, fillers: &HashSet<String>) -> Option<Vec<&str>> {
+        let all = self.0.as_ref()?;
+        let mut words: Vec<&str> = Vec::new();
+        for word in all {
+            if !word.is_attribute {
+                words.push(&word.text);
+            } else {
+                while words
+                    .last()
+                    .is_some_and(|last| LEADS.contains(last) || *last == ATTRIBUTES)
+                {
+                    words.pop();
+                }
+                words.push(ATTRIBUTES);
+            }
+        }
+        let is_filler = |word: &&str| fillers.contains(*word);
+        let first = words.iter().position(|word| !is_filler(word))?;
+        let last = words.iter().rposition(|word| !is_filler(word))?;
+        Some(words[first..=last].to_vec())
+    }
+
+    /// Whether an attribute stands between both mentions.
+    pub(super) fn has_attributes(&self) -> bool {
+        let words = self.0.iter().flatten();
+        words.into_iter().any(|word| word.is_attribute)
     }
 }
 

@@ -17,7 +17,7 @@ use super::context::{Allergy, Context};
 use gap::Gap;
 use pel_kb::error::Result;
 use pel_kb::group::Group;
-use rules::{Order, Rule, Rules};
+use rules::{List, Order, Rule, Rules};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -87,6 +87,8 @@ pub struct Related<'a> {
     pub attributes: Vec<Span>,
     /// The bytes of what it is given for.
     pub indications: Vec<Span>,
+    /// Whether it is a drug that is stopped or held.
+    pub stopped: bool,
 }
 
 /// The rules of a language.
@@ -126,34 +128,28 @@ impl RelationRules {
             let Some(second) = next(mentions, first) else {
                 break;
             };
-            let gap = Gap::between(text, &mentions[first], &mentions[second]);
-            let (one, two) = (mentions[first].group, mentions[second].group);
-            // "negative" of "negative for" is a value, too.
-            let rule = [true, false].iter().find_map(|attributes| {
-                let words = gap.core(&self.rules.fillers, *attributes)?;
-                self.rules.of(&words, one, two)
-            });
-            let Some(rule) = rule else {
+            let Some(rule) = self.rule(text, mentions, first, second) else {
                 continue;
             };
-            let mut relate = |other: usize| {
-                let (source, target) = match rule.order {
-                    Order::Before => (first, other),
-                    Order::After => (other, first),
-                };
-                found.push(Relation {
-                    source,
-                    target,
-                    name: rule.name,
-                });
-            };
-            relate(second);
-            let mut last = second;
-            while let Some(more) = next(mentions, last)
-                && self.is_listed(text, mentions, rule, last, more)
+            let mut targets = vec![second];
+            while let Some(more) = next(mentions, *targets.last().unwrap_or(&second))
+                && self.is_listed(
+                    text,
+                    mentions,
+                    rule,
+                    *targets.last().unwrap_or(&second),
+                    more,
+                )
             {
-                relate(more);
-                last = more;
+                targets.push(more);
+            }
+            let sources = match rule.shared {
+                true => self.shared(text, mentions, first),
+                false => vec![first],
+            };
+            for one in &sources {
+                let of = |other: &usize| relate(rule, mentions, (*one, *other), second);
+                found.extend(targets.iter().map(of));
             }
         }
         found.extend(indications(mentions));
@@ -161,6 +157,58 @@ impl RelationRules {
         found.sort();
         found.dedup();
         found
+    }
+
+    /// The rule of the words between two mentions.
+    fn rule(
+        &self,
+        text: &str,
+        mentions: &[Related<'_>],
+        first: usize,
+        second: usize,
+    ) -> Option<&Rule> {
+        let gap = Gap::between(text, &mentions[first], &mentions[second]);
+        // "negative" of "negative for" is a value, too.
+        let cores = [
+            gap.core(&self.rules.fillers, true),
+            gap.core(&self.rules.fillers, false),
+            gap.marked(&self.rules.fillers),
+        ];
+        let groups = (mentions[first].group, mentions[second].group);
+        let mut cores = cores.into_iter().flatten();
+        let rule = cores.find_map(|words| self.rules.of(&words, groups.0, groups.1))?;
+        let is_given = |at: usize| {
+            let one = &mentions[at];
+            one.group != Some(Group::Drug) || !one.stopped && one.context.allergy.is_none()
+        };
+        (!rule.given || is_given(first) && is_given(second)).then_some(rule)
+    }
+
+    /// A mention and those before it that "and" joins to it: "pain and swelling in the knee". Commas join
+    /// those before, if nothing is said of one of them alone.
+    fn shared(&self, text: &str, mentions: &[Related<'_>], first: usize) -> Vec<usize> {
+        let mut all = vec![first];
+        let mut last = first;
+        while all.len() < MOST_SHARED
+            && let Some(before) = before(mentions, last)
+            && mentions[before].group == mentions[last].group
+        {
+            let gap = Gap::between(text, &mentions[before], &mentions[last]);
+            let words = gap
+                .core(&self.rules.fillers, false)
+                .map(|words| words.join(" "));
+            let joints = match last == first {
+                true => List::Pairs.joints(),
+                false => List::All.joints(),
+            };
+            if !words.is_some_and(|words| joints.contains(&words.as_str())) || gap.has_attributes()
+            {
+                break;
+            }
+            all.push(before);
+            last = before;
+        }
+        all
     }
 
     /// Whether the list goes on from one mention to the next.
@@ -176,8 +224,54 @@ impl RelationRules {
         let fits = mentions[more].group.is_some() && mentions[more].group == mentions[last].group;
         let joints = rule.list.joints();
         let words = gap.core(&self.rules.fillers, false);
-        fits && words.is_some_and(|words| joints.contains(&words.join(" ").as_str()))
+        let words = words.map(|words| words.join(" "));
+        // "CXR: cardiomegaly, no effusion."
+        let examines = matches!(rule.name, RelationName::Finding | RelationName::Excludes);
+        let is_denied = examines && mentions[more].context.negated;
+        let words = words.map(|words| match words.rsplit_once(' ') {
+            Some((joint, "no" | "without")) if is_denied => joint.to_owned(),
+            _ => words,
+        });
+        fits && words.is_some_and(|words| joints.contains(&words.as_str()))
     }
+}
+
+/// The mentions that "and" joins before a relation at most.
+const MOST_SHARED: usize = 4;
+
+/// The relation of two mentions by a rule, in the order of the text. What a text denies is no finding.
+/// `lead` is the first mention behind the rule's words: "no effusion, mild regurgitation".
+fn relate(
+    rule: &Rule,
+    mentions: &[Related<'_>],
+    (first, second): (usize, usize),
+    lead: usize,
+) -> Relation {
+    let (source, target) = match rule.order {
+        Order::Before => (first, second),
+        Order::After => (second, first),
+    };
+    let denied = |at: usize| mentions[at].context.negated;
+    let name = match rule.name {
+        RelationName::Finding if denied(target) => RelationName::Excludes,
+        RelationName::Excludes if denied(lead) && !denied(second) => RelationName::Finding,
+        name => name,
+    };
+    Relation {
+        source,
+        target,
+        name,
+    }
+}
+
+/// The last mention before another one that shares no byte with it.
+fn before(mentions: &[Related<'_>], at: usize) -> Option<usize> {
+    let start = mentions[at].span.start;
+    let all = mentions.get(..at)?.iter().enumerate().rev();
+    let mut free = all
+        .take(MOST_NESTED)
+        .filter(|(_, one)| one.span.end <= start);
+    free.next().map(|(at, _)| at)
 }
 
 /// How many mentions before the end of an indication may overlap it.

@@ -58,6 +58,10 @@ pub(super) struct Rule {
     pub(super) name: RelationName,
     pub(super) order: Order,
     pub(super) list: List,
+    /// Whether mentions that "and" joins to the first one are in the same relation.
+    pub(super) shared: bool,
+    /// Whether it is said of drugs that are given, and not of stopped ones and allergens.
+    pub(super) given: bool,
     /// The groups of the first mention in the text, and of the second.
     groups: [Vec<Group>; 2],
 }
@@ -135,13 +139,21 @@ impl Rules {
                 name.trim()
             ));
         };
-        let (rest, list) = match rest.trim().strip_suffix(" in lists") {
-            Some(rest) => (rest, List::All),
-            None => match rest.trim().strip_suffix(" in pairs") {
-                Some(rest) => (rest, List::Pairs),
-                None => (rest, List::One),
-            },
-        };
+        let mut rest = rest.trim();
+        let (mut list, mut shared, mut given) = (List::One, false, false);
+        for (option, set) in [
+            (" if given", &mut given as &mut bool),
+            (" of each", &mut shared),
+        ] {
+            if let Some(before) = rest.strip_suffix(option) {
+                (rest, *set) = (before, true);
+            }
+        }
+        for (option, of) in [(" in lists", List::All), (" in pairs", List::Pairs)] {
+            if let Some(before) = rest.strip_suffix(option) {
+                (rest, list) = (before, of);
+            }
+        }
         let parted = |word| rest.split_once(word);
         let (sources, targets, order) = match (parted(" before "), parted(" after ")) {
             (Some((one, two)), _) => (one, two, Order::Before),
@@ -157,6 +169,8 @@ impl Rules {
             name,
             order,
             list,
+            shared,
+            given,
             groups,
         });
         Ok(Some(self.rules.len() - 1))
@@ -165,6 +179,8 @@ impl Rules {
     /// Adds the entries of a line to a rule, or to the fillers.
     fn entries(&mut self, line: &str, target: Option<usize>) {
         for entry in split_entries(line) {
+            // Quotes keep a comma or bracket in an entry.
+            let entry = entry.replace('"', "");
             let words: Vec<String> = entry.split_whitespace().map(str::to_lowercase).collect();
             let entry = words.join(" ");
             match target {

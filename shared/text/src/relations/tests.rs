@@ -31,6 +31,7 @@ fn of(line: &str) -> Vec<String> {
             context: &context,
             attributes: found.iter().map(|one| one.span).collect(),
             indications: Vec::new(),
+            stopped: false,
         });
     let mentions: Vec<Related<'_>> = mentions.collect();
     let words = |at: usize| mentions[at].span.of(&text).expect("it is in the text");
@@ -49,7 +50,11 @@ fn each_kind_of_relation_is_found() {
             "{dr lisinopril} 10 mg PO daily for {pr hypertension}",
             "lisinopril indication hypertension",
         ),
-        ("{pr hypertension}, treated with {dr lisinopril}", ""),
+        (
+            "{pr hypertension}, treated with {dr lisinopril}",
+            "lisinopril indication hypertension",
+        ),
+        ("{pr hypertension}. Treated with {dr lisinopril}", ""),
         (
             "{pr hypertension} treated with {dr lisinopril}",
             "lisinopril indication hypertension",
@@ -115,6 +120,7 @@ fn indication_of_a_drug_joins_it_to_the_problem() {
             context: &context,
             attributes: Vec::new(),
             indications,
+            stopped: false,
         }
     };
     let mentions = [
@@ -180,6 +186,7 @@ fn arbitrary_mentions_do_not_break_the_search() {
                 context: &context,
                 attributes: vec![span],
                 indications: vec![Span::new(0, text.len())],
+                stopped: false,
             };
             let mentions = [
                 related(Span::new(start, end)),

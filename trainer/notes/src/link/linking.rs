@@ -419,7 +419,7 @@ impl Linking {
             return engine.link_in_parts(text, mentions, options, &mut |links| {
                 for links in links.chunks(RECORDS) {
                     interrupt::check()?;
-                    let records = engine.records(links, options)?;
+                    let records = engine.records(text, links, options)?;
                     sink.put_rows(LinkRow::of_note(
                         &note.name,
                         text,
@@ -439,7 +439,7 @@ impl Linking {
         engine.link_in_parts(text, mentions, options, &mut |links| {
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;
-                let records = engine.records(links, options)?;
+                let records = engine.records(text, links, options)?;
                 if let Some(numbers) = &self.numbers {
                     numbers.skip(records.len())?;
                 }
@@ -468,7 +468,7 @@ impl Linking {
         let rendered = match self.format {
             OutputFormat::Text(format) => self.rendered(format, note, text, links, ids)?,
             OutputFormat::Parquet => {
-                let records = self.engine.records(links, &self.options)?;
+                let records = self.engine.records(text, links, &self.options)?;
                 Rendered::Rows(LinkRow::of_note(
                     &note.name,
                     text,
@@ -504,7 +504,7 @@ impl Linking {
         let mut parts = self.formatter(format, note, text, ids);
         let mut rendered = parts.head()?;
         for links in links.chunks(RECORDS) {
-            rendered += &parts.part(self.engine.records(links, &self.options)?)?;
+            rendered += &parts.part(self.engine.records(text, links, &self.options)?)?;
         }
         rendered += &parts.tail()?;
         Ok(Rendered::Text(rendered))

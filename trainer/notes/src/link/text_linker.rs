@@ -16,7 +16,7 @@ use pel_kb::score::Scorer;
 use pel_linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
-use pel_output::Record;
+use pel_output::{Record, combine_codes};
 use pel_text::detect::{Detected, join};
 use pel_text::markup::Readable;
 use pel_text::senses::Senses;
@@ -180,8 +180,9 @@ impl TextLinker {
             let mentions = |text: &GivenText<'_>| self.detect(text, options, &stop);
             let detected = texts.par_iter().map(mentions).collect::<Result<Vec<_>>>()?;
             let texts: Vec<&str> = texts.iter().map(|text| text.text).collect();
-            for links in self.link_detected(&texts, detected, options)? {
-                records.push(self.records(&links, options)?);
+            let all = self.link_detected(&texts, detected, options)?;
+            for (text, links) in texts.iter().zip(all) {
+                records.push(self.records(text, &links, options)?);
             }
         }
         Ok(records)
@@ -220,7 +221,7 @@ impl TextLinker {
         let mut pass = |links: &[Link]| -> Result<()> {
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;
-                each(&self.records(links, options)?)?;
+                each(&self.records(text.text, links, options)?)?;
             }
             Ok(())
         };
@@ -424,11 +425,16 @@ impl TextLinker {
         Ok(())
     }
 
-    /// Converts links to records with names.
+    /// Converts links of a text to records with names.
     ///
     /// # Errors
     /// If a concept is damaged.
-    pub fn records(&self, links: &[Link], options: &TextOptions) -> Result<Vec<Record>> {
+    pub fn records(
+        &self,
+        text: &str,
+        links: &[Link],
+        options: &TextOptions,
+    ) -> Result<Vec<Record>> {
         let mut records: Vec<Record> = options
             .kept(links)
             .map(|link| {
@@ -447,6 +453,7 @@ impl TextLinker {
                 .iter_mut()
                 .for_each(|record| record.keep_xrefs(prefixes));
         }
+        combine_codes(text, &mut records);
         if let Some(systems) = &options.codes {
             records
                 .iter_mut()

@@ -230,7 +230,7 @@ pub struct CodeObject {
     /// The official name.
     #[schema(nullable = false)]
     display: Option<String>,
-    /// How the meaning of the code stands to that of the concept: exact, broader, parts.
+    /// How the meaning of the code stands to that of the concept: exact, broader, parts, combined.
     #[serde(rename = "match")]
     matches: String,
     /// Whether the code may be billed.
