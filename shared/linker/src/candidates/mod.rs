@@ -16,6 +16,7 @@ use crate::linker::Linker;
 use crate::prepared::{Prepared, PreparedMention};
 use pel_index::best_per_concept;
 use pel_kb::ConceptId;
+use pel_kb::group::Group;
 use pel_kb::score::{Candidate, Scorer, Similarity};
 use pel_model::tokens::{MentionTemplate, View};
 use pel_text::detect::SimilarName;
@@ -26,8 +27,8 @@ use std::collections::HashSet;
 /// its spelling or template from far behind. A decision must not depend on the length of the list.
 const SEARCHED: usize = 64;
 
-/// The least score of a concept that a misspelt mention may name, as a share of the highest
-/// possible score. "Duoderm", a dressing that the knowledge base lacks, has 0.2 with the drug of
+/// The least score of a drug that a misspelt mention may name, as a share of the highest possible
+/// score. "Duoderm", a dressing that the knowledge base lacks, has 0.2 with the drug of
 /// "Dioderm"; misspelt brands such as "Norvask" and "Plavex" have 0.35 to 0.7 with theirs.
 const ALIKE: f32 = 0.3;
 
@@ -125,7 +126,7 @@ impl Linker {
                 let alike = self.score(queries, at, concepts);
                 let is_alike = |one: &SimilarName| {
                     let mut own = alike.iter().filter(|own| own.concept == one.concept);
-                    own.any(|own| own.score >= ALIKE * highest)
+                    !self.is_drug(one.concept) || own.any(|own| own.score >= ALIKE * highest)
                 };
                 let misspelt = misspelt.into_iter().filter(|one| is_alike(one));
                 all.extend(misspelt.map(|one| Candidate {
@@ -155,6 +156,12 @@ impl Linker {
             ordered.collect::<Vec<_>>()
         });
         ordered.into_iter().flatten().collect()
+    }
+
+    /// Whether a concept is a drug. One with a damaged record is none.
+    fn is_drug(&self, concept: ConceptId) -> bool {
+        let concept = self.concept(concept);
+        concept.is_ok_and(|concept| Group::of(&concept) == Some(Group::Drug))
     }
 
     /// The highest possible score of a mention for cosine similarity, that with an identical text:

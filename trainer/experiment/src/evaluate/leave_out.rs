@@ -381,7 +381,7 @@ mod tests {
         .markdown();
         let last = table.lines().last().expect("a row");
         assert!(
-            last.starts_with("| side: exact names | 25.0 | 25.0 | 50.0 | 50.0 | 0.2500 | "),
+            last.starts_with("| source: exact names | 25.0 | 25.0 | 50.0 | 50.0 | 0.2500 | "),
             "{table}"
         );
     }
