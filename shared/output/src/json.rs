@@ -1,9 +1,7 @@
 //! JSON: one mention per line, or a note as one object.
 
 use super::relations::by_source;
-use super::{
-    DecidedBy, FormerAnswer, Named, NamedSet, Note, Record, RemovedMention, ReviewOutcome,
-};
+use super::{DecidedBy, Named, NamedSet, Note, Record, RemovedMention, Review};
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
 use pel_kb::group::Group;
@@ -58,14 +56,8 @@ pub struct Line<'a> {
     nil_reason: Option<NilReason>,
     #[serde(skip_serializing_if = "DecidedBy::is_machine")]
     decided_by: DecidedBy,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    review: Option<ReviewOutcome>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reviewed_by: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reviewed_at: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    former: Option<&'a FormerAnswer>,
+    #[serde(flatten)]
+    review: Option<&'a Review>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probability: Option<f32>,
     concept: Option<&'a Named>,
@@ -168,7 +160,6 @@ fn line<'a>(
         start_utf16,
         end_utf16,
     } = Place::new(record.span, offsets);
-    let review = record.review.as_ref();
     Line {
         doc,
         start,
@@ -210,10 +201,7 @@ fn line<'a>(
         },
         nil_reason: record.decision.as_ref().err().copied(),
         decided_by: record.decided_by,
-        review: review.map(|review| review.outcome),
-        reviewed_by: review.and_then(|review| review.reviewed_by.as_deref()),
-        reviewed_at: review.and_then(|review| review.reviewed_at.as_deref()),
-        former: review.and_then(|review| review.former.as_ref()),
+        review: record.review.as_ref(),
         probability: record.probability,
         concept: record.decision.as_ref().ok(),
         same_name: record.same_name,
@@ -310,13 +298,8 @@ pub(super) fn tail(
         #[serde(skip_serializing_if = "Vec::is_empty")]
         fragments: Vec<Place>,
         text: Cow<'a, str>,
-        review: ReviewOutcome,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reviewed_by: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reviewed_at: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        former: Option<&'a FormerAnswer>,
+        #[serde(flatten)]
+        review: &'a Review,
     }
     let close = if mentions == 0 { "]" } else { "\n  ]" };
     if removed.is_empty() {
@@ -332,10 +315,7 @@ pub(super) fn tail(
                 .map(|fragment| Place::new(*fragment, offsets))
                 .collect(),
             text: one.words(note.text),
-            review: one.review.outcome,
-            reviewed_by: one.review.reviewed_by.as_deref(),
-            reviewed_at: one.review.reviewed_at.as_deref(),
-            former: one.review.former.as_ref(),
+            review: &one.review,
         })
         .collect();
     let json = serde_json::to_string_pretty(&members)
