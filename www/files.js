@@ -1,5 +1,7 @@
 // Reads dropped or chosen files: notes and concept tables.
 
+import { unzip } from "./zip.js";
+
 /** Extensions of concept tables; other files are notes. */
 const CONCEPTS = { csv: "csv", tsv: "tsv", obo: "obo", jsonl: "jsonl", ndjson: "jsonl" };
 
@@ -48,7 +50,7 @@ const isBinary = (text) => text.slice(0, 4000).includes("\u0000");
  */
 export async function readFiles(files) {
   const read = { notes: [], annotations: [], tables: [], problems: [] };
-  for (const file of files) {
+  for (const file of await unpacked(files, read.problems)) {
     const format = conceptFormat(file.name);
     const isAnnotation = ANNOTATIONS.includes(ending(file.name));
     // The mentions of a note are much longer than its text.
@@ -74,6 +76,23 @@ export async function readFiles(files) {
     else read.notes.push({ name: file.name, text });
   }
   return read;
+}
+
+/** The files, and those of archives instead of the archives. */
+async function unpacked(files, problems) {
+  const all = [];
+  for (const file of files) {
+    if (ending(file.name) !== "zip") {
+      all.push(file);
+      continue;
+    }
+    try {
+      all.push(...(await unzip(new Uint8Array(await file.arrayBuffer()))));
+    } catch (error) {
+      problems.push(`${file.name} could not be opened: ${error.message}.`);
+    }
+  }
+  return all;
 }
 
 /**

@@ -12,7 +12,8 @@ export function createTheme() {
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const show = () => {
     button.setAttribute("aria-pressed", String(isDark()));
-    sheet.media = isDark() ? "all" : "not all";
+    // Paper is white.
+    sheet.media = isDark() ? "screen" : "not all";
   };
 
   const kept = recall();

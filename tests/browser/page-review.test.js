@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { misfitWords, readBrat, readJson } from "../../www/reopen.js";
 import { doubt, doubtfulFirst, nextOpen, progressOf, progressWords, reviewed, stateOf } from "../../www/review.js";
 import { addMention, applyDecisions, createNote, decide, editNote, removeMention, undo } from "../../www/state.js";
 import { summarise, summaryText } from "../../www/summary.js";
-import { crc32, zip } from "../../www/zip.js";
+import { crc32, unzip, zip } from "../../www/zip.js";
 
 const TEXT = "😷 fever, gout and asthma";
 
@@ -216,10 +216,13 @@ test("the summary has a section for each kind, and denied and family apart", () 
 
 test("an archive has its files unchanged", async (t) => {
   assert.equal(crc32(new TextEncoder().encode("123456789")), 0xcbf43926);
+  const files = [{ name: "a.json", text: "{}" }, { name: "é.txt", text: "😷 fever\n" }, { name: "empty.csv", text: "" }];
+  const own = await unzip(new Uint8Array(await zip(files).arrayBuffer()));
+  assert.deepEqual(await Promise.all(own.map(async (file) => [file.name, await file.text()])), files.map(({ name, text }) => [name, text]));
+  await assert.rejects(unzip(new Uint8Array(100)), /not a ZIP archive/);
   if (spawnSync("python3", ["--version"]).error) return t.skip("Python 3 is not installed");
   const folder = mkdtempSync(join(tmpdir(), "pel-zip-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const files = [{ name: "a.json", text: "{}" }, { name: "é.txt", text: "😷 fever\n" }, { name: "empty.csv", text: "" }];
   const bytes = Buffer.from(await zip(files, new Date(2026, 10, 30, 9, 30, 2)).arrayBuffer());
   const path = join(folder, "a.zip");
   writeFileSync(path, bytes);
@@ -227,4 +230,9 @@ test("an archive has its files unchanged", async (t) => {
     "print(json.dumps([[i.filename, z.read(i).decode(), list(i.date_time)] for i in z.infolist()]))";
   const read = JSON.parse(execFileSync("python3", ["-c", script, path], { encoding: "utf8" }));
   assert.deepEqual(read, files.map(({ name, text }) => [name, text, [2026, 11, 30, 9, 30, 2]]));
+  // One that another program has packed.
+  const pack = "import sys, zipfile\nwith zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED) as z: z.writestr('x/a.txt', 'fever ' * 900)";
+  execFileSync("python3", ["-c", pack, path]);
+  const [packed] = await unzip(new Uint8Array(readFileSync(path)));
+  assert.deepEqual([packed.name, await packed.text()], ["a.txt", "fever ".repeat(900)]);
 });

@@ -147,6 +147,49 @@ test("several notes have counts and states, and one archive", { timeout: 120_000
   assert.deepEqual(complaints, []);
 });
 
+test("50 notes and 200 decisions survive a reload, an edit, undo, and an export that is opened again", { timeout: 240_000 }, async (t) => {
+  const { page, address, complaints } = await served(t);
+  await page.locator("#privacy > summary").click();
+  await page.getByLabel("Keep on this device").check();
+  await page.locator("#privacy > summary").click();
+  const texts = Array.from({ length: 50 }, (_, at) => `Note ${at}. ${NOTE}`);
+  await page.locator("#note-files").setInputFiles(texts.map((text, at) => textFile(`n${String(at).padStart(2, "0")}.txt`, text)));
+  await page.getByRole("button", { name: "Close Discharge note" }).click();
+  const sums = (page, words) => page.waitForFunction((words) => document.querySelector("#note-sums").textContent === words, words, { timeout: 60_000 });
+  await sums(page, "50 notes, 0 done: 0 of 200 reviewed.");
+  for (let at = 0; at < 50; at += 1) {
+    await page.locator("#note-list .note").nth(at).click();
+    await page.locator("#mention-rows button").first().focus();
+    for (const key of ["c", "x", "n", "Delete", "c"]) await page.keyboard.press(key);
+  }
+  const done = "50 notes, 50 done: 200 of 200 reviewed.";
+  await sums(page, done);
+  await page.waitForTimeout(900);
+  await page.reload();
+  await ready(page);
+  await sums(page, done);
+  // The last note is edited, and everything is undone and done again.
+  await page.locator("#note-list .note").last().click();
+  await page.locator("#note-text").evaluate((area) => area.setSelectionRange(0, 0));
+  await linkedAfter(page, () => page.locator("#note-text").press("A"));
+  await linkedAfter(page, () => page.keyboard.press("Control+z"));
+  await page.locator("#tab-mentions").click();
+  const last = [await states(page), await ids(page)];
+  await page.locator("#export > summary").click();
+  await page.getByLabel("All notes, in one ZIP").check();
+  await page.locator("#export > summary").click();
+  const [[name, buffer]] = Object.entries(await saved(page, "Download JSON", 1));
+  const again = await openReady(t, address);
+  await again.page.locator("#note-files").setInputFiles({ name, mimeType: "application/zip", buffer });
+  await again.page.getByRole("button", { name: "Close Discharge note" }).click();
+  await sums(again.page, done);
+  await again.page.locator("#note-list .note").last().click();
+  await again.page.waitForFunction(() => document.querySelectorAll("#mention-rows tr").length === 3);
+  assert.deepEqual([await states(again.page), await ids(again.page)], last);
+  assert.equal(await page.locator("#request-count").textContent(), "0 requests since loading");
+  assert.deepEqual([...complaints, ...again.complaints].filter((said) => !said.includes("beforeunload")), []);
+});
+
 const databases = (page) => page.evaluate(async () => (await indexedDB.databases()).map(({ name }) => name));
 
 test("notes are kept on this device only if the reader wants it", { timeout: 180_000 }, async (t) => {

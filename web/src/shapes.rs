@@ -401,8 +401,8 @@ impl JsLink {
 /// A mention that a reader removed.
 #[derive(Deserialize)]
 pub struct JsRemoved {
-    #[serde(flatten)]
-    place: Place,
+    start: usize,
+    end: usize,
     #[serde(default)]
     fragments: Vec<Place>,
     review: Review,
@@ -412,7 +412,11 @@ impl JsRemoved {
     /// The mention in a text.
     pub fn mention(self, text: &str, offsets: &Offsets<'_>) -> Result<RemovedMention> {
         Ok(RemovedMention {
-            span: self.place.span(text, offsets)?,
+            span: Place {
+                start: self.start,
+                end: self.end,
+            }
+            .span(text, offsets)?,
             fragments: spans(&self.fragments, text, offsets)?,
             review: self.review,
         })

@@ -2,7 +2,7 @@
 
 use pel_index::Precision;
 use pel_model::nil::NilReason;
-use pel_output::{DecidedBy, Form, Note, Record};
+use pel_output::{DecidedBy, Form, FormerAnswer, Note, Record, Review, ReviewOutcome};
 use pel_tests::cpu;
 use pel_tests::table::{Table, linker, recipe, records};
 use pel_text::Span;
@@ -340,4 +340,38 @@ fn offsets_count_byte_order_mark_and_line_ends() {
             "{text:?}: {brat}"
         );
     }
+}
+
+#[test]
+fn a_review_is_told_in_each_format_that_has_a_place_for_it() {
+    let review = || Review {
+        outcome: ReviewOutcome::Changed,
+        reviewed_by: Some("AB".to_owned()),
+        reviewed_at: Some("2026-11-30T09:30:00Z".to_owned()),
+        former: Some(FormerAnswer {
+            id: Some("D9".to_owned()),
+            name: Some("cold".to_owned()),
+            probability: Some(0.25),
+        }),
+    };
+    let write = written(|records| records[0].review = Some(review()));
+    let lines: Vec<serde_json::Value> = write(Form::Jsonl)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines[0]["review"], "changed");
+    assert_eq!(lines[0]["reviewed_by"], "AB");
+    assert_eq!(
+        lines[0]["former"],
+        serde_json::json!({ "id": "D9", "name": "cold", "probability": 0.25 })
+    );
+    assert!(lines[1].get("review").is_none() && lines[1].get("former").is_none());
+    let words = "Reviewed: changed by AB at 2026-11-30T09:30:00Z; Former: D9 cold";
+    let brat = write(Form::Brat);
+    let note = format!("#1\tAnnotatorNotes T1\t{words}\n");
+    assert!(brat.contains(&note) && !brat.contains("#2\t"), "{brat}");
+    let html = write(Form::Html);
+    assert_eq!(html.matches("Reviewed: changed by AB").count(), 1, "{html}");
+    // Only a reader's tables have the columns.
+    assert!(!write(Form::Csv).contains("reviewed_by"));
 }
