@@ -12,6 +12,8 @@ const MAX_VERB: usize = 16;
 const MAX_AHEAD: usize = 8;
 /// The sentences that a mention goes on through at most.
 const MAX_CARRIED: usize = 3;
+/// The letters of a short name such as "PPBS" at most.
+const MAX_SHORT_NAME: usize = 5;
 /// The mentions of a list at most.
 const MAX_LIST: usize = 16;
 
@@ -323,9 +325,32 @@ impl<'n, 't> Attacher<'n, 't> {
             let mut between = (end..hit.first).map(|at| self.note.lexemes[at].kind);
             between.any(|kind| kind == Lexical::Mark(';'))
         };
+        // "FBS 142 mg/dl, PPBS 210 mg/dl": the second test was not found.
+        let is_value = hit
+            .attributes
+            .iter()
+            .any(|one| one.name == AttributeName::Value);
+        if is_value && self.follows_short_name(hit) && left.as_ref().is_some_and(separated) {
+            return None;
+        }
         let dates = hit.attributes.iter();
         let mut dates = dates.map(|one| one.name == AttributeName::Date);
         left.filter(|left| !dates.all(|date| date) || !parted(left))
+    }
+
+    /// Whether a hit follows a short word in capitals: "K" of "K 5.6".
+    fn follows_short_name(&self, hit: &Hit) -> bool {
+        let before = hit.first.checked_sub(1);
+        let before = before.and_then(|at| self.note.lexemes.get(at));
+        before.is_some_and(|token| {
+            let words = self
+                .note
+                .text
+                .get(token.start..token.end)
+                .unwrap_or_default();
+            let is_name = words.len() <= MAX_SHORT_NAME && words.chars().all(char::is_uppercase);
+            token.kind == Lexical::Word && is_name
+        })
     }
 
     /// Whether the last token of a hit is a mark of some kinds.
@@ -349,7 +374,10 @@ impl<'n, 't> Attacher<'n, 't> {
     /// sentence.
     fn behind_point(&self, family: &Family, hit: &Hit) -> Option<usize> {
         let point = self.note.lexemes.get(hit.end)?;
-        let inner = hit.end.checked_sub(2).and_then(|at| self.note.lexemes.get(at));
+        let inner = hit
+            .end
+            .checked_sub(2)
+            .and_then(|at| self.note.lexemes.get(at));
         let inner = inner.is_some_and(|inner| inner.kind == Lexical::Mark('.'));
         let dotted = hit.end >= hit.first + 3 && inner && point.glued;
         let at = family.after(self.note, hit.end);
@@ -527,6 +555,11 @@ impl<'n, 't> Attacher<'n, 't> {
             return false;
         }
         let mut joined = false;
+        // "Start aspirin 81 mg; heparin 5,000 units".
+        let parted = |at: usize| self.note.lexemes[at].kind == Lexical::Mark(';');
+        if (end..first).any(parted) && (end..first).any(|at| self.covered[at]) {
+            return false;
+        }
         // "Aspirin 81 mg and statin 20 mg for pain", but not entries with commas between them.
         let comma = |at: usize| matches!(self.note.lexemes[at].kind, Lexical::Mark(',' | ';'));
         let may_cover = may_cover || !(end..first).any(comma);
