@@ -52,7 +52,7 @@ def main():
             hit = next((f for f in sorted(found - used) if f[0] == name and overlaps(f[1], source) and overlaps(f[2], target)), None)
             used.add(hit)
             for c in (counts[name], counts["all"]):
-                c.update(annotated=1, apart=apart, right=hit is not None)
+                c.update(annotated=1, apart=int(apart), right=hit is not None)
             if hit is None and args.errors:
                 print(f"missed{'' if apart else ' (one mention, or none)'}\t{text[slice(*source)]} | {name} | {text[slice(*target)]}\t{text!r}")
         for f in sorted(found):

@@ -387,6 +387,26 @@ mod tests {
     }
 
     #[test]
+    fn combined_code_is_a_marked_coding_in_the_place_of_others_of_its_system() {
+        let codes = [
+            code(System::SnomedCt, "1", "", Match::Exact),
+            code(System::Icd10Cm, "N18.32", "", Match::Combined),
+            code(System::Icd10Cm, "N18.9", "", Match::Exact),
+            code(System::Loinc, "2", "", Match::Broader),
+        ];
+        assert_eq!(
+            coded(&codes),
+            json!([
+                {
+                    "system": "http://hl7.org/fhir/sid/icd-10-cm", "code": "N18.32",
+                    "extension": [{ "url": "urn:pel:match", "valueCode": "combined" }],
+                },
+                { "system": "http://snomed.info/sct", "code": "1" },
+            ])
+        );
+    }
+
+    #[test]
     fn codes_of_parts_cross_references_and_own_identifiers_are_no_codings() {
         let parts = [
             code(System::RxNorm, "1191", "aspirin", Match::Parts),

@@ -12,6 +12,8 @@ const MAX_VERB: usize = 16;
 const MAX_AHEAD: usize = 8;
 /// The sentences that a mention goes on through at most.
 const MAX_CARRIED: usize = 3;
+/// The letters of a short name such as "PPBS" at most.
+const MAX_SHORT_NAME: usize = 5;
 /// The mentions of a list at most.
 const MAX_LIST: usize = 16;
 
@@ -82,7 +84,10 @@ impl<'n, 't> Attacher<'n, 't> {
         let mut panels = vec![false; note.lexemes.len()];
         for hit in hits {
             let end = hit.end.min(covered.len());
-            if let Some(tokens) = covered.get_mut(hit.first..end) {
+            // The comma of "In 2013, she" is no attribute.
+            let last = end.checked_sub(1).filter(|last| *last > hit.first);
+            let comma = last.filter(|last| note.lexemes[*last].kind == Lexical::Mark(','));
+            if let Some(tokens) = covered.get_mut(hit.first..comma.unwrap_or(end)) {
                 tokens.fill(true);
             }
             let section = rules.sections.get(hit.section);
@@ -119,7 +124,13 @@ impl<'n, 't> Attacher<'n, 't> {
         };
         let joins = |at: usize| note.has(at, classes.joining) && !covered[at];
         let joints = sums(covered.len(), joins);
-        let strange = |at: usize| !covered[at] && !note.has(at, classes.linking);
+        // "Stent to LAD 3/2022."
+        let is_site = |at: usize| {
+            let anchor = note.lexemes[at].anchor;
+            let mention = anchor.and_then(|index| note.mentions.get(index as usize));
+            mention.is_some_and(|mention| mention.kind == Kind::Other)
+        };
+        let strange = |at: usize| !covered[at] && !note.has(at, classes.linking) && !is_site(at);
         let strangers = sums(covered.len(), strange);
         let references = sums(covered.len(), |at| note.has(at, classes.referring));
         let panels = sums(covered.len(), |at| panels[at]);
@@ -302,11 +313,51 @@ impl<'n, 't> Attacher<'n, 't> {
                 return Some(right);
             }
             let near = first - hit.end <= MAX_AHEAD && count(&self.joints, hit.end, first) == 0;
-            if self.is_beside(hit.end, first) || left.is_none() && near {
+            // "DES to LAD 3/2022, diabetes."
+            let ended = self.ends_with(hit, |c| c == ',') && left.is_some();
+            if self.is_beside(hit.end, first) && !ended || left.is_none() && near {
                 return Some(right);
             }
         }
-        left
+        // "For 4 days; repeat labs tomorrow."
+        let parted = |at: &usize| {
+            let end = family.mention(self.note, *at).end;
+            let mut between = (end..hit.first).map(|at| self.note.lexemes[at].kind);
+            between.any(|kind| kind == Lexical::Mark(';'))
+        };
+        // "FBS 142 mg/dl, PPBS 210 mg/dl": the second test was not found.
+        let is_value = hit
+            .attributes
+            .iter()
+            .any(|one| one.name == AttributeName::Value);
+        if is_value && self.follows_short_name(hit) && left.as_ref().is_some_and(separated) {
+            return None;
+        }
+        let dates = hit.attributes.iter();
+        let mut dates = dates.map(|one| one.name == AttributeName::Date);
+        left.filter(|left| !dates.all(|date| date) || !parted(left))
+    }
+
+    /// Whether a hit follows a short word in capitals: "K" of "K 5.6".
+    fn follows_short_name(&self, hit: &Hit) -> bool {
+        let before = hit.first.checked_sub(1);
+        let before = before.and_then(|at| self.note.lexemes.get(at));
+        before.is_some_and(|token| {
+            let words = self
+                .note
+                .text
+                .get(token.start..token.end)
+                .unwrap_or_default();
+            let is_name = words.len() <= MAX_SHORT_NAME && words.chars().all(char::is_uppercase);
+            token.kind == Lexical::Word && is_name
+        })
+    }
+
+    /// Whether the last token of a hit is a mark of some kinds.
+    fn ends_with(&self, hit: &Hit, is: impl Fn(char) -> bool) -> bool {
+        let last = hit.end.checked_sub(1);
+        let last = last.and_then(|at| self.note.lexemes.get(at));
+        last.is_some_and(|last| matches!(last.kind, Lexical::Mark(c) if is(c)))
     }
 
     /// Whether a sentence begins with a time, of which all of it is said: "In 2013, after a fall, she
@@ -323,7 +374,12 @@ impl<'n, 't> Attacher<'n, 't> {
     /// sentence.
     fn behind_point(&self, family: &Family, hit: &Hit) -> Option<usize> {
         let point = self.note.lexemes.get(hit.end)?;
-        let dotted = hit.end >= hit.first + 3 && point.glued;
+        let inner = hit
+            .end
+            .checked_sub(2)
+            .and_then(|at| self.note.lexemes.get(at));
+        let inner = inner.is_some_and(|inner| inner.kind == Lexical::Mark('.'));
+        let dotted = hit.end >= hit.first + 3 && inner && point.glued;
         let at = family.after(self.note, hit.end);
         let index = *family.order.get(at)? as usize;
         let next = self.note.mentions.get(index)?.first == hit.end + 1;
@@ -499,6 +555,11 @@ impl<'n, 't> Attacher<'n, 't> {
             return false;
         }
         let mut joined = false;
+        // "Start aspirin 81 mg; heparin 5,000 units".
+        let parted = |at: usize| self.note.lexemes[at].kind == Lexical::Mark(';');
+        if (end..first).any(parted) && (end..first).any(|at| self.covered[at]) {
+            return false;
+        }
         // "Aspirin 81 mg and statin 20 mg for pain", but not entries with commas between them.
         let comma = |at: usize| matches!(self.note.lexemes[at].kind, Lexical::Mark(',' | ';'));
         let may_cover = may_cover || !(end..first).any(comma);

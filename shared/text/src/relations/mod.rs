@@ -179,7 +179,9 @@ impl RelationRules {
         let rule = cores.find_map(|words| self.rules.of(&words, groups.0, groups.1))?;
         let is_given = |at: usize| {
             let one = &mentions[at];
-            one.group != Some(Group::Drug) || !one.stopped && one.context.allergy.is_none()
+            let is_drug = one.group == Some(Group::Drug);
+            let is_out = is_drug && (one.stopped || one.context.allergy.is_some());
+            !is_out && (is_drug || !one.context.negated)
         };
         (!rule.given || is_given(first) && is_given(second)).then_some(rule)
     }
