@@ -15,6 +15,7 @@ mod json;
 mod moment;
 mod omop;
 mod parts;
+mod phenopackets;
 mod pubtator;
 mod relations;
 mod spacy;
@@ -72,11 +73,13 @@ pub enum Form {
     SpacyJson,
     /// A UIMA CAS as JSON, offsets in UTF-16 units.
     CasJson,
+    /// A Phenopacket of version 2 with the phenotypic features, offsets in code points.
+    Phenopackets,
 }
 
 impl Form {
     /// All forms, in the order of their declaration.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Jsonl,
         Self::Json,
         Self::Csv,
@@ -89,6 +92,7 @@ impl Form {
         Self::BiocJson,
         Self::SpacyJson,
         Self::CasJson,
+        Self::Phenopackets,
     ];
 }
 
