@@ -129,7 +129,7 @@ def annotated(table, path, redirects):
 ASKED = {
     "problem": (("SNOMEDCT", ("SNOMEDCT",), True, True), ("ICD10CM exact", ("ICD10CM",), False, False), ("ICD10CM exact or broader", ("ICD10CM",), True, True)),
     "drug": (("RXNORM or MEDRT", ("RXNORM", "MEDRT"), True, False), ("with CVX", ("RXNORM", "MEDRT", "CVX"), True, True), ("MESH", ("MESH",), True, False)),
-    "measurement": (("LOINC", ("LOINC",), True, True), ("SNOMEDCT", ("SNOMEDCT",), True, False)),
+    "measurement": (("LOINC exact", ("LOINC",), False, False), ("LOINC exact or broader", ("LOINC",), True, True), ("SNOMEDCT", ("SNOMEDCT",), True, False)),
     "procedure": (("SNOMEDCT", ("SNOMEDCT",), True, True), ("LOINC", ("LOINC",), True, False)),
     "anatomy": (("SNOMEDCT", ("SNOMEDCT",), True, True),),
     "device": (("SNOMEDCT", ("SNOMEDCT",), True, True),),

@@ -26,7 +26,7 @@ ANALYTES = {
     "choriogonadotropin": "hcg", "human chorionic gonadotropin": "hcg", "thyrotropin": "tsh", "thyroid stimulating hormone": "tsh", "bun": "urea nitrogen",
 }
 # Quantities that say nothing of the specimen.
-GENERIC = frozenset(("volume", "weight", "mass", "number", "count", "identifier"))
+GENERIC = frozenset(("volume", "weight", "mass", "number", "count", "identifier", "cell"))
 # A substance with this name is also the test of it.
 SUBSTANCE_TEST = re.compile(r" (measurement|level|levels)$", re.I)
 IMAGING = re.compile(r"\b(X-ray|CT|MRI|US|Mammogram|DXA|MRA|Fluoroscopic angiogram)\b")

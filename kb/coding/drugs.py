@@ -8,7 +8,7 @@ from coding.meaning import bag
 DRUG = "Drug or chemical"
 KINDS = ("IN", "PIN", "MIN")
 # Groups of ATC whose codes are combinations, and fifth levels that are.
-COMBINED = re.compile(r"(A02BD|A06AG|A10BD|B01AC[3-5]|C02L|C03[BE]|C07[B-F]|C08G|C09[BD]|C10B|D01AC[25]|D07[BCX]|G03A[AB]|G03F|J01RA|J05AR|J04AM|"
+COMBINED = re.compile(r"(A02BD|A06AG|A10BD|B01AC[3-5]|C02L|C03(A[BX]|[BE])|C07[B-F]|C08G|C09[BD]|C10B|D01AC[25]|D07[BCX]|G03A[AB]|G03F|J01RA|J05AR|J04AM|"
                       r"M03B[ABC][57]|N02AJ|R01AB|R03A[KL]|R05F|R06AB[5-7]|S01C|S02C|S03C|V03AF1)|[A-Z]\d\d[A-Z]{2}[5-7]\d$|[A-Z]\d\d[A-Z]{2}2\d$")
 SALTS = frozenset("acetate besylate bromide calcium chloride citrate fumarate gluconate hydrobromide hydrochloride maleate malate mesylate nitrate phosphate "
                   "potassium sodium succinate sulfate tartrate tosylate hydrate monohydrate dihydrate anhydrous".split())

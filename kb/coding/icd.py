@@ -8,12 +8,13 @@ from coding.problems import INBORN, PROBLEMS, TUMOR, WEAK, by_bag, own_names
 
 # Codes for the behaviour of a tumor that is not known; they contain no benign and no malignant one.
 UNKNOWN_BEHAVIOUR = re.compile(r"D(3[7-9]|4[0-9])")
-# Diseases of newborns and of pregnancy have chapters of their own.
+# Diseases of newborns and of pregnancy, and infections by some bacteria, have chapters of their own.
 PERIODS = ((re.compile(r"(?i)\b(neonat\w*|newborns?|perinatal)\b"), re.compile("[PQ]|E[78]")),
            (re.compile(r"(?i)\b(pregnan\w*|gestational|maternal|puerper\w*|postpartum|obstetric)\b"), re.compile("[CDO]")),
            (re.compile(r"(?i)\b(metasta\w*|secondary (malignant|neoplasm|tumou?r|cancer))\b"), re.compile("C7[7-9]|C80")),
            (re.compile(r"(?i)\b(congenital|infantile)\b"), re.compile("[^AB]")),
            (re.compile(r"(?i)\b(lymphomas?|leuk[ae]+mias?|myelomas?)\b"), re.compile("C8[1-9]|C9[0-6]|[^CD]")),
+           (re.compile(r"(?i)\b(tubercul\w*|syphili\w*|gonoco\w*|gonorrh\w*)\b"), re.compile("[AB]|O98|J65")),
            (re.compile(r"(?i)\b(juvenile|childhood|pediatric)\b"), re.compile("(?!M0[56])")))
 # A rest class without a word of the concept is one if the maps put this many concepts there.
 CLASS = 3
@@ -80,16 +81,18 @@ def unbillable(icd, code):
 
 
 def says(icd, code, names):
-    """Whether an inclusion term of this code means the code itself. It does if the label is the default, with "NOS" or with words in
-    brackets that need not be said; and if the title is no rest class and lacks none of the concept's qualifiers, if the concept has two of the terms as names.
-    A single term may be a part of the class: parotitis of sialoadenitis."""
+    """Whether an inclusion term of this code means the code itself. It does if the label is the default, with "NOS", or with words in
+    brackets that need not be said; and if the title is no rest class and lacks none of the concept's qualifiers, if the concept has two of the terms as names,
+    and these are half of its terms, or the concept's names have all words of the title. Fewer may be a part of the class: parotitis of sialoadenitis,
+    atrophic rhinitis of chronic rhinitis. One of several defaults is a part of it, too, unless the title has all its words: "Infestation by mites NOS"."""
     title, bags = icd.titles[code], {bag(name) for name in names}
     own = [term for term in icd.terms[code] if any(bag(one) in bags for one in variants(term))]
-    if any(re.search(r"\bNOS\b", term) and bag(names[0]) in map(bag, variants(term)) for term in own):
+    defaults = [term for term in icd.terms[code] if re.search(r"\bNOS\b", term)]
+    if any(term in defaults and bag(names[0]) in map(bag, variants(term)) for term in own):
+        return set(defaults) <= set(own) or content(names[0]) <= content(title)
+    if content(names[0]) <= content(title) and any("(" in term and content(title) <= content(term) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
         return True
-    if any("(" in term and content(title) <= content(term) and bag(re.sub(r"\([^()]*\)", "", term)) == bag(names[0]) for term in own):
-        return True
-    return not OTHER.search(title) and not adds(names, title) and len(own) > 1
+    return not OTHER.search(title) and not adds(names, title) and len(own) > 1 and (2 * len(own) >= len(icd.terms[code]) or whole(title, names))
 
 
 def add_icd(found, concepts, id, code, names, source):
@@ -143,7 +146,8 @@ def inherited_icd(concepts, found, chosen=frozenset()):
                 if one.match == "exact" and one.rank < WEAK and not OTHER.search(title) and whole(title, concepts.names[owner]) and not opposed(title, names) and not UNKNOWN_BEHAVIOUR.match(one.code):
                     near = shared(title, [*names, *(lists.mondo[m]["label"] for m in concepts.mondo[id][:1])])
                     tumor = bool(re.match("C|D[0-4]", one.code))
-                    if (step == 1 or whole(title, names)) and (tumor or NEOPLASM not in above) and (not tumor or any(map(TUMOR.search, names))):
+                    # A code without a word of the concept is right of a parent at most: ectopia lentis is no class of syndromes with it.
+                    if (step == 1 or near and whole(title, names)) and (tumor or NEOPLASM not in above) and (not tumor or any(map(TUMOR.search, names))):
                         options.append((not near, step, -near, unbillable(icd, one.code), one.code))
                     break
         # A map's rest class gives way to an ancestor's code that shares more words: "Bardet-Biedl syndrome" of its types.

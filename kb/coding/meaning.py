@@ -24,6 +24,10 @@ PHRASES = [
     (re.compile(r"\bsevere acute respiratory syndrome coronavirus\b"), "sars cov"),
     (re.compile(r"\b(predominantly )?(associated with|affecting|involving)\b|, device$"), ""),
     (re.compile(r"^product containing "), ""),
+    # "Female-to-male" is not "male-to-female"; the order of the other words says nothing.
+    (re.compile(r"\b(female|male)[ -]to[ -](female|male)\b"), r"\1to\2"),
+    # The letter, not the article: vitamin A deficiency is no plain deficiency.
+    (re.compile(r"\b(vitamin|hepatitis|hemophilia|influenza|type|group|class|grade|stage|protein|immunoglobulin|apolipoprotein|trisomy|toxin|bullosa) a\b"), r"\1 alpha"),
     (re.compile(r"\btype i\b"), "1"),
     (re.compile(r"\btype v\b"), "5"),
     (re.compile(r"\btype (?=\d|[ivx]+\b)"), ""),

@@ -42,6 +42,12 @@ class LinkOptions(TypedDict, total=False):
     codes: Sequence[str] | None
     """Code systems of the codes to keep, in this order: ``["SNOMEDCT", "ICD10CM"]``. The first one in
     which a concept has a code gives its primary code. None keeps all. The bundle must have codes."""
+    under: Sequence[str] | None
+    """Only links to these concepts and those below: identifiers of concepts, or codes with their system:
+    ``["ICD10CM:E08-E13"]``. None keeps all, and NIL. The bundle must have a hierarchy."""
+    ancestors: bool
+    """Whether linked concepts have the concepts and codes above them. The bundle must have a
+    hierarchy. Tables have no column for them."""
     overlapping: bool
     """Whether nested and overlapping mentions are found too ("knee" in "left knee pain")."""
     names_only: bool

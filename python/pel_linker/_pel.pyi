@@ -78,6 +78,10 @@ class Candidate:
     def codes(self) -> list[Code]:
         """The codes of a linked concept, the preferred ones first; empty for another candidate."""
     @property
+    def ancestors(self) -> list[tuple[str, str | None]]:
+        """Identifier and name of the concepts and codes above a linked concept, the nearest first, if the
+        option ``ancestors`` asked for them."""
+    @property
     def ranker_score(self) -> float | None:
         """The score of the cross-encoder, if one ordered the candidates."""
     def as_dict(self) -> dict[str, Any]:
@@ -116,6 +120,10 @@ class Concept:
     @property
     def codes(self) -> list[Code]:
         """Its codes in standard systems, the preferred ones first."""
+    @property
+    def ancestors(self) -> list[tuple[str, str | None]]:
+        """Identifier and name of the concepts and codes above it, the nearest first; empty if the bundle has
+        no hierarchy."""
     def as_dict(self) -> dict[str, Any]:
         """As ``pel inspect --concept ID --json`` prints it."""
 

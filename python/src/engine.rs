@@ -17,7 +17,7 @@ use pel_notes::link::format::{Format, NoteFormatter};
 use pel_notes::link::second_stage::SecondStage;
 use pel_notes::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_notes::link::{context_rules, link, wordings};
-use pel_output::{Named, NamedCode, Record, RowIds};
+use pel_output::{Ancestor, Named, NamedCode, Record, RowIds};
 use pel_text::Span;
 use pel_text::detect::{Detected, Origin};
 use pyo3::exceptions::PyTypeError;
@@ -159,6 +159,12 @@ impl Engine {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<RecordBatch> {
         let job = self.job(texts, spans, spans_only, options)?;
+        if job.options.ancestors {
+            return Err(errors::input(
+                py,
+                "ancestors: expected no table, which has no column for them; use link",
+            ));
+        }
         let ids = match ids {
             Some(ids) => identifiers(ids)?,
             None => (0..job.texts.len()).map(|at| at.to_string()).collect(),
@@ -211,6 +217,12 @@ impl Engine {
                 py,
                 "codes: expected the format table, json, jsonl, csv or fhir, found a format \
                  without codes",
+            ));
+        }
+        if job.options.ancestors && !matches!(format, Format::Json | Format::Jsonl) {
+            return Err(errors::input(
+                py,
+                "ancestors: expected the format json or jsonl, found one without them",
             ));
         }
         let systems = job.options.codes.clone();
@@ -267,6 +279,7 @@ impl Engine {
                 Resolved::Concept(at) | Resolved::Redirected { concept: at, .. } => Ok(Concept {
                     concept: linker.concept(at)?,
                     codes: NamedCode::of_concept(linker.bundle(), at),
+                    ancestors: Ancestor::of_concept(linker, at)?,
                 }),
                 Resolved::Retired(_) => Err(Error::input(format!(
                     "the id {id:?} is retired, and no concept of the bundle has replaced it"

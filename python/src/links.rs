@@ -5,7 +5,7 @@ use crate::errors;
 use pel_kb::clean::escaped;
 use pel_kb::error::{Error, Result};
 use pel_notes::link::text_linker::TextLinker;
-use pel_output::{Form, Named, NamedCode, Note, Record};
+use pel_output::{Ancestor, Form, Named, NamedCode, Note, Record};
 use pel_text::{Offsets, Span, text_of};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -435,6 +435,11 @@ impl Candidate {
     }
 
     #[getter]
+    fn ancestors(&self) -> Vec<(String, Option<String>)> {
+        pairs(&self.0.ancestors)
+    }
+
+    #[getter]
     fn ranker_score(&self) -> Option<f64> {
         self.0.ranker_score.map(decimal)
     }
@@ -462,6 +467,15 @@ pub struct Concept {
     /// Its codes in standard systems, the preferred ones first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<NamedCode>,
+    /// The concepts and codes above it, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<Ancestor>,
+}
+
+/// The identifier and the name of each of some ancestors.
+fn pairs(ancestors: &[Ancestor]) -> Vec<(String, Option<String>)> {
+    let all = ancestors.iter();
+    all.map(|one| (one.id.clone(), one.name.clone())).collect()
 }
 
 #[pymethods]
@@ -511,8 +525,16 @@ impl Concept {
         self.codes.iter().cloned().map(Code).collect()
     }
 
+    #[getter]
+    fn ancestors(&self) -> Vec<(String, Option<String>)> {
+        pairs(&self.ancestors)
+    }
+
+    /// Without ancestors, as `pel inspect` prints it.
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        parsed(py, json(&self))
+        let dict = parsed(py, json(&self))?;
+        dict.call_method1("pop", ("ancestors", py.None()))?;
+        Ok(dict)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

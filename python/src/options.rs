@@ -1,16 +1,20 @@
 //! The keyword options of linking.
 
 use crate::errors;
+use pel_kb::ConceptId;
 use pel_kb::codes::System;
-use pel_kb::error::Context;
+use pel_kb::error::{Context, Result};
 use pel_linker::LinkOptions;
+use pel_linker::bundle::Bundle;
 use pel_notes::link::label_scheme;
 use pel_notes::link::text_linker::{TextLinker, TextOptions};
 use pel_text::detect::DetectOptions;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// The most candidates of a mention, as in `pel link`.
 pub const CANDIDATES: usize = 1000;
@@ -24,7 +28,7 @@ pub fn read(
     let mut options = TextOptions::new(LinkOptions::default().k);
     let (mut threshold, mut labels) = (None::<f32>, None::<String>);
     let (mut overlapping, mut names_only) = (false, false);
-    let mut codes = None::<Vec<String>>;
+    let (mut codes, mut under) = (None::<Vec<String>>, None::<Vec<String>>);
     for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
         let name: String = name.extract()?;
         if name == "k" {
@@ -43,6 +47,11 @@ pub fn read(
                 "expected a list of code systems, found str",
             )),
             "codes" => take(&value, &mut codes),
+            "under" if value.is_instance_of::<PyString>() => Err(PyTypeError::new_err(
+                "expected a list of identifiers or codes, found str",
+            )),
+            "under" => take(&value, &mut under),
+            "ancestors" => take(&value, &mut options.ancestors),
             "overlapping" => take(&value, &mut overlapping),
             "names_only" => take(&value, &mut names_only),
             "labels" => take(&value, &mut labels),
@@ -54,22 +63,7 @@ pub fn read(
         };
         read.map_err(|error| errors::input(py, format!("{name}: {}", error.value(py))))?;
     }
-    if let Some(value) = threshold.filter(|value| !value.is_finite()) {
-        return Err(errors::input(
-            py,
-            format!("threshold: expected a number, found {value}"),
-        ));
-    }
-    let by_probability = linker.linker.bundle().manifest.nil.probability.is_some();
-    if let Some(value) = threshold.filter(|value| by_probability && !(0.0..=1.0).contains(value)) {
-        return Err(errors::input(
-            py,
-            format!(
-                "threshold: expected a probability from 0 to 1, found {value}; this bundle has \
-                 probabilities"
-            ),
-        ));
-    }
+    check_threshold(py, threshold, linker.linker.bundle())?;
     if options.xrefs.iter().flatten().any(String::is_empty) {
         return Err(errors::input(py, "xrefs: a prefix is empty"));
     }
@@ -84,6 +78,13 @@ pub fn read(
         .map(|names| System::chosen(&names).context(|| "codes".to_owned()))
         .transpose()
         .map_err(raised)?;
+    options.under = concepts_under(under, linker.linker.bundle()).map_err(raised)?;
+    if options.ancestors {
+        let hierarchy = linker.linker.bundle().needed_hierarchy();
+        hierarchy
+            .context(|| "ancestors".to_owned())
+            .map_err(raised)?;
+    }
     let scheme = label_scheme(labels.as_deref(), linker.linker.bundle()).map_err(raised)?;
     let reranked = linker.second.as_ref().map_or(0, |second| second.count);
     options.link = LinkOptions::default()
@@ -97,6 +98,42 @@ pub fn read(
         });
     linker.check(&options).map_err(raised)?;
     Ok(options)
+}
+
+/// Refuses a threshold that no score or probability can have.
+fn check_threshold(py: Python<'_>, threshold: Option<f32>, bundle: &Bundle) -> PyResult<()> {
+    if let Some(value) = threshold.filter(|value| !value.is_finite()) {
+        return Err(errors::input(
+            py,
+            format!("threshold: expected a number, found {value}"),
+        ));
+    }
+    let by_probability = bundle.manifest.nil.probability.is_some();
+    if let Some(value) = threshold.filter(|value| by_probability && !(0.0..=1.0).contains(value)) {
+        return Err(errors::input(
+            py,
+            format!(
+                "threshold: expected a probability from 0 to 1, found {value}; this bundle has \
+                 probabilities"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The concepts of the option `under`, and those below.
+fn concepts_under(
+    given: Option<Vec<String>>,
+    bundle: &Bundle,
+) -> Result<Option<Arc<BTreeSet<ConceptId>>>> {
+    let Some(ids) = given else {
+        return Ok(None);
+    };
+    let mut all = BTreeSet::new();
+    for id in &ids {
+        all.extend(bundle.under(id.trim()).context(|| "under".to_owned())?);
+    }
+    Ok(Some(Arc::new(all)))
 }
 
 /// The code systems of names, as the option `codes` takes them.

@@ -16,6 +16,7 @@ mod json;
 mod moment;
 mod omop;
 mod parts;
+mod phenopackets;
 mod pubtator;
 mod relations;
 mod review;
@@ -76,11 +77,13 @@ pub enum Form {
     SpacyJson,
     /// A UIMA CAS as JSON, offsets in UTF-16 units.
     CasJson,
+    /// A Phenopacket of version 2 with the phenotypic features, offsets in code points.
+    Phenopackets,
 }
 
 impl Form {
     /// All forms, in the order of their declaration.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Jsonl,
         Self::Json,
         Self::Csv,
@@ -93,6 +96,7 @@ impl Form {
         Self::BiocJson,
         Self::SpacyJson,
         Self::CasJson,
+        Self::Phenopackets,
     ];
 }
 
@@ -242,6 +246,34 @@ pub struct Ancestor {
     pub name: Option<String>,
 }
 
+impl Ancestor {
+    /// The concepts and codes above a concept, the nearest first; empty without a hierarchy.
+    ///
+    /// # Errors
+    /// If a concept or the hierarchy is damaged.
+    pub fn of_concept(linker: &Linker, concept: ConceptId) -> Result<Vec<Self>> {
+        let bundle = linker.bundle();
+        let of_node = |node: Node<'_>| {
+            Ok(match node {
+                Node::Concept(concept) => {
+                    let Concept { id, name, .. } = linker.concept(concept)?;
+                    let name = Some(name);
+                    Self { id, name }
+                }
+                Node::Code(id) => Self {
+                    id: id.to_owned(),
+                    name: bundle.display(id).map(str::to_owned),
+                },
+            })
+        };
+        bundle
+            .ancestors(concept)?
+            .into_iter()
+            .map(of_node)
+            .collect()
+    }
+}
+
 /// A note with its records.
 pub struct Note<'a> {
     /// The name of the note.
@@ -358,20 +390,7 @@ impl Record {
         let (Some(concept), Ok(named)) = (Self::linked(link), &mut self.decision) else {
             return Ok(());
         };
-        let bundle = linker.bundle();
-        for node in bundle.ancestors(concept)? {
-            named.ancestors.push(match node {
-                Node::Concept(concept) => {
-                    let Concept { id, name, .. } = linker.concept(concept)?;
-                    let name = Some(name);
-                    Ancestor { id, name }
-                }
-                Node::Code(id) => Ancestor {
-                    id: id.to_owned(),
-                    name: bundle.display(id).map(str::to_owned),
-                },
-            });
-        }
+        named.ancestors = Ancestor::of_concept(linker, concept)?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::bioc::Encoding;
 use super::moment::Moment;
 use super::omop::RowIds;
 use super::{Form, Note, Record, RemovedMention};
-use super::{bioc, brat, cas, csv, fhir, html, json, omop, pubtator, spacy};
+use super::{bioc, brat, cas, csv, fhir, html, json, omop, phenopackets, pubtator, spacy};
 use pel_kb::codes::System;
 use pel_kb::error::Result;
 use pel_linker::Linker;
@@ -13,8 +13,8 @@ use pel_text::Offsets;
 /// Writes a note in a format: [`NoteWriter::head`], then [`NoteWriter::part`] for each part of its
 /// records, then [`NoteWriter::tail`].
 ///
-/// An HTML page shows the marked text before its table, and a document of spaCy has its tokens cut
-/// at its mentions, so [`NoteWriter::tail`] writes these whole.
+/// An HTML page shows the marked text before its table, a document of spaCy has its tokens cut at its
+/// mentions, and a Phenopacket has each term once, so [`NoteWriter::tail`] writes these whole.
 pub struct NoteWriter<'a> {
     form: Form,
     name: &'a str,
@@ -43,6 +43,7 @@ enum State {
     /// The number of annotations.
     Cas(usize),
     Bioc(Encoding, Vec<bioc::Joined>),
+    Phenopackets(phenopackets::Features),
 }
 
 impl<'a> NoteWriter<'a> {
@@ -62,6 +63,7 @@ impl<'a> NoteWriter<'a> {
             Form::CasJson => State::Cas(0),
             Form::BiocXml => State::Bioc(Encoding::Xml, Vec::new()),
             Form::BiocJson => State::Bioc(Encoding::Json, Vec::new()),
+            Form::Phenopackets => State::Phenopackets(phenopackets::Features::default()),
             _ => State::Nothing,
         };
         Self {
@@ -79,8 +81,8 @@ impl<'a> NoteWriter<'a> {
         }
     }
 
-    /// States when the links were made, for the formats that have a place for it: FHIR, OMOP and
-    /// BioC. OMOP needs it.
+    /// States when the links were made, for the formats that have a place for it: FHIR, OMOP, BioC and
+    /// Phenopackets. OMOP needs it.
     pub fn dated(mut self, moment: Option<Moment>) -> Self {
         self.moment = moment;
         self
@@ -136,7 +138,12 @@ impl<'a> NoteWriter<'a> {
             Form::BiocXml => bioc::head(&note, Encoding::Xml, moment)?,
             Form::BiocJson => bioc::head(&note, Encoding::Json, moment)?,
             Form::CasJson => cas::head(&note, &self.offsets)?,
-            Form::Jsonl | Form::Brat | Form::Html | Form::Fhir | Form::SpacyJson => String::new(),
+            Form::Jsonl
+            | Form::Brat
+            | Form::Html
+            | Form::Fhir
+            | Form::SpacyJson
+            | Form::Phenopackets => String::new(),
         })
     }
 
@@ -160,6 +167,10 @@ impl<'a> NoteWriter<'a> {
             }
             State::Spacy(mentions) => {
                 mentions.add(&note, offsets);
+                String::new()
+            }
+            State::Phenopackets(features) => {
+                features.add(&note, offsets);
                 String::new()
             }
             State::Omop(ids) => omop::write(&note, offsets, ids, self.moment.as_ref())?,
@@ -192,6 +203,7 @@ impl<'a> NoteWriter<'a> {
             State::Spacy(mentions) => mentions.document(&note, &self.offsets),
             State::Fhir(entries) => entries.tail(&note, self.moment.as_ref()),
             State::Cas(annotations) => cas::tail(*annotations),
+            State::Phenopackets(features) => features.document(self.name, self.moment.as_ref()),
             State::Bioc(encoding, relations) => bioc::tail(*encoding, relations),
             State::Nothing | State::Omop(_) => Ok(match self.form {
                 Form::Json => json::tail(&note, &self.offsets, self.written, &self.removed)?,

@@ -5,6 +5,7 @@
 //! texts.
 
 use super::Sink;
+use super::parents::Place;
 use super::prefixes::Prefixes;
 use super::redirects::Reason;
 use crate::import::concepts::NO_NAME;
@@ -288,16 +289,30 @@ impl Classes {
                 continue;
             }
             let place = place();
+            self.state_parents(*node, class, sink);
             sink.concept(concept, || place.clone())?;
         }
         Ok(())
     }
 
+    /// States the parents of a class. Statements have no lines here: they come in any order.
+    fn state_parents(&self, node: u32, class: &Class, sink: &mut Sink<'_, '_>) {
+        if sink.wants_parents() {
+            let (id, file) = (self.id(node), self.file(class));
+            for parent in &class.parents {
+                sink.parent(&id, &self.id(*parent), Place { file, line: 0 });
+            }
+        }
+    }
+
+    fn file(&self, class: &Class) -> &str {
+        let file = class.file.map(usize::from);
+        let file = file.and_then(|file| self.files.get(file));
+        file.map_or("", String::as_str)
+    }
+
     fn place(&self, node: u32, class: &Class, name: &str) -> String {
-        let file = class
-            .file
-            .and_then(|file| self.files.get(usize::from(file)));
-        let file = file.map_or("", String::as_str);
+        let file = self.file(class);
         format!("{file} {} {name}", self.iri(node))
     }
 

@@ -12,8 +12,10 @@ use crate::import::merging::ConceptTable;
 use crate::import::obo::{Ontology, SynonymChoice};
 use crate::import::report::Report;
 use crate::import::{Input, delimited, jsonl};
+use crate::parents::Parents;
 use pel_kb::Concept;
 use pel_kb::error::{Error, Result};
+use std::collections::HashMap;
 use std::io::{BufRead, Cursor, Read};
 
 /// What concepts are read from.
@@ -38,6 +40,8 @@ pub struct Output<'a> {
     pub merger: Option<Merger>,
     /// Values for missing fields.
     pub defaults: Defaults,
+    /// The parents of concepts; read if they are wanted.
+    pub parents: &'a mut Parents,
     /// Counts what happened to each record.
     pub report: &'a mut Report,
     /// Called at each line or record.
@@ -71,6 +75,7 @@ impl ConceptSource<'_> {
         let Output {
             mut merger,
             mut defaults,
+            parents,
             report,
             count,
             write,
@@ -88,14 +93,19 @@ impl ConceptSource<'_> {
             now.map_or(Ok(()), |concept| write(&concept))
         };
         let mut concepts = Concepts::new(&mut take, defaults, report);
+        concepts.parents = std::mem::take(parents);
         self.read_into(
             release,
             &mut Sink::new(&mut concepts, &mut redirects, count, host),
         )?;
+        *parents = std::mem::take(&mut concepts.parents);
         let mut ids = concepts.into_ids();
+        let mut merged = HashMap::new();
         if let Some(merger) = merger {
+            merged.extend(merger.merged());
             merger.finish(&mut ids, &mut redirects, report, |concept| write(&concept))?;
         }
+        parents.finish(&merged, |id| ids.contains(id), report)?;
         redirects.resolve(|id| ids.contains(id), report)
     }
 

@@ -5,6 +5,7 @@
 //! together give concepts with types and synonyms.
 
 use super::Sink;
+use super::parents::Place;
 use super::release::{ReleaseFile, ReleaseFiles};
 use super::xml::{self, Elements};
 use crate::import::concepts::single_spaced;
@@ -384,7 +385,11 @@ impl Release {
                 alone.push(diagnosis);
             }
         }
+        let mut passed = Vec::new();
         let mut push = |concept: Concept, billable: bool, place: &str| {
+            if sink.wants_parents() {
+                passed.push(concept.id.clone());
+            }
             if options.billable_only && !billable {
                 sink.report()
                     .note(NOT_BILLABLE, || format!("{} at {place}", concept.id));
@@ -424,8 +429,35 @@ impl Release {
             };
             push(concept, diagnosis.billable, &diagnosis.place)?;
         }
+        for code in passed {
+            state_parent(&code, sink);
+        }
         Ok(())
     }
+}
+
+/// States that a code is below the longest imported code that it begins with, else below its chapter.
+fn state_parent(code: &str, sink: &mut Sink<'_, '_>) {
+    let place = Place { file: "", line: 0 };
+    let mut above = code;
+    while let Some((at, _)) = above.char_indices().next_back() {
+        above = above.get(..at).unwrap_or_default().trim_end_matches('.');
+        if sink.contains(above) {
+            return sink.parent(code, above, place);
+        }
+    }
+    if let Some((first, last, name)) = chapter_of(code) {
+        let chapter = format!("{SOURCE}:{first}-{last}");
+        sink.parents().code(&chapter, name);
+        sink.parent(code, &chapter, place);
+    }
+}
+
+/// The first and last category and the name of the chapter of a code.
+fn chapter_of(code: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    let category = code.get(..3).unwrap_or(code);
+    let mut chapters = CHAPTERS.iter().copied();
+    chapters.find(|(first, last, _)| (*first..=*last).contains(&category))
 }
 
 /// The chapter and section of a code, or its chapter.
@@ -434,9 +466,7 @@ fn types_of(code: &str, types: &HashMap<String, Vec<String>>) -> Vec<String> {
     if let Some(types) = types.get(category) {
         return types.clone();
     }
-    let chapter = CHAPTERS
-        .iter()
-        .find(|(first, last, _)| (*first..=*last).contains(&category));
+    let chapter = chapter_of(code);
     vec![chapter.map_or(OTHER_TYPE, |(_, _, name)| name).to_owned()]
 }
 

@@ -17,6 +17,7 @@ pub mod mesh;
 pub mod names;
 pub mod obograph;
 pub mod owl;
+pub mod parents;
 mod prefixes;
 pub mod redirects;
 pub mod release;
@@ -31,6 +32,7 @@ pub mod xml_guard;
 use crate::import::concepts::{Concepts, tidied};
 use crate::import::report::Report;
 use host::Host;
+use parents::{Parents, Place};
 use pel_kb::Concept;
 use pel_kb::error::Result;
 use redirects::{Reason, Redirects};
@@ -208,6 +210,22 @@ impl<'a, 'c> Sink<'a, 'c> {
     pub fn retire(&mut self, id: &str, successor: Option<&str>, reason: Reason) {
         self.redirects
             .add(id, successor, reason, self.concepts.report);
+    }
+
+    /// Whether parents of concepts are wanted.
+    #[must_use]
+    pub fn wants_parents(&self) -> bool {
+        self.concepts.parents.is_wanted()
+    }
+
+    /// States that a concept is below another one, if parents are wanted. Both are identifiers.
+    pub fn parent(&mut self, child: &str, parent: &str, place: Place<'_>) {
+        self.concepts.parents.add(child, parent, place);
+    }
+
+    /// The parents of concepts.
+    pub fn parents(&mut self) -> &mut Parents {
+        &mut self.concepts.parents
     }
 
     /// Whether a concept with this identifier has been passed.

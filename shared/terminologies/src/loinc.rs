@@ -3,6 +3,7 @@
 
 use super::Sink;
 use super::host::Host;
+use super::parents::Place;
 use super::redirects::Reason;
 use super::release::{ReleaseFile, ReleaseFiles, one_named};
 use crate::import::rows::{LONGEST_ROW, Quoting, for_each_row};
@@ -147,6 +148,48 @@ pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) 
     }
     with(host, table, |name, reader| {
         read_table(name, reader, &others, options, sink)
+    })?;
+    if !sink.wants_parents() {
+        return Ok(());
+    }
+    let tree = TREES.iter().find_map(|name| beside(name)).ok_or_else(|| {
+        Error::input(format!(
+            "--hierarchy: expected {}, found neither; name the folder or ZIP archive of a release",
+            TREES.join(" or ")
+        ))
+    })?;
+    with(host, tree, |name, reader| {
+        read_tree(name, reader, options, sink)
+    })
+}
+
+/// The files with the multi-axial hierarchy, the newer one first.
+const TREES: [&str; 2] = ["ComponentHierarchyBySystem.csv", "MultiAxialHierarchy.csv"];
+
+/// Reads the multi-axial hierarchy. Its parts, such as LP7786-9, are codes of LOINC and no concepts.
+///
+/// # Errors
+/// If the file cannot be read or lacks a column.
+pub fn read_tree(
+    name: &str,
+    reader: &mut dyn BufRead,
+    options: &Options,
+    sink: &mut Sink<'_, '_>,
+) -> Result<()> {
+    let needed = ["IMMEDIATE_PARENT", "CODE", "CODE_TEXT"];
+    table(name, reader, &needed, options, sink, |sink, row, line| {
+        let mut node = |code: &str, text: &str| -> String {
+            if !code.starts_with("LP") {
+                return code.to_owned();
+            }
+            let id = format!("LOINC:{code}");
+            sink.parents().code(&id, text);
+            id
+        };
+        let child = node(row.get("CODE").trim(), row.get("CODE_TEXT"));
+        let parent = node(row.get("IMMEDIATE_PARENT").trim(), "");
+        sink.parent(&child, &parent, Place { file: name, line });
+        Ok(())
     })
 }
 

@@ -343,6 +343,14 @@ impl Merger {
         None
     }
 
+    /// The identifiers that are merged, each with that of its concept.
+    pub fn merged(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        self.held.iter().flat_map(|held| {
+            let all = held.merged.iter();
+            all.map(|id| (id.clone(), held.concept.id.clone()))
+        })
+    }
+
     /// Passes the merged concepts to `write`, in the order of their first parts. The identifiers
     /// that were merged become redirects, and all that match become cross-references.
     ///

@@ -4,6 +4,7 @@
 //! and narrower, broader and related ones. Records are read one at a time.
 
 use super::Sink;
+use super::parents::Place;
 use super::release::ReleaseFiles;
 use super::xml::{Element, Elements};
 use crate::import::Longest;
@@ -206,6 +207,7 @@ pub fn read_one(
             continue;
         };
         let id = record.id.clone();
+        record.state_parents(name, line, sink);
         let place = || format!("{} {id}", xml.place(line));
         match record.into_concept(options, sink.report()) {
             Some(concept) => sink.concept(concept, place)?,
@@ -321,6 +323,18 @@ impl Record {
             }
         }
         Ok(Some(record))
+    }
+
+    /// States the places of a descriptor in the trees, and the headings of a supplementary record.
+    fn state_parents(&self, file: &str, line: u64, sink: &mut Sink<'_, '_>) {
+        let line = usize::try_from(line).unwrap_or(0);
+        let place = Place { file, line };
+        for number in &self.tree_numbers {
+            sink.parents().add_place(&self.id, number, place);
+        }
+        for heading in &self.mapped_to {
+            sink.parent(&self.id, heading, place);
+        }
     }
 
     /// The record as a concept; `None` if it has MeSH concepts, but no preferred one.

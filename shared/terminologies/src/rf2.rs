@@ -20,6 +20,8 @@ pub enum Content {
     Language,
     /// Successors of inactive components.
     Association,
+    /// Relationships of concepts, such as is-a.
+    Relationship,
 }
 
 /// Which rows a table holds.
@@ -45,6 +47,7 @@ pub fn kind_of(plain_name: &str) -> Option<(Content, ReleaseType)> {
     let content = match content {
         "Concept" if family.ends_with("sct2") => Content::Concept,
         "Description" if family.ends_with("sct2") => Content::Description,
+        "Relationship" if family.ends_with("sct2") => Content::Relationship,
         "TextDefinition" if family.ends_with("sct2") => Content::TextDefinition,
         "cRefset" if family.ends_with("der2") && summary.starts_with("Language") => {
             Content::Language

@@ -1,6 +1,7 @@
 //! RxNorm in Rich Release Format.
 
 use super::groups::{Group, Groups, Sorter};
+use super::parents::Place;
 use super::redirects::Reason;
 use super::release::ReleaseFiles;
 use super::rrf::{Layouts, NAMES, Tables, required};
@@ -21,6 +22,12 @@ pub const SOURCE: &str = "RXNORM";
 pub const TERM_TYPES: &[&str] = &["IN", "PIN", "MIN", "BN", "SCD", "SBD"];
 /// The term types of further names: prescribable names, synonyms and tall-man synonyms.
 const SYNONYM_TYPES: &[&str] = &["PSN", "SY", "TMSY"];
+
+/// The columns of RXNREL.
+const RELATIONS: &[&str] = &[
+    "RXCUI1", "RXAUI1", "STYPE1", "REL", "RXCUI2", "RXAUI2", "STYPE2", "RELA", "RUI", "SRUI",
+    "SAB", "SL", "DIR", "RG", "SUPPRESS", "CVF",
+];
 
 /// The note on a concept of other term types than the chosen ones.
 pub const OTHER_TERM_TYPE: &str = "concept of another term type left out";
@@ -66,6 +73,14 @@ pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) 
         if let Some(concept) = concept_of(id, &own_atoms, &own_types, sink) {
             sink.concept(concept, || format!("{id} in {place}"))?;
         }
+    }
+    if sink.wants_parents() {
+        required(
+            files,
+            "RXNREL.RRF",
+            "--hierarchy reads it; name the folder rrf of a release",
+        )?;
+        reader.parents(sink)?;
     }
     reader.retired(&live, sink)
 }
@@ -134,6 +149,32 @@ impl Reader<'_> {
             },
         )?;
         Ok(sorter)
+    }
+
+    /// RXNREL: of two concepts of RxNorm, the second is a kind, a form or a brand of the first, or the
+    /// other way round.
+    fn parents(&self, sink: &mut Sink<'_, '_>) -> Result<()> {
+        self.tables.read(
+            "RXNREL.RRF",
+            RELATIONS,
+            ["RXCUI1", "RXCUI2", "RELA", "SAB"],
+            sink,
+            |sink, row, [first, second, kind, source]| {
+                let place = Place {
+                    file: row.file,
+                    line: row.line,
+                };
+                match kind {
+                    _ if source != SOURCE => {}
+                    "isa" | "form_of" | "tradename_of" => sink.parent(second, first, place),
+                    "inverse_isa" | "has_form" | "has_tradename" => {
+                        sink.parent(first, second, place);
+                    }
+                    _ => {}
+                }
+                Ok(())
+            },
+        )
     }
 
     /// RXNCUI gives the identifiers that became others, RXNATOMARCHIVE those of archived names.

@@ -1,6 +1,7 @@
 //! SNOMED CT in Release Format 2, as Snapshot.
 
 use super::groups::{Group, Groups, Sorter};
+use super::parents::Place;
 use super::redirects::Reason;
 use super::release::{ReleaseFile, ReleaseFiles};
 use super::rf2::{self, Content, ReleaseType, semantic_tag};
@@ -26,6 +27,8 @@ const SYNONYM: u64 = 900_000_000_000_013_009;
 const DEFINITION: u64 = 900_000_000_000_550_004;
 const PREFERRED: u64 = 900_000_000_000_548_007;
 const ACCEPTABLE: u64 = 900_000_000_000_549_004;
+
+const IS_A: u64 = 116_680_003;
 
 const SAME_AS: u64 = 900_000_000_000_527_005;
 const REPLACED_BY: u64 = 900_000_000_000_526_001;
@@ -102,6 +105,9 @@ pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) 
             state.named = true;
         }
         sink.concept(concept, || format!("concept {id}"))?;
+    }
+    if sink.wants_parents() {
+        reader.parents(sink)?;
     }
     let mut others: Vec<(u64, State)> = concepts
         .into_iter()
@@ -371,6 +377,63 @@ impl Reader<'_> {
         Ok(sorter)
     }
 
+    /// The active is-a relationships.
+    fn parents(&self, sink: &mut Sink<'_, '_>) -> Result<()> {
+        let mut latest: HashMap<u64, IsA> = HashMap::new();
+        let mut files = Vec::new();
+        for file in self.of(Content::Relationship) {
+            files.push(file.label());
+            let at = files.len() - 1;
+            let wanted = [
+                "id",
+                "effectiveTime",
+                "active",
+                "sourceId",
+                "destinationId",
+                "typeId",
+            ];
+            rf2::for_each_row(
+                file,
+                wanted,
+                sink,
+                self.skip_bad(),
+                |_, row, [id, time, active, child, parent, kind]| {
+                    if rf2::sctid(kind)? != IS_A {
+                        return Ok(());
+                    }
+                    let own = IsA {
+                        time: rf2::effective_time(time)?,
+                        active: rf2::active(active)?,
+                        child: rf2::sctid(child)?,
+                        parent: rf2::sctid(parent)?,
+                        file: at,
+                        line: row.line,
+                    };
+                    let known = latest.entry(rf2::sctid(id)?).or_insert(own);
+                    if own.time >= known.time {
+                        *known = own;
+                    }
+                    Ok(())
+                },
+            )?;
+        }
+        if files.is_empty() {
+            return Err(Error::input(
+                "--hierarchy: expected sct2_Relationship_Snapshot_*.txt, found no such file; name the \
+                 folder Snapshot of a release in RF2",
+            ));
+        }
+        let mut all: Vec<IsA> = latest.into_values().filter(|own| own.active).collect();
+        all.sort_unstable_by_key(|own| (own.child, own.parent, own.file, own.line));
+        for own in all {
+            let file = files.get(own.file).map_or("", String::as_str);
+            let (child, parent) = (own.child.to_string(), own.parent.to_string());
+            let line = own.line;
+            sink.parent(&child, &parent, Place { file, line });
+        }
+        Ok(())
+    }
+
     /// The historical associations of inactive concepts.
     fn successors(&self, sink: &mut Sink<'_, '_>) -> Result<HashMap<u64, Successors>> {
         let mut latest = HashMap::new();
@@ -429,6 +492,17 @@ fn preference(id: u64, dialects: &[Dialect]) -> u8 {
         u8::try_from(2 * at + rank).ok()
     });
     found.unwrap_or(u8::MAX)
+}
+
+/// The latest state of an is-a relationship.
+#[derive(Clone, Copy, Debug)]
+struct IsA {
+    time: u32,
+    active: bool,
+    child: u64,
+    parent: u64,
+    file: usize,
+    line: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

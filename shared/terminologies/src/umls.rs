@@ -1,6 +1,7 @@
 //! The UMLS Metathesaurus in Rich Release Format.
 
 use super::groups::{Group, Groups, Sorter};
+use super::parents::Place;
 use super::redirects::Reason;
 use super::release::{self, ReleaseFile, ReleaseFiles};
 use super::rrf::{Layouts, NAMES, Tables, required};
@@ -25,6 +26,12 @@ pub const SUPPRESSED: &str = "suppressed name left out";
 pub const OTHER_TYPE: &str = "concept of another semantic type left out";
 /// The note on a CUI that MRCUI maps to broader, narrower or related concepts only.
 pub const ONLY_RELATED: &str = "retired id without a synonymous successor";
+
+/// The columns of MRREL.
+const RELATIONS: &[&str] = &[
+    "CUI1", "AUI1", "STYPE1", "REL", "CUI2", "AUI2", "STYPE2", "RELA", "RUI", "SRUI", "SAB", "SL",
+    "RG", "DIR", "SUPPRESS", "CVF",
+];
 
 /// What to read of a release.
 #[derive(Clone, Debug)]
@@ -79,6 +86,14 @@ pub fn read(release: &ReleaseFiles, options: &Options, sink: &mut Sink<'_, '_>) 
         }
         concept.definition = definition_of(&concept, &own_definitions, sink);
         sink.concept(concept, || format!("{id} in {place}"))?;
+    }
+    if sink.wants_parents() {
+        required(
+            files,
+            "MRREL.RRF",
+            "--hierarchy reads it; name the folder META of a release",
+        )?;
+        reader.parents(sink)?;
     }
     reader.retired(sink)
 }
@@ -225,6 +240,33 @@ impl Reader<'_> {
         chosen.is_empty()
             || concept.types.iter().any(is_chosen)
             || concept.type_ids.iter().any(is_chosen)
+    }
+
+    /// MRREL: the second concept is the parent of the first (PAR), or its child (CHD); or the second is
+    /// a kind of the first (isa), or the first of the second (inverse_isa).
+    fn parents(&self, sink: &mut Sink<'_, '_>) -> Result<()> {
+        let selection = &self.options.selection;
+        self.tables.read(
+            "MRREL.RRF",
+            RELATIONS,
+            ["CUI1", "REL", "CUI2", "RELA", "SAB", "SUPPRESS"],
+            sink,
+            |sink, row, [first, relation, second, kind, source, suppress]| {
+                let is_read =
+                    selection.takes_source(source) && suppression(suppress, selection)?.is_none();
+                let place = Place {
+                    file: row.file,
+                    line: row.line,
+                };
+                match (relation, kind) {
+                    _ if !is_read => {}
+                    ("PAR", _) | (_, "inverse_isa") => sink.parent(first, second, place),
+                    ("CHD", _) | (_, "isa") => sink.parent(second, first, place),
+                    _ => {}
+                }
+                Ok(())
+            },
+        )
     }
 
     /// MRCUI: SY leads to a successor. DEL, and CUIs that are only broader, narrower or otherwise

@@ -3,6 +3,7 @@
 use pel_fuzzed::seeds::{SeedBundle, small_detector, small_encoder};
 use pel_kb::ConceptId;
 use pel_kb::codes::{CodeList, CodeTable, Match, Name, System};
+use pel_kb::hierarchy::HierarchyReader;
 use pel_linker::bundle::names;
 use std::path::Path;
 
@@ -34,6 +35,7 @@ fn main() {
         }
     }
     write("codes", "table.codes.bin", &code_table());
+    write("hierarchy", "hierarchy.bin", &hierarchy_file());
     let (info, weights) = small_detector();
     let info = serde_json::to_vec(info).expect("memory does not run out");
     write(
@@ -55,6 +57,26 @@ fn main() {
     .concat();
     write("weights", "projection.safetensors", &projection);
     assert!(!small_encoder().weights.is_empty());
+}
+
+/// A hierarchy of concepts and codes, with the name of a code.
+fn hierarchy_file() -> Vec<u8> {
+    let mut reader = HierarchyReader::new();
+    let mut find = |id: &str| {
+        let number = id.strip_prefix('C').and_then(|digits| digits.parse().ok());
+        Ok(number.map(ConceptId))
+    };
+    for line in [
+        "child\tparent\tparent_name",
+        "C0\tC1",
+        "C2\tC1",
+        "C1\tICD10CM:E11\tType 2 diabetes mellitus",
+        "ICD10CM:E11\tICD10CM:E08-E13",
+    ] {
+        reader.read_line(line, &mut find).expect("a valid line");
+    }
+    let list = reader.finish().expect("it has no circle");
+    list.to_bytes(4).expect("it can be written")
 }
 
 /// A code file with each match, a code of two concepts, and names of codes.

@@ -438,7 +438,12 @@ fn write(linker: &Linker, text: &str, records: &[Record], choice: usize) {
 /// Parses what was written in a machine-readable format.
 fn parse(form: Form, written: &str, text: &str, records: &[Record]) {
     match form {
-        Form::Json | Form::Fhir | Form::BiocJson | Form::SpacyJson | Form::CasJson => {
+        Form::Json
+        | Form::Fhir
+        | Form::BiocJson
+        | Form::SpacyJson
+        | Form::CasJson
+        | Form::Phenopackets => {
             serde_json::from_str::<serde_json::Value>(written).expect("JSON");
         }
         Form::Jsonl => {

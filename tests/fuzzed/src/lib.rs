@@ -8,6 +8,7 @@
 mod artifacts;
 mod checksums;
 mod codes;
+mod hierarchy;
 mod mutations;
 #[cfg(feature = "native")]
 mod native;
@@ -23,6 +24,7 @@ pub use artifacts::{
     weights,
 };
 pub use codes::codes;
+pub use hierarchy::hierarchy;
 #[cfg(feature = "native")]
 pub use native::{
     archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
@@ -39,7 +41,7 @@ pub type Body = fn(&[u8]);
 
 /// Every target by name, which is also the name of its seed folder and program.
 pub fn targets() -> Vec<(&'static str, Body)> {
-    let shared: [(&str, Body); 16] = [
+    let shared: [(&str, Body); 17] = [
         ("bundle", bundle),
         ("codes", codes),
         ("concepts", concepts),
@@ -49,6 +51,7 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("delimited", delimited),
         ("detector", detector),
         ("dictionary", dictionary),
+        ("hierarchy", hierarchy),
         ("index", index),
         ("manifest", manifest),
         ("note", note),

@@ -114,6 +114,26 @@ def test_codes_are_objects_and_can_be_chosen(linker, text):
     assert all(link.codes == [] and link.code is None for link in linker.link(text, threshold=1.0))
 
 
+def test_links_are_chosen_by_a_value_set_and_have_ancestors(linker, text):
+    every = by_text(linker.link(text, ancestors=True))
+    above = every["COPD"].concept.ancestors
+    assert above and all(isinstance(id, str) for id, _ in above)
+    assert [{"id": id, **({"name": name} if name else {})} for id, name in above] == every["COPD"].as_dict()["concept"]["ancestors"]
+    concept = linker.concept(every["COPD"].concept.id)
+    assert concept.ancestors == above and "ancestors" not in concept.as_dict()
+    assert pickle.loads(pickle.dumps(concept)).ancestors == above
+    assert every["COPD"].concept.as_dict()["ancestors"] and not linker.link(text)[0].concept.ancestors
+    chapter = next(id for id, name in above if id.startswith("ICD10CM:J00"))
+    assert {link.text for link in linker.link(text, under=[chapter])} == {"COPD"}
+    assert linker.link(text, under=["ICD10CM:A00-B99"]) == []
+    line = linker.write(text, "jsonl", under=[chapter], ancestors=True)
+    assert '"ancestors"' in line
+    with pytest.raises(InputError, match="ancestors: expected the format json or jsonl"):
+        linker.write(text, "csv", ancestors=True)
+    with pytest.raises(InputError, match="ancestors: expected no table"):
+        linker.link_arrow([text], ancestors=True)
+
+
 def test_written_formats_have_the_chosen_codes(linker, text):
     head = linker.write(text, "csv", codes=["ICD10CM", "RXNORM"]).splitlines()[0]
     assert head.endswith(",ICD10CM,ICD10CM_match,RXNORM,RXNORM_match")
@@ -153,6 +173,9 @@ def test_given_spans(linker, text):
         {"xrefs": [""]},
         {"xrefs": "ICD10CM"},
         {"codes": ["OPCS4"]},
+        {"under": ["ICD10CM:ZZZ"]},
+        {"under": "ICD10CM:A00-B99"},
+        {"ancestors": "yes"},
         {"codes": ["ICD10CM", "icd-10-cm"]},
         {"codes": "ICD10CM"},
         {"labels": "nosuch"},

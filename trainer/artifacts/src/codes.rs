@@ -30,13 +30,7 @@ pub fn read(
     mut find: impl FnMut(&str) -> Result<Option<ConceptId>>,
 ) -> Result<CodeFile> {
     let encoding = TextEncoding::default();
-    let mut name_reader = NameReader::new();
-    for path in names {
-        name_reader.begin();
-        for_each_line_in(path, &encoding, Bound::Records, |_, line| {
-            name_reader.read_line(line)
-        })?;
-    }
+    let name_reader = read_names(names)?;
     let mut reader = CodeReader::new();
     for_each_line_in(path, &encoding, Bound::Records, |_, line| {
         reader.read_line(line, &mut find)
@@ -55,6 +49,22 @@ pub fn read(
     })
 }
 
+/// Reads names of codes.
+///
+/// # Errors
+/// If a file cannot be read, or a line is wrong. The error names file and line.
+fn read_names(paths: &[PathBuf]) -> Result<NameReader> {
+    let encoding = TextEncoding::default();
+    let mut reader = NameReader::new();
+    for path in paths {
+        reader.begin();
+        for_each_line_in(path, &encoding, Bound::Records, |_, line| {
+            reader.read_line(line)
+        })?;
+    }
+    Ok(reader)
+}
+
 /// A hierarchy that was read, and what was left out.
 pub struct HierarchyFile {
     /// The hierarchy.
@@ -64,14 +74,15 @@ pub struct HierarchyFile {
     pub unknown: Option<(usize, String)>,
 }
 
-/// Reads a table of children and parents, compressed or not. `find` finds the concept of an
-/// identifier.
+/// Reads a table of children and parents, compressed or not, and the names of its codes. `find` finds
+/// the concept of an identifier.
 ///
 /// # Errors
 /// If the file cannot be read, a line is wrong, or there is a circle. The error names file and line,
 /// or the members of the circle.
 pub fn read_hierarchy(
     path: &Path,
+    names: &[PathBuf],
     mut find: impl FnMut(&str) -> Result<Option<ConceptId>>,
 ) -> Result<HierarchyFile> {
     let mut reader = HierarchyReader::new();
@@ -82,6 +93,7 @@ pub fn read_hierarchy(
     let unknown = reader
         .unknown()
         .map(|(rows, first)| (rows, first.to_owned()));
-    let list = reader.finish().context(|| path.display().to_string())?;
+    let mut list = reader.finish().context(|| path.display().to_string())?;
+    list.set_names(&read_names(names)?);
     Ok(HierarchyFile { list, unknown })
 }

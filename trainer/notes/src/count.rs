@@ -194,8 +194,8 @@ impl<'l> Counter<'l> {
         };
         let (bundle, system) = (linker.bundle(), self.system);
         let display = |code: &str| {
-            let codes = bundle.codes.as_ref().zip(system);
-            let display = codes.and_then(|(codes, system)| codes.display(system, code));
+            let display = system
+                .and_then(|system: System| bundle.display(&format!("{}:{code}", system.prefix())));
             display.unwrap_or_default().to_owned()
         };
         let numbers = match codes {

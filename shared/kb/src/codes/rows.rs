@@ -188,6 +188,12 @@ impl NameReader {
         self.columns = None;
     }
 
+    /// The name of a code, if one was read.
+    pub fn display(&self, system: System, code: &str) -> Option<&str> {
+        let name = self.names.get(&(system, code.to_owned()))?;
+        Some(name.display.as_str()).filter(|display| !display.is_empty())
+    }
+
     /// Reads a line; the first one of a table is the header. Blank lines are skipped.
     ///
     /// # Errors

@@ -1,13 +1,14 @@
 //! A hierarchy before it is written, and the reader of its table.
 //!
 //! The table has text with tabs and a header with the columns `child` and `parent`. Both are
-//! identifiers of concepts, or codes with the prefix of their system. Other columns are ignored.
+//! identifiers of concepts, or codes with the prefix of their system. A column `parent_name` may have
+//! the name of a parent that is a code. Other columns are ignored.
 
 use crate::ConceptId;
 use crate::clean;
-use crate::codes::System;
+use crate::codes::{NameReader, System};
 use crate::error::{Error, Result};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// The members of a circle that a message lists.
 const LISTED: usize = 12;
@@ -28,7 +29,10 @@ pub struct HierarchyList {
     numbers: HashMap<Key, u32>,
     /// The identifiers of the nodes in messages.
     ids: Vec<String>,
-    edges: HashSet<(u32, u32)>,
+    /// The pairs, each with the line that it was read from; 0 without one.
+    edges: HashMap<(u32, u32), u32>,
+    /// The names of codes, by the code with the prefix of its system.
+    displays: BTreeMap<String, String>,
 }
 
 impl HierarchyList {
@@ -57,13 +61,42 @@ impl HierarchyList {
         number
     }
 
-    /// Adds a parent of a child. A node is not its own parent.
-    pub(super) fn push(&mut self, child: (Key, &str), parent: (Key, &str)) {
+    /// Adds a parent of a child, of a line of a file, or 0. A node is not its own parent.
+    pub(super) fn push(&mut self, child: (Key, &str), parent: (Key, &str), line: u32) {
         let child = self.number(child.0, child.1);
         let parent = self.number(parent.0, parent.1);
         if child != parent {
-            self.edges.insert((child, parent));
+            self.edges.entry((child, parent)).or_insert(line);
         }
+    }
+
+    /// Adds a parent of a child, both with numbers of the caller, and the line that says so, or 0.
+    pub fn push_concepts(
+        &mut self,
+        child: (ConceptId, &str),
+        parent: (ConceptId, &str),
+        line: u32,
+    ) {
+        let (one, other) = (Key::Concept(child.0), Key::Concept(parent.0));
+        self.push((one, child.1), (other, parent.1), line);
+    }
+
+    /// Gives the codes among the nodes the names that were read.
+    pub fn set_names(&mut self, names: &NameReader) {
+        for node in &self.nodes {
+            let Key::Code(code) = node else { continue };
+            let own = code
+                .split_once(':')
+                .and_then(|(prefix, local)| names.display(System::of_prefix(prefix)?, local));
+            if let Some(display) = own {
+                self.displays.insert(code.clone(), display.to_owned());
+            }
+        }
+    }
+
+    /// The name of a code with the prefix of its system; empty without one.
+    pub(super) fn display(&self, code: &str) -> &str {
+        self.displays.get(code).map_or("", String::as_str)
     }
 
     /// The codes, in the order of their texts, and the parents of each node: of the concepts, then
@@ -83,7 +116,7 @@ impl HierarchyList {
             None => None,
         };
         let mut parents = vec![Vec::new(); concepts + codes.len()];
-        for (child, parent) in &self.edges {
+        for (child, parent) in self.edges.keys() {
             if let (Some(child), Some(parent)) = (place(*child), place(*parent))
                 && let Some(own) = parents.get_mut(child as usize)
             {
@@ -100,7 +133,7 @@ impl HierarchyList {
     /// If one is. The message names the members of the circle.
     pub fn check(&self) -> Result<()> {
         let mut parents = vec![Vec::new(); self.nodes.len()];
-        for (child, parent) in &self.edges {
+        for (child, parent) in self.edges.keys() {
             parents[*child as usize].push(*parent);
         }
         // The message must not depend on the order of a hash table.
@@ -139,20 +172,30 @@ impl HierarchyList {
     }
 
     fn circle(&self, path: impl Iterator<Item = usize>, back: usize) -> Error {
-        let members: Vec<&str> = path
+        let nodes: Vec<usize> = path
             .skip_while(|node| *node != back)
             .chain([back])
-            .map(|node| self.ids[node].as_str())
             .collect();
-        let more = match members.len() > LISTED {
+        let count = nodes.len() - 1;
+        let more = match nodes.len() > LISTED {
             true => " -> …",
             false => "",
         };
-        let count = members.len() - 1;
-        let members = members[..members.len().min(LISTED)].join(" -> ");
+        let nodes = &nodes[..nodes.len().min(LISTED)];
+        let members: Vec<&str> = nodes.iter().map(|node| self.ids[*node].as_str()).collect();
+        let lines = nodes.windows(2).filter_map(|pair| {
+            let edge = (*pair.first()? as u32, *pair.last()? as u32);
+            self.edges.get(&edge).filter(|line| **line > 0)
+        });
+        let lines: Vec<String> = lines.map(u32::to_string).collect();
+        let place = match lines.is_empty() {
+            true => String::new(),
+            false => format!(" (lines {})", lines.join(", ")),
+        };
         Error::input(format!(
-            "expected a hierarchy without circles, found one of {count} members: {members}{more}; \
-             take one of these lines out"
+            "expected a hierarchy without circles, found one of {count} members: {}{more}{place}; \
+             take one of these lines out",
+            members.join(" -> ")
         ))
     }
 }
@@ -161,7 +204,8 @@ impl HierarchyList {
 #[derive(Debug, Default)]
 pub struct HierarchyReader {
     list: HierarchyList,
-    places: Option<[usize; 2]>,
+    places: Option<([usize; 2], Option<usize>)>,
+    line: u32,
     unknown: usize,
     first_unknown: Option<String>,
 }
@@ -183,19 +227,20 @@ impl HierarchyReader {
         line: &str,
         find: &mut dyn FnMut(&str) -> Result<Option<ConceptId>>,
     ) -> Result<()> {
+        self.line = self.line.saturating_add(1);
         let line = line.trim_end_matches(['\r', '\n']);
         if line.trim().is_empty() {
             return Ok(());
         }
         let all: Vec<&str> = line.split('\t').collect();
-        let Some([child, parent]) = self.places else {
+        let Some(([child, parent], name)) = self.places else {
             let place = |name: &str| all.iter().position(|column| column.trim() == name);
             let (Some(child), Some(parent)) = (place("child"), place("parent")) else {
                 return Err(Error::input(format!(
                     "expected a header with the columns child, parent between tabs, found {line:?}"
                 )));
             };
-            self.places = Some([child, parent]);
+            self.places = Some(([child, parent], place("parent_name")));
             return Ok(());
         };
         let field = |at: usize| {
@@ -223,7 +268,16 @@ impl HierarchyReader {
             })
         };
         match (key(child)?, key(parent)?) {
-            (Some(one), Some(other)) => self.list.push((one, child), (other, parent)),
+            (Some(one), Some(other)) => {
+                let display = name
+                    .and_then(|at| all.get(at))
+                    .map_or("", |name| name.trim());
+                if let (Key::Code(code), false) = (&other, display.is_empty()) {
+                    check_name(display)?;
+                    self.list.displays.insert(code.clone(), display.to_owned());
+                }
+                self.list.push((one, child), (other, parent), self.line);
+            }
             (one, _) => {
                 let id = if one.is_none() { child } else { parent };
                 self.unknown += 1;
@@ -264,6 +318,15 @@ fn check_id(id: &str) -> Result<()> {
     Ok(())
 }
 
+fn check_name(name: &str) -> Result<()> {
+    match name.contains(clean::breaks_line) {
+        false => Ok(()),
+        true => Err(Error::input(format!(
+            "expected a name without control characters, found {name:?}"
+        ))),
+    }
+}
+
 /// A code with the prefix of its system: `ICD10CM:E11` of `icd-10-cm:E11`.
 pub(super) fn code_key(id: &str) -> Option<String> {
     let (system, code) = id.split_once(':')?;
@@ -275,10 +338,12 @@ pub(super) fn code_key(id: &str) -> Option<String> {
 /// The hierarchy of an earlier version of a knowledge base.
 impl HierarchyList {
     /// The nodes of another hierarchy with other concepts. `now` has the concept that each of the
-    /// earlier ones became; `parents` and `codes` are those of [`HierarchyList::in_order`].
+    /// earlier ones became; `parents` and `codes` are those of [`HierarchyList::in_order`], `displays`
+    /// the names of the codes, or nothing.
     pub(super) fn renumbered<'p>(
         concepts: usize,
         codes: &[String],
+        displays: &[String],
         parents: impl Iterator<Item = (u32, &'p [u32])>,
         now: impl Fn(ConceptId) -> Option<ConceptId>,
     ) -> Self {
@@ -300,8 +365,13 @@ impl HierarchyList {
                         names.entry(key.clone()).or_insert(next).clone()
                     };
                     let (child, parent) = (name(&one), name(&other));
-                    list.push((one, &child), (other, &parent));
+                    list.push((one, &child), (other, &parent), 0);
                 }
+            }
+        }
+        for (code, display) in codes.iter().zip(displays) {
+            if !display.is_empty() && list.numbers.contains_key(&Key::Code(code.clone())) {
+                list.displays.insert(code.clone(), display.clone());
             }
         }
         list
@@ -350,12 +420,37 @@ mod tests {
             .expect_err("a circle")
             .to_string();
         assert!(
-            said.contains("one of 3 members: D2 -> MEDRT:N1 -> D3 -> D2"),
+            said.contains("one of 3 members: D2 -> MEDRT:N1 -> D3 -> D2 (lines 4, 5, 6); take"),
             "{said}"
         );
         // Two ways to one ancestor are no circle.
         let list = read("child\tparent\nD1\tD2\nD1\tD3\nD2\tD4\nD3\tD4\n").expect("read");
         assert_eq!(list.finish().expect("no circle").len(), 4);
+    }
+
+    #[test]
+    fn codes_have_names_of_a_column_or_of_tables() {
+        let mut names = NameReader::new();
+        for line in [
+            "system\tcode\tdisplay",
+            "ICD10CM\tE11\tType 2 diabetes",
+            "ICD10CM\tA00\tCholera",
+        ] {
+            names.read_line(line).expect("a line");
+        }
+        let text = "child\tparent\tparent_name\nD1\tICD10CM:E11\nICD10CM:E11\tICD10CM:E08-E13\tDiabetes\nD1\tD2\tx\n";
+        let mut list = read(text).expect("read").finish().expect("no circle");
+        list.set_names(&names);
+        assert_eq!(list.display("ICD10CM:E11"), "Type 2 diabetes");
+        assert_eq!(list.display("ICD10CM:E08-E13"), "Diabetes");
+        assert_eq!(
+            list.displays.len(),
+            2,
+            "no name of a concept, or of a code that is no node"
+        );
+        let said = read("child\tparent\tparent_name\nD1\tICD10CM:E11\ta\u{7}b\n");
+        let said = said.expect_err("a control character").to_string();
+        assert!(said.contains("without control characters"), "{said}");
     }
 
     #[test]

@@ -25,6 +25,10 @@ const CODES: &str = "codes";
 /// between them, in LEB128.
 const PARENTS: &str = "parents";
 
+/// The section with the names of the codes, in their order: the number of bytes in LEB128, and these.
+/// A file without names lacks it.
+const DISPLAYS: &str = "displays";
+
 /// The header of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,6 +91,8 @@ impl Relatives {
 pub struct Hierarchy {
     concepts: usize,
     codes: Vec<String>,
+    /// The names of the codes, or nothing; an unknown one is empty.
+    displays: Vec<String>,
     /// The parents that the file has.
     stated: Relatives,
     /// These, and for each concept the nodes of its codes.
@@ -124,7 +130,16 @@ impl HierarchyList {
             codes: codes.len(),
             edges: self.len(),
         };
-        container::write(FORMAT, &sizes, &[(CODES, &names), (PARENTS, &edges)])
+        let mut displays = Vec::new();
+        for display in codes.iter().map(|code| self.display(code)) {
+            leb128::write(display.len() as u32, &mut displays);
+            displays.extend_from_slice(display.as_bytes());
+        }
+        let mut sections: Vec<(&str, &[u8])> = vec![(CODES, &names), (PARENTS, &edges)];
+        if displays.iter().any(|byte| *byte > 0) {
+            sections.push((DISPLAYS, &displays));
+        }
+        container::write(FORMAT, &sizes, &sections)
     }
 }
 
@@ -158,6 +173,28 @@ fn read_codes(bytes: &[u8], count: usize) -> Result<Vec<String>> {
         false => {
             let found = codes.len();
             Err(damaged(&format!("expected {count} codes, found {found}")))
+        }
+    }
+}
+
+fn read_displays(bytes: &[u8], count: usize) -> Result<Vec<String>> {
+    let mut rest = bytes;
+    let mut displays = Vec::new();
+    while !rest.is_empty() {
+        let length = leb128::read(&mut rest).map(|length| length as usize);
+        let own = length.and_then(|length| rest.split_at_checked(length));
+        let (own, others) = own.ok_or_else(|| damaged("a name is truncated"))?;
+        rest = others;
+        let display = std::str::from_utf8(own).map_err(|_| damaged("expected names in UTF-8"))?;
+        displays.push(display.to_owned());
+    }
+    match displays.len() == count {
+        true => Ok(displays),
+        false => {
+            let found = displays.len();
+            Err(damaged(&format!(
+                "expected names of {count} codes, found {found}"
+            )))
         }
     }
 }
@@ -205,11 +242,16 @@ impl Hierarchy {
         let container = Container::<Sizes>::read(FORMAT, bytes, check)?;
         let sizes = container.fields;
         let names = read_codes(&container.section(CODES)?, sizes.codes)?;
+        let displays = match container.names().any(|name| name == DISPLAYS) {
+            true => read_displays(&container.section(DISPLAYS)?, names.len())?,
+            false => Vec::new(),
+        };
         let nodes = sizes.concepts.saturating_add(names.len());
         let mut lists = read_parents(&container.section(PARENTS)?, nodes, sizes.edges)?;
         let mut hierarchy = Self {
             concepts: sizes.concepts,
             codes: names,
+            displays,
             stated: Relatives::from_lists(&lists),
             parents: Relatives::from_lists(&[]),
             children: OnceLock::new(),
@@ -246,6 +288,13 @@ impl Hierarchy {
         let at = |code: &str| self.codes.binary_search_by(|own| own.as_str().cmp(code));
         let found = at(code).ok().or_else(|| at(&code_key(code)?).ok())?;
         u32::try_from(self.concepts + found).ok()
+    }
+
+    /// The name of a code with the prefix of its system, such as `ICD10CM:E08-E13`, if it is known.
+    pub fn display(&self, code: &str) -> Option<&str> {
+        let at = (self.find(code)? as usize).checked_sub(self.concepts)?;
+        let display = self.displays.get(at)?;
+        Some(display.as_str()).filter(|display| !display.is_empty())
     }
 
     /// What a number stands for; `None` if there is no such node.
@@ -312,7 +361,8 @@ impl Hierarchy {
     pub fn kept(&self, now: impl Fn(ConceptId) -> Option<ConceptId>) -> Result<HierarchyList> {
         let nodes = 0..(self.concepts + self.codes.len()) as u32;
         let parents = nodes.map(|node| (node, self.stated(node)));
-        let list = HierarchyList::renumbered(self.concepts, &self.codes, parents, now);
+        let list =
+            HierarchyList::renumbered(self.concepts, &self.codes, &self.displays, parents, now);
         list.check()?;
         Ok(list)
     }
@@ -411,6 +461,42 @@ mod tests {
             said.to_string().contains("concept 0 -> concept 1"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn names_of_codes_are_read_back_and_kept() {
+        let mut reader = HierarchyReader::new();
+        let mut find = |id: &str| Ok((id == "D0").then_some(ConceptId(0)));
+        for line in [
+            "child\tparent\tparent_name",
+            "D0\tICD10CM:E11\t",
+            "ICD10CM:E11\tICD10CM:E08-E13\tDiabetes mellitus",
+        ] {
+            reader.read_line(line, &mut find).expect("a line");
+        }
+        let bytes = reader
+            .finish()
+            .expect("no circle")
+            .to_bytes(1)
+            .expect("written");
+        let h = Hierarchy::from_bytes(&bytes.into(), Check::Checksums, None).expect("whole");
+        assert_eq!(h.display("ICD10CM:E08-E13"), Some("Diabetes mellitus"));
+        assert_eq!(
+            [h.display("ICD10CM:E11"), h.display("ICD10CM:A00")],
+            [None, None]
+        );
+        let kept = h.kept(|_| Some(ConceptId(1))).expect("no circle");
+        let bytes = kept.to_bytes(2).expect("written");
+        let kept = Hierarchy::from_bytes(&bytes.into(), Check::Checksums, None).expect("whole");
+        assert_eq!(kept.display("icd-10-cm:E08-E13"), Some("Diabetes mellitus"));
+        for (bytes, expected) in [
+            (&[5, b'x'][..], "a name is truncated"),
+            (&[1, 0xff, 0], "names in UTF-8"),
+            (&[0], "expected names of 2 codes, found 1"),
+        ] {
+            let said = read_displays(bytes, 2).expect_err("damaged").to_string();
+            assert!(said.contains(expected), "{expected}: {said}");
+        }
     }
 
     #[test]

@@ -111,12 +111,16 @@ impl Bundle {
         .collect()
     }
 
-    /// The official name of a code with its system, such as `ICD10CM:E11`, if a concept has the code
-    /// and its name is known.
+    /// The official name of a code with its system, such as `ICD10CM:E11`, if it is known: that of a
+    /// code of a concept, or of a node of the hierarchy.
     pub fn display(&self, id: &str) -> Option<&str> {
-        let (system, code) = id.split_once(':')?;
-        let codes = self.codes.as_ref()?;
-        codes.display(System::of_prefix(system)?, code)
+        let of_concept = || {
+            let (system, code) = id.split_once(':')?;
+            let codes = self.codes.as_ref()?;
+            codes.display(System::of_prefix(system)?, code)
+        };
+        let of_node = || self.hierarchy().ok().flatten()?.display(id);
+        of_concept().or_else(of_node)
     }
 
     /// The concepts and codes above a concept, the nearest first; empty without a hierarchy.

@@ -3,6 +3,7 @@
 pub use pel_kb::tidy::{CONTROL_IN_ID, NO_ID, NO_NAME, REPEATED, single_spaced, tidied};
 
 use super::report::Report;
+use crate::parents::Parents;
 use pel_kb::Concept;
 use pel_kb::error::Result;
 use std::collections::HashSet;
@@ -62,6 +63,8 @@ pub struct Concepts<'a> {
     seen: Ids,
     /// The values for concepts without their own.
     pub defaults: Defaults,
+    /// The parents of concepts.
+    pub parents: Parents,
     /// The report.
     pub report: &'a mut Report,
 }
@@ -73,6 +76,7 @@ impl<'a> Concepts<'a> {
             take,
             seen: Ids::default(),
             defaults,
+            parents: Parents::default(),
             report,
         }
     }

@@ -9,6 +9,7 @@ use super::obo_term::{Header, Reading, Term};
 pub use super::obo_term::{MENDED_QUOTES, NOT_QUOTED, ODD_OBSOLETE};
 use super::report::Report;
 use super::{Input, Longest};
+use crate::parents::Place;
 use pel_kb::error::{Error, Result};
 use pel_kb::tidy::once_each;
 use std::collections::HashMap;
@@ -114,6 +115,13 @@ fn finish(terms: Vec<Term>, concepts: &mut Concepts<'_>) -> Result<()> {
         // Types and sources from the header have not been normalised yet.
         for list in [&mut concept.types, &mut concept.sources] {
             once_each(list, None, |_| {});
+        }
+        let stated = Place {
+            file: &term.file,
+            line: term.line,
+        };
+        for parent in &term.parents {
+            concepts.parents.add(&concept.id, parent, stated);
         }
         concepts.push(concept, || place)?;
     }

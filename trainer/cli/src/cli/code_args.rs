@@ -6,7 +6,7 @@ use pel_artifacts::codes::{CodeFile, HierarchyFile};
 use pel_io::terminal::counted;
 use pel_kb::clean::escaped;
 use pel_kb::codes::CodeList;
-use pel_kb::error::Result;
+use pel_kb::error::{Error, Result};
 use pel_kb::hierarchy::HierarchyList;
 use pel_kb::redirects::Redirect;
 use pel_kb::{ConceptId, KnowledgeBase};
@@ -19,13 +19,14 @@ pub struct CodeArgs {
     /// parts) between tabs, preferred codes first; may be gz, bz2, xz or zst
     #[arg(long, value_name = "FILE")]
     pub codes: Option<PathBuf>,
-    /// Official names of the codes: tables with the columns system, code, display and, if known,
-    /// billable (1 or 0) between tabs, or LOINC's own LOINC_NUM and LONG_COMMON_NAME
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "codes")]
+    /// Official names of the codes and of the hierarchy's nodes: tables with the columns system, code,
+    /// display and, if known, billable (1 or 0) between tabs, or LOINC's own LOINC_NUM and
+    /// LONG_COMMON_NAME
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     pub code_names: Vec<PathBuf>,
     /// Is-a between the concepts and codes of standard systems: a table with the columns child and
-    /// parent between tabs, each the identifier of a concept or a code such as ICD10CM:E08-E13 (may
-    /// be gz, bz2, xz or zst)
+    /// parent between tabs, each the identifier of a concept or a code such as ICD10CM:E08-E13, as
+    /// hierarchy.tsv of `pel import --hierarchy` (may be gz, bz2, xz or zst)
     #[arg(long, value_name = "FILE")]
     pub hierarchy: Option<PathBuf>,
 }
@@ -73,7 +74,7 @@ impl CodeArgs {
         let Some(path) = &self.hierarchy else {
             return Ok(None);
         };
-        let HierarchyFile { list, unknown } = codes::read_hierarchy(path, find)?;
+        let HierarchyFile { list, unknown } = codes::read_hierarchy(path, &self.code_names, find)?;
         if let Some((rows, first)) = unknown {
             eprintln!(
                 "{}",
@@ -96,6 +97,11 @@ impl CodeArgs {
         &self,
         find: impl FnMut(&str) -> Result<Option<ConceptId>>,
     ) -> Result<Option<CodeList>> {
+        if self.codes.is_none() && self.hierarchy.is_none() && !self.code_names.is_empty() {
+            return Err(Error::usage(
+                "--code-names: expected --codes or --hierarchy with it, found neither",
+            ));
+        }
         let Some(path) = &self.codes else {
             return Ok(None);
         };

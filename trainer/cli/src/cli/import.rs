@@ -37,7 +37,8 @@ use vocabulary_args::{Icd10cmArgs, LoincArgs, MeshArgs, ObographArgs, OwlArgs};
     arg_required_else_help = true
 )]
 #[command(after_help = "Example:\n  pel import obo doid.obo --out diseases\n  \
-    pel index --kb diseases/kb.jsonl --encoder all-MiniLM-L6-v2 --out diseases.pel")]
+    pel index --kb diseases/kb.jsonl --encoder all-MiniLM-L6-v2 --out diseases.pel\n  \
+    pel import obo hp.obo --hierarchy --out hpo")]
 pub struct ImportArgs {
     /// The input format.
     #[command(subcommand)]
@@ -217,6 +218,7 @@ impl Format {
                 texts: args.common.files.texts(),
                 defaults: args.common.fill.defaults(),
                 synonyms: args.synonyms.choice(),
+                hierarchy: args.parents.hierarchy,
             },
             Format::Jsonl(args) => Source::Jsonl {
                 texts: args.common.files.texts(),

@@ -235,6 +235,78 @@ fn codes_are_those_of_the_command_line() {
 }
 
 #[test]
+fn links_are_chosen_by_a_value_set_and_have_ancestors() {
+    let place = crate::hierarchy::place();
+    let server = Server::of(&place.path("bundle").display().to_string(), &[]);
+    let body = |options: Value| {
+        let text = "Fever and chest pain. Diabetes, diabetic foot. Takes aspirin.";
+        json!({ "text": text, "options": options }).to_string()
+    };
+    let concepts = |answer: client::Answer| {
+        let linked = answer.json();
+        let mentions = linked["mentions"].as_array().cloned().expect("a list");
+        let concept = |one: &Value| one["concept"].clone();
+        mentions.iter().map(concept).collect::<Vec<Value>>()
+    };
+    let found = concepts(server.link(&body(json!({
+        "under": ["ICD10CM:E08-E13", " RXNORM:1191"], "ancestors": true
+    }))));
+    let ids: Vec<&Value> = found.iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, ["D3", "D4", "D5"]);
+    assert_eq!(
+        found[1]["ancestors"],
+        json!([
+            {"id": "D3", "name": "diabetes mellitus"},
+            {"id": "ICD10CM:E11", "name": "Type 2 diabetes mellitus"},
+            {"id": "ICD10CM:E08-E13"},
+            {"id": "ICD10CM:E00-E89", "name": "Endocrine, nutritional and metabolic diseases"},
+        ])
+    );
+    let found = concepts(server.post("/v1/link?under=D3,ICD10CM:R07", &body(json!({}))));
+    assert_eq!(found.len(), 3);
+    assert_eq!(found[0].get("ancestors"), None);
+    for (options, field, expected) in [
+        (
+            json!({"under": ["OPCS4:X"]}),
+            "options.under",
+            "expected the identifier of a concept",
+        ),
+        (
+            json!({"under": []}),
+            "options.under",
+            "expected 1 to 100 identifiers",
+        ),
+        (
+            json!({"under": "D3"}),
+            "options.under",
+            "expected a sequence",
+        ),
+    ] {
+        let answer = server.link(&body(options)).json();
+        assert_eq!(answer["status"], 422, "{answer}");
+        assert_eq!(answer["field"], field, "{answer}");
+        let detail = answer["detail"].as_str().expect("a text");
+        assert!(detail.contains(expected), "{expected}: {detail}");
+    }
+    let csv = server.ask(
+        "POST /v1/link?ancestors=true",
+        &[JSON, "Accept: text/csv"],
+        body(json!({})).as_bytes(),
+    );
+    assert_eq!(csv.json()["field"], "ancestors");
+    // The common bundle has no hierarchy.
+    let server = Server::new(&[]);
+    for options in [json!({"under": ["D1"]}), json!({"ancestors": true})] {
+        let answer = server.link(&body(options)).json();
+        let detail = answer["detail"].as_str().expect("a text");
+        assert!(
+            detail.contains("expected a bundle with a hierarchy"),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn unsuitable_codes_are_problems_with_the_known_systems() {
     let place = crate::codes::coded();
     let server = Server::of(&place.path("coded").display().to_string(), &[]);

@@ -366,7 +366,7 @@ fn bad_codes_and_systems_are_refused() {
         (
             "update @plain --code-names @names.tsv --out @new",
             2,
-            "--codes",
+            "--kb",
         ),
     ]);
 }

@@ -31,14 +31,16 @@ D3\tICD10CM\tE11\texact
 D5\tRXNORM\t1191\texact
 ";
 
+/// The last code is a node of the hierarchy alone.
 const NAMES: &str = "system\tcode\tdisplay\tbillable
 ICD10CM\tE11\tType 2 diabetes mellitus\t0
+ICD10CM\tE00-E89\tEndocrine, nutritional and metabolic diseases\t0
 ";
 
 const NOTE: &str = "Fever and chest pain. Diabetes, diabetic foot. Takes aspirin.\n";
 
 /// A folder with a bundle that has codes and a hierarchy.
-fn place() -> Workspace {
+pub(crate) fn place() -> Workspace {
     let place = Workspace::new();
     for (name, text) in [
         ("kb.jsonl", KB),
@@ -117,7 +119,8 @@ fn hierarchy_is_given_and_kept_by_updates() {
         3,
         "expected a bundle with a hierarchy, found one without; `pel update --hierarchy",
     )]);
-    let done = place.done("update @plain --hierarchy @hierarchy.tsv --out @given");
+    let done =
+        place.done("update @plain --hierarchy @hierarchy.tsv --code-names @names.tsv --out @given");
     assert!(
         done.err.contains("1 row left out") && done.err.contains("X1"),
         "{}",
@@ -186,6 +189,8 @@ fn ancestors_are_written_nearest_first() {
     assert_eq!(links[3]["ancestors"][0]["name"], "diabetes mellitus");
     assert_eq!(links[3]["ancestors"][1]["name"], "Type 2 diabetes mellitus");
     assert_eq!(links[3]["ancestors"][2].get("name"), None);
+    let chapter = "Endocrine, nutritional and metabolic diseases";
+    assert_eq!(links[3]["ancestors"][3]["name"], chapter);
     assert_eq!(of(4), ["RXNORM:1191", "MEDRT:N0000175722"]);
 }
 
@@ -222,7 +227,10 @@ fn concepts_are_counted_by_note_by_patient_and_by_chapter() {
     // The concept without a code counts by its parent.
     let chapters = count("--roll-up ICD10CM");
     assert!(
-        chapters.contains("\nE00-E89,,3,0,0,3,0,0\nR00-R99,,2,1,0,3,1,0\n"),
+        chapters.contains(
+            "\nE00-E89,\"Endocrine, nutritional and metabolic diseases\",3,0,0,3,0,0\n\
+             R00-R99,,2,1,0,3,1,0\n"
+        ),
         "{chapters}"
     );
     let categories = count("--roll-up ICD10CM:3 --under ICD10CM:E08-E13");
@@ -255,7 +263,8 @@ fn bad_hierarchies_and_value_sets_are_refused() {
         (
             update("circle.tsv"),
             3,
-            "circle.tsv: expected a hierarchy without circles, found one of 3 members: D1 -> D2 -> D3 -> D1",
+            "circle.tsv: expected a hierarchy without circles, found one of 3 members: \
+             D1 -> D2 -> D3 -> D1 (lines 2, 3, 4); take one",
         ),
         (
             update("short.tsv"),
@@ -273,6 +282,12 @@ fn bad_hierarchies_and_value_sets_are_refused() {
             "set.txt: line 2: expected the identifier of a concept, or a code",
         ),
         (under("none.txt"), 3, "found none in"),
+        (
+            "index --device cpu --kb @kb.jsonl --encoder @encoder --out @new --code-names @names.tsv"
+                .to_owned(),
+            2,
+            "--code-names: expected --codes or --hierarchy with it",
+        ),
         (
             "link --device cpu --bundle @bundle @note.txt --under OPCS4:X".to_owned(),
             3,

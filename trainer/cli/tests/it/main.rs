@@ -26,6 +26,7 @@ mod link;
 mod link_tables;
 mod map;
 mod outputs;
+mod phenopackets;
 mod pretrained;
 mod rank;
 mod serve;

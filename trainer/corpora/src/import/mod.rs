@@ -31,6 +31,8 @@ use pel_terminologies::import::delimited::Layout;
 use pel_terminologies::import::obo::SynonymChoice;
 use pel_terminologies::import::report::Report;
 use pel_terminologies::mapping::{ExactMatches, Merger};
+use pel_terminologies::parents;
+use pel_terminologies::parents::Parents;
 use pel_terminologies::redirects;
 use pel_terminologies::release::ReleaseFiles;
 use serde::Serialize;
@@ -69,6 +71,8 @@ pub enum Source {
         defaults: Defaults,
         /// Which synonyms to import.
         synonyms: SynonymChoice,
+        /// Whether to write the parents of concepts.
+        hierarchy: bool,
     },
     /// Concept tables with one JSON object per line.
     Jsonl {
@@ -96,6 +100,8 @@ pub enum Source {
         terminology: Terminology,
         /// Values for missing fields.
         defaults: Defaults,
+        /// Whether to write the parents of concepts.
+        hierarchy: bool,
     },
     /// An annotated corpus in PubTator format.
     Pubtator {
@@ -216,6 +222,14 @@ impl Source {
             }
             Self::Terminology { paths, .. } => release_files::files(paths),
             _ => Ok(ReleaseFiles::default()),
+        }
+    }
+
+    /// Whether the parents of concepts are written.
+    fn wants_parents(&self) -> bool {
+        match self {
+            Self::Obo { hierarchy, .. } | Self::Terminology { hierarchy, .. } => *hierarchy,
+            _ => false,
         }
     }
 
@@ -366,8 +380,8 @@ fn exact_matches(map: &Path, report: &mut Report) -> Result<ExactMatches> {
     ExactMatches::read(input, report).map_err(|error| convert_read_error(map, error))
 }
 
-/// Writes `kb.jsonl`, and `redirects.tsv` if there are retired identifiers. Returns the word of the
-/// format.
+/// Writes `kb.jsonl`, `redirects.tsv` if there are retired identifiers, and `hierarchy.tsv` if parents
+/// are wanted. Returns the word of the format.
 fn write_concepts(
     output: &mut OutputFolder,
     report: &mut Report,
@@ -390,10 +404,13 @@ fn write_concepts(
     };
     // Those of an earlier import belong to other concepts.
     output.remove_earlier(redirects::FILE);
+    output.remove_earlier(parents::FILE);
+    let mut above = Parents::new(source.wants_parents());
     let resolved = output.write("kb.jsonl", |out| {
         let read = concept_source::Output {
             merger,
             defaults: defaults.clone(),
+            parents: &mut above,
             report,
             count: &mut || counter.step(),
             write: &mut |concept| write_line(out, concept),
@@ -402,6 +419,9 @@ fn write_concepts(
     })?;
     if !resolved.is_empty() {
         output.write(redirects::FILE, |out| resolved.write(out))?;
+    }
+    if !above.is_empty() {
+        output.write(parents::FILE, |out| above.write(out))?;
     }
     Ok(concepts.word())
 }

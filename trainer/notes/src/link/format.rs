@@ -35,6 +35,8 @@ pub enum Format {
     SpacyJson,
     /// A UIMA CAS as JSON, one note a line; offsets in UTF-16 units
     CasJson,
+    /// A Phenopacket of version 2 with the terms of HPO, one note a line
+    Phenopackets,
 }
 
 impl Format {
@@ -54,13 +56,17 @@ impl Format {
             Self::BiocJson => "bioc.json",
             Self::SpacyJson => "spacy.json",
             Self::CasJson => "cas.json",
+            Self::Phenopackets => "phenopacket.json",
         }
     }
 
     /// Whether it is JSON.
     pub fn is_json(self) -> bool {
-        use Format::{BiocJson, CasJson, Fhir, Json, Jsonl, SpacyJson};
-        matches!(self, Json | Jsonl | Fhir | BiocJson | SpacyJson | CasJson)
+        use Format::{BiocJson, CasJson, Fhir, Json, Jsonl, Phenopackets, SpacyJson};
+        matches!(
+            self,
+            Json | Jsonl | Fhir | BiocJson | SpacyJson | CasJson | Phenopackets
+        )
     }
 
     /// Whether it has a place for codes of concepts in standard code systems.
@@ -96,6 +102,7 @@ impl Format {
             Self::BiocJson => Form::BiocJson,
             Self::SpacyJson => Form::SpacyJson,
             Self::CasJson => Form::CasJson,
+            Self::Phenopackets => Form::Phenopackets,
         })
     }
 }

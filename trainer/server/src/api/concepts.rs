@@ -184,6 +184,8 @@ async fn results(api: &Api, head: &Parts) -> Result<String, Problem> {
         overlapping: false,
         names_only: false,
         scheme: 0,
+        under: None,
+        ancestors: false,
     });
     let activity = head.extensions.get::<Activity>();
     let _busy = activity.map(Activity::busy);

@@ -39,6 +39,9 @@ const LONG: usize = 64 << 10;
         ("labels" = Option<String>, Query, nullable = false,
             description = "See `Options`. Not with `names_only=true`."),
         ("spans_only" = Option<bool>, Query, nullable = false, description = "See `Options`."),
+        ("under" = Option<Vec<String>>, Query, style = Form, explode = false, nullable = false,
+            description = "See `Options`. Separated by commas."),
+        ("ancestors" = Option<bool>, Query, nullable = false, description = "See `Options`."),
     ),
     request_body(
         description = "One text, several texts, or a stream with a text object on each line.",
@@ -115,6 +118,10 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
              one text"
         );
         return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, detail).field("Accept"));
+    }
+    if settings.ancestors && !matches!(render, Render::Json | Render::Line) {
+        let detail = format!("expected an answer in {JSON} or {NDJSON}, found {offer}");
+        return Err(Problem::unprocessable("ancestors", detail));
     }
     let settings = Arc::new(settings);
     let mut linked = Vec::with_capacity(notes.len());

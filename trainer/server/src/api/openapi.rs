@@ -6,8 +6,8 @@ use crate::api::problem;
 use crate::api::problem::Problem;
 use crate::api::request::{GivenSpan, Item, LinkRequest, ManyTexts, OneText, Options, TextObject};
 use crate::api::schema::{
-    AnswerSetObject, AttributeObject, CandidateObject, CodeObject, CutObject, Found, Linked,
-    MentionObject, NoteObject, Place, RelationObject,
+    AncestorObject, AnswerSetObject, AttributeObject, CandidateObject, CodeObject, CutObject,
+    Found, Linked, MentionObject, NoteObject, Place, RelationObject,
 };
 use crate::api::{concepts, link, state};
 use serde_json::{Value, json};
@@ -47,6 +47,7 @@ use utoipa::OpenApi;
         Place,
         CandidateObject,
         CodeObject,
+        AncestorObject,
         AnswerSetObject,
         CutObject,
         ConceptObject,

@@ -7,6 +7,7 @@ use crate::api::metrics::{Metrics, Queue};
 use crate::api::problem::Problem;
 use hyper::StatusCode;
 use pel_io::interrupt;
+use pel_kb::ConceptId;
 use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use pel_linker::{LinkOptions, Linker};
@@ -15,6 +16,7 @@ use pel_notes::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_output::{Form, NoteWriter, Record};
 use pel_text::detect::{DetectOptions, Detected};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,6 +58,10 @@ pub struct Settings {
     pub names_only: bool,
     /// The number of the detector's set of labels.
     pub scheme: usize,
+    /// The concepts of the links to keep; `None` keeps all, and NIL.
+    pub under: Option<Arc<BTreeSet<ConceptId>>>,
+    /// Whether linked concepts have the concepts and codes above them.
+    pub ancestors: bool,
 }
 
 impl Settings {
@@ -77,6 +83,8 @@ impl Settings {
             codes: self.codes.clone(),
             sets: self.sets,
             asserted: self.asserted,
+            under: self.under.clone(),
+            ancestors: self.ancestors,
             ..TextOptions::new(self.k)
         }
     }

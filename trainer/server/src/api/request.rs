@@ -4,13 +4,16 @@ use crate::api::pool::{K, Note, Settings};
 use crate::api::problem::Problem;
 use pel_corpora::spans;
 use pel_corpora::spans::Unit;
+use pel_kb::ConceptId;
 use pel_kb::codes::System;
 use pel_linker::bundle::Bundle;
 use pel_text::Offsets;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use utoipa::ToSchema;
 
 /// The largest number of candidates per mention.
@@ -70,6 +73,13 @@ pub struct Options {
     pub labels: Option<String>,
     /// Only given mentions; no others are looked for.
     pub spans_only: Option<bool>,
+    /// Only links to these concepts and those below: identifiers of concepts, or codes with their
+    /// system, such as ICD10CM:E08-E13. Needs a bundle with a hierarchy [default: all].
+    #[schema(max_items = 100)]
+    pub under: Option<Vec<String>>,
+    /// The concepts and codes above each linked concept, the nearest first. Needs a bundle with a
+    /// hierarchy, and an answer in JSON.
+    pub ancestors: Option<bool>,
 }
 
 /// A given mention: `start` and `end`, or `fragments`.
@@ -447,6 +457,11 @@ impl Options {
                 "overlapping" => std::mem::replace(&mut options.overlapping, flag()?).is_some(),
                 "names_only" => std::mem::replace(&mut options.names_only, flag()?).is_some(),
                 "spans_only" => std::mem::replace(&mut options.spans_only, flag()?).is_some(),
+                "ancestors" => std::mem::replace(&mut options.ancestors, flag()?).is_some(),
+                "under" => {
+                    let ids = value.split(',').map(str::to_owned).collect();
+                    options.under.replace(ids).is_some()
+                }
                 "labels" => options.labels.replace(value.to_string()).is_some(),
                 "xrefs" => {
                     let prefixes = value.split(',').map(str::to_owned).collect();
@@ -484,6 +499,8 @@ impl Options {
             names_only: self.names_only.or(rest.names_only),
             labels: self.labels.or(rest.labels),
             spans_only: self.spans_only.or(rest.spans_only),
+            under: self.under.or(rest.under),
+            ancestors: self.ancestors.or(rest.ancestors),
         }
     }
 
@@ -535,11 +552,43 @@ impl Options {
             overlapping: self.overlapping == Some(true),
             names_only,
             scheme,
+            under: self.concepts_under(bundle)?,
+            ancestors: self.with_ancestors(bundle)?,
         })
     }
 }
 
 impl Options {
+    /// The concepts below those that are chosen, if any are.
+    fn concepts_under(&self, bundle: &Bundle) -> Result<Option<Arc<BTreeSet<ConceptId>>>, Problem> {
+        let Some(ids) = &self.under else {
+            return Ok(None);
+        };
+        if ids.is_empty() || ids.len() > MOST_NAMES {
+            let found = ids.len();
+            let detail = format!(
+                "expected 1 to {MOST_NAMES} identifiers or codes with their system, found {found}"
+            );
+            return Err(Problem::unprocessable("under", detail));
+        }
+        let mut all = BTreeSet::new();
+        for id in ids {
+            let found = bundle.under(id.trim());
+            all.extend(found.map_err(|error| Problem::unprocessable("under", error.to_string()))?);
+        }
+        Ok(Some(Arc::new(all)))
+    }
+
+    /// Whether ancestors are asked for.
+    fn with_ancestors(&self, bundle: &Bundle) -> Result<bool, Problem> {
+        let is_asked = self.ancestors == Some(true);
+        if is_asked {
+            let hierarchy = bundle.needed_hierarchy();
+            hierarchy.map_err(|error| Problem::unprocessable("ancestors", error.to_string()))?;
+        }
+        Ok(is_asked)
+    }
+
     /// The code systems that are chosen, if any are.
     fn code_systems(&self, bundle: &Bundle) -> Result<Option<Vec<System>>, Problem> {
         let Some(names) = &self.codes else {
@@ -756,14 +805,18 @@ mod tests {
 
     #[test]
     fn options_of_the_address_are_read() {
-        let found =
-            Options::of_query("k=3&threshold=0.5&asserted=true&xrefs=ICD10CM,MESH&codes=LOINC");
+        let found = Options::of_query(
+            "k=3&threshold=0.5&asserted=true&xrefs=ICD10CM,MESH&codes=LOINC&\
+                               under=ICD10CM:E08-E13,D3&ancestors=true",
+        );
         let expected = Options {
             k: Some(3),
             threshold: Some(0.5),
             asserted: Some(true),
             xrefs: Some(vec!["ICD10CM".into(), "MESH".into()]),
             codes: Some(vec!["LOINC".into()]),
+            under: Some(vec!["ICD10CM:E08-E13".into(), "D3".into()]),
+            ancestors: Some(true),
             ..Options::default()
         };
         assert_eq!(found.expect("options"), expected);

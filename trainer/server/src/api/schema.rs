@@ -208,6 +208,9 @@ pub struct CandidateObject {
     /// Codes of the linked concept in standard systems, the preferred ones first.
     #[schema(nullable = false)]
     codes: Option<Vec<CodeObject>>,
+    /// The concepts and codes above the linked concept, the nearest first, if they were asked for.
+    #[schema(nullable = false)]
+    ancestors: Option<Vec<AncestorObject>>,
     /// Its similarity to the mention.
     score: f64,
     /// The score of the cross-encoder.
@@ -216,6 +219,18 @@ pub struct CandidateObject {
     /// Whether a user added the concept.
     #[schema(nullable = false)]
     added: Option<bool>,
+}
+
+/// A concept or a code above a concept.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)] // the schema of what `pel_output` writes
+pub struct AncestorObject {
+    /// The identifier of the concept, or the code with its system, such as `ICD10CM:E08-E13`.
+    id: String,
+    /// The name, if it is known.
+    #[schema(nullable = false)]
+    name: Option<String>,
 }
 
 /// A code of a concept in a standard system.

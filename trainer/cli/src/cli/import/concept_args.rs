@@ -64,6 +64,15 @@ pub struct MapArgs {
     pub map: Option<PathBuf>,
 }
 
+/// The parents of concepts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ParentArgs {
+    /// Write hierarchy.tsv too, the parents of concepts (is-a), for --hierarchy of `pel index`. A
+    /// circle is an error
+    #[arg(long)]
+    pub hierarchy: bool,
+}
+
 /// Files of concepts, and what completes and merges the concepts.
 #[derive(Args, Clone, Debug)]
 pub struct ConceptFiles {
@@ -146,6 +155,9 @@ pub struct OboArgs {
     /// Which synonyms to import.
     #[command(flatten)]
     pub synonyms: SynonymArgs,
+    /// The parents of concepts.
+    #[command(flatten)]
+    pub parents: ParentArgs,
 }
 
 /// Options of `pel import jsonl`.

@@ -1,6 +1,6 @@
 //! Options of `pel import` for terminologies in their released layouts.
 
-use super::concept_args::{Fill, MapArgs};
+use super::concept_args::{Fill, MapArgs, ParentArgs};
 use clap::Args;
 use pel_corpora::import::Source;
 use pel_terminologies::{Selection, Terminology, rf2, rxnorm, snomed, umls};
@@ -21,6 +21,9 @@ pub struct ReleaseArgs {
     /// The mapping that merges concepts.
     #[command(flatten)]
     pub map: MapArgs,
+    /// The parents of concepts.
+    #[command(flatten)]
+    pub parents: ParentArgs,
 }
 
 impl ReleaseArgs {
@@ -30,6 +33,7 @@ impl ReleaseArgs {
             paths: self.inputs.clone(),
             terminology,
             defaults: self.fill.defaults(),
+            hierarchy: self.parents.hierarchy,
         }
     }
 }

@@ -9,6 +9,7 @@ mod mesh;
 mod obograph;
 mod ontologies;
 mod owl;
+mod parents;
 mod tables;
 mod tac;
 mod terminologies;
