@@ -246,3 +246,43 @@ fn times_before_a_comma() {
         check(marked);
     }
 }
+
+#[test]
+fn values_on_which_a_drug_is_given_or_held() {
+    for marked in [
+        "Hold [heparin||drug] if [platelets|hypothetical|measurement] < 40.",
+        "[Labetalol||drug] 10 mg IV q4h prn [SBP|hypothetical|measurement] > 165.",
+        "If [INR|hypothetical|measurement] > 6 give [vitamin K|hypothetical|drug].",
+        "Call MD: [temperature|hypothetical|measurement] > 39, [vomiting|hypothetical].",
+        "[INR||measurement] 2.4 today on [warfarin||drug].",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn exclusions_and_suspicions_in_short_sentences() {
+    for marked in [
+        "[Beta-hCG||measurement] low, [molar pregnancy|negated] therefore excluded.",
+        "[Gastroscopy||procedure] clear, so [gastric cancer|negated] is out.",
+        "[Lupus|negated] not supported by [serology||measurement].",
+        "[PCI|historical|procedure] in 2018; [stent thrombosis|uncertain] suspected now.",
+        "[Tooth decay] is obvious.",
+    ] {
+        check(marked);
+    }
+}
+
+#[test]
+fn plans_and_histories_in_short_sentences() {
+    for marked in [
+        "On [tacrolimus||drug]; plan [renal biopsy|future|procedure] and [steroids|future|drug].",
+        "[Etanercept||drug] now, [abatacept|future|drug] from next month.",
+        "Remote history of [duodenal ulcer|historical].",
+        "In remission from [lymphoma|historical] since 2016.",
+        "Dental history: [root canal|historical|procedure].",
+        "At age 7 [tonsillectomy|historical|procedure].",
+    ] {
+        check(marked);
+    }
+}
