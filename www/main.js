@@ -174,7 +174,12 @@ const views = createViews({
 
 createKeys({ travel: (from) => takeBack(from), act });
 
-const threshold = createThreshold((value) => linker.setThreshold(value));
+const threshold = createThreshold((value) => {
+  // The engine decides the note that it linked last, which may be another one.
+  const isHeld = linker.holds(notes.current());
+  linker.setThreshold(value);
+  if (!isHeld) linker.schedule(notes.current(), PAUSE);
+});
 
 const concepts = createConcepts({
   pel: () => linker.pel,
