@@ -44,7 +44,8 @@ const preferred = (codes, system) => codes.find((code) => code.system === system
  *
  * @param {{ code?: Code, codes?: Code[] }} concept
  * @param {CodeSystem | null} first
- * @returns {{ words: string, site: string | null }[]} `site`: the identifier by which the site of the code is found; null for several codes
+ * @returns {{ words: string, site: string | null }[]} `site`: the identifier by which the site of the code is found;
+ *   null for several codes
  */
 export function shownCodes({ code, codes = [] }, first = null) {
   const shown = (one) => ({ words: codeWords(one), site: identifierOf(one) });
@@ -60,7 +61,13 @@ export function shownCodes({ code, codes = [] }, first = null) {
   return [{ words: `${systemName(part.system)} ${parts.map((one) => one.code).join(" + ")}`, site: null }];
 }
 
-/** The words of the codes that a row shows. @param {{ code?: Code, codes?: Code[] }} concept @param {CodeSystem | null} first @returns {string[]} */
+/**
+ * The words of the codes that a row shows.
+ *
+ * @param {{ code?: Code, codes?: Code[] }} concept
+ * @param {CodeSystem | null} first
+ * @returns {string[]}
+ */
 export const rowCodes = (concept, first = null) => shownCodes(concept, first).map(({ words }) => words);
 
 /** What the match of a code means; empty for an exact one. @param {Code} code */

@@ -36,7 +36,9 @@ export function createConcepts(on) {
   file.addEventListener("change", async () => {
     const { tables, notes, annotations, problems } = await readFiles(file.files);
     file.value = "";
-    problems.push(...[...notes, ...annotations].map(({ name }) => `${name} is not a table of concepts. Choose a CSV, TSV, OBO or JSONL file.`));
+    const others = [...notes, ...annotations];
+    const advice = "is not a table of concepts. Choose a CSV, TSV, OBO or JSONL file.";
+    problems.push(...others.map(({ name }) => `${name} ${advice}`));
     await take(tables, problems);
   });
   form.addEventListener("submit", async (event) => {

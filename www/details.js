@@ -111,7 +111,8 @@ export function createDetails(actions) {
   // Reads the link when the button is pressed, because an edit may have moved it.
   function act(key, words, shortcut, work) {
     const keys = { Del: "Delete" }[shortcut] ?? (shortcut || null);
-    const button = make("button", { type: "button", className: key, "aria-keyshortcuts": keys, onclick: () => work(shown.link) }, words,
+    const properties = { type: "button", className: key, "aria-keyshortcuts": keys, onclick: () => work(shown.link) };
+    const button = make("button", properties, words,
       shortcut !== "" && make("kbd", { "aria-hidden": "true" }, shortcut));
     button.dataset.key = key;
     return button;
@@ -197,7 +198,8 @@ export function createDetails(actions) {
 function decision(link, threshold) {
   if (link.decision === "nil") {
     return make("p", { className: "decision", id: "decision" },
-      make("strong", { className: "nil" }, "No match."), " ", make("span", { id: "nil-reason" }, nilWords(link, threshold)), reviewWords(link));
+      make("strong", { className: "nil" }, "No match."), " ",
+      make("span", { id: "nil-reason" }, nilWords(link, threshold)), reviewWords(link));
   }
   const { concept } = link;
   const best = link.concept?.id === link.candidates[0]?.id ? likelihoodWords(link) : "";
@@ -213,7 +215,8 @@ function reviewWords({ review }) {
   const { review: state, reviewed_by: by = "you", reviewed_at: at, former } = review;
   const when = at ? `, ${new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : "";
   const before = !former ? "" : ` Before: ${former.id === null ? "no match" : former.name}.`;
-  return make("span", { className: `reviewed ${state}`, id: "review-note" }, ` ${state === "confirmed" ? "Confirmed" : "Changed"} by ${by}${when}.${before}`);
+  const done = state === "confirmed" ? "Confirmed" : "Changed";
+  return make("span", { className: `reviewed ${state}`, id: "review-note" }, ` ${done} by ${by}${when}.${before}`);
 }
 
 function margin({ candidates: [first, second] }) {

@@ -19,7 +19,8 @@ const HINTS = {
 
 /**
  * @param {object} on
- * @param {(text: string, caret: number, before: number, typed: boolean) => void} on.edit `before`: the caret before; `typed`: one letter
+ * @param {(text: string, caret: number, before: number, typed: boolean) => void} on.edit `before`: the caret before;
+ *   `typed`: one letter
  * @param {(from: "past" | "future") => void} on.travel undo or redo
  * @param {(link: import("./state.js").Link, focus: boolean) => void} on.open a mention has been chosen
  * @param {(start: number, end: number) => void} on.add the selection is to be a mention
@@ -94,7 +95,8 @@ export function createEditor(on) {
     on.travel(from);
   });
   field.addEventListener("input", ({ inputType, data }) => {
-    const typed = inputType === "insertText" ? (data ?? "").length === 1 : /^(deleteContent(Back|For)ward|insertCompositionText)$/.test(inputType);
+    const isLetter = inputType === "insertText" && data?.length === 1;
+    const typed = isLetter || /^(deleteContent(Back|For)ward|insertCompositionText)$/.test(inputType);
     on.edit(field.value, field.selectionEnd, before, typed);
   });
   field.addEventListener("click", () => {

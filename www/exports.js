@@ -70,7 +70,10 @@ export function createExports({ pel, notes, note, system, complete }) {
     if (!(await complete(wanted))) throw new Error("the note changed during the export; try again");
     // A snapshot, because notes may change or close while files are written.
     const reader = byId("reviewer").value.trim() || "reader";
-    const written = wanted.map((note) => ({ note, name: note.name, text: note.text, ...reviewed(note, reader), signature: signature(note) }));
+    const written = wanted.map((note) => {
+      const { name, text } = note;
+      return { note, name, text, ...reviewed(note, reader), signature: signature(note) };
+    });
     const codes = hasCodes(pel().manifest()) ? exported(format, system()) : undefined;
     for (const one of written) {
       const { name, text, links, removed } = one;

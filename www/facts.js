@@ -91,7 +91,8 @@ export function outward(id, words, properties = {}) {
   const { tabIndex: _tabIndex, ...plain } = properties;
   if (!site) return make("span", plain, words);
   const label = `${words} (another site, new tab)`;
-  return make("a", { href: site.address, target: "_blank", rel: "noreferrer noopener", "aria-label": label, ...properties }, words);
+  const link = { href: site.address, target: "_blank", rel: "noreferrer noopener", "aria-label": label };
+  return make("a", { ...link, ...properties }, words);
 }
 
 function licenceButton(pel) {

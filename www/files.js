@@ -45,8 +45,8 @@ const isBinary = (text) => text.slice(0, 4000).includes("\u0000");
  * Reads files; `problems` lists those that are not text.
  *
  * @param {Iterable<File>} files
- * @returns {Promise<{ notes: { name: string, text: string }[], annotations: { name: string, format: "json" | "ann", text: string }[],
- *   tables: import("./pkg/pel.js").ConceptFile[], problems: string[] }>}
+ * @returns {Promise<{ notes: { name: string, text: string }[],
+ *   annotations: { name: string, format: "json" | "ann", text: string }[], tables: import("./pkg/pel.js").ConceptFile[], problems: string[] }>}
  */
 export async function readFiles(files) {
   const read = { notes: [], annotations: [], tables: [], problems: [] };

@@ -21,7 +21,8 @@ const TYPING = 1500;
  *
  * @param {import("./state.js").Note} note
  * @param {string} words what the change is: "typing"
- * @param {{ caret?: number, typed?: number | null }} [change] the caret before it; the time in milliseconds if it is a letter that is typed
+ * @param {{ caret?: number, typed?: number | null }} [change] the caret before it; the time in milliseconds if it is
+ *   a letter that is typed
  */
 export function remember(note, words, { caret = note.view.caret, typed = null } = {}) {
   const { past } = note.history;
@@ -41,7 +42,10 @@ export function remember(note, words, { caret = note.view.caret, typed = null } 
 }
 
 const snapshot = ({ text, decisions, added, lost }) => ({
-  text, decisions: decisions.map(copied), added: added.map((span) => ({ ...span })), lost,
+  text,
+  decisions: decisions.map(copied),
+  added: added.map((span) => ({ ...span })),
+  lost,
 });
 
 /**
@@ -50,7 +54,8 @@ const snapshot = ({ text, decisions, added, lost }) => ({
  * @param {import("./state.js").Note} note
  * @param {"past" | "future"} from
  * @param {typeof editNote} [edit] changes the text
- * @returns {{ words: string, caret: number, changed: boolean } | null} `changed`: whether the note has to be linked again; null if there is
+ * @returns {{ words: string, caret: number, changed: boolean } | null} `changed`: whether the note has to be linked
+ *   again; null if there is
  *   nothing to take back
  */
 export function travel(note, from, edit = editNote) {

@@ -12,11 +12,13 @@ const CHOICE = "pel-keep";
 const [PAUSE, LONGEST] = [400, 2000];
 
 const WORDS = {
-  off: "Notes are kept only in the memory of this tab, never in the browser’s storage. They are lost when you close or reload the tab. " +
-    "Export what you want to keep.",
+  off:
+    "Notes are kept only in the memory of this tab, never in the browser’s storage. They are lost when you close or " +
+    "reload the tab. Export what you want to keep.",
   on: "Notes are kept in this browser on this device, until you close them here or delete everything.",
-  other: "Another tab of this page keeps its notes on this device. The notes of this tab are kept only in its memory: close the other tab " +
-    "and turn this on to keep them.",
+  other:
+    "Another tab of this page keeps its notes on this device. The notes of this tab are kept only in its memory: close " +
+    "the other tab and turn this on to keep them.",
   full: "This browser has no room left: the last changes are not kept. Export your notes, or close some of them.",
   none: "This browser does not let pages store notes, so they are kept only in the memory of this tab.",
 };
@@ -85,7 +87,9 @@ export function createKept(on) {
     clearTimeout(timer);
     await wroteLast;
     stop();
-    await forgetNotes().catch(() => on.problem("The kept notes could not be deleted. Delete the data of this site in the settings of the browser."));
+    await forgetNotes().catch(() =>
+      on.problem("The kept notes could not be deleted. Delete the data of this site in the settings of the browser."),
+    );
     say("off");
   }
 
@@ -156,19 +160,30 @@ export function createKept(on) {
 }
 
 /** What is stored of a note. The machine's links are found again. */
-const recordOf = ({ key, name, text, decisions, added, saved, view }, place) => ({ key, place, name, text, decisions, added, saved, view });
+const recordOf = ({ key, name, text, decisions, added, saved, view }, place) => ({
+  key,
+  place,
+  name,
+  text,
+  decisions,
+  added,
+  saved,
+  view,
+});
 
 /** The lock of the tab that keeps notes; null if another tab has it. @returns {Promise<(() => void) | null>} */
 function takeLock() {
   if (!navigator.locks) return Promise.resolve(() => {});
   return new Promise((resolve) => {
-    navigator.locks.request(NAME, { ifAvailable: true }, (lock) => {
-      if (!lock) {
-        resolve(null);
-        return undefined;
-      }
-      return new Promise((release) => resolve(release));
-    }).catch(() => resolve(null));
+    navigator.locks
+      .request(NAME, { ifAvailable: true }, (lock) => {
+        if (!lock) {
+          resolve(null);
+          return undefined;
+        }
+        return new Promise((release) => resolve(release));
+      })
+      .catch(() => resolve(null));
   });
 }
 

@@ -5,11 +5,21 @@ import { byId } from "./dom.js";
 /**
  * @param {object} on
  * @param {(from: "past" | "future") => void} on.travel undo or redo
- * @param {(name: "confirm" | "nil" | "remove" | "open" | "on" | "back" | "search" | "close" | number) => boolean} on.act does something
+ * @param {(name: "confirm" | "nil" | "remove" | "open" | "on" | "back" | "search" | "close" | number) => boolean}
+ *   on.act does something
  *   with the mention that is chosen or has the keyboard; a number chooses a candidate; false if there is nothing to do
  */
 export function createKeys(on) {
-  const acts = { c: "confirm", x: "nil", delete: "remove", n: "open", j: "on", k: "back", s: "search", escape: "close" };
+  const acts = {
+    c: "confirm",
+    x: "nil",
+    delete: "remove",
+    n: "open",
+    j: "on",
+    k: "back",
+    s: "search",
+    escape: "close",
+  };
 
   document.addEventListener("keydown", (event) => {
     const key = event.key.toLowerCase();
@@ -28,7 +38,9 @@ export function createKeys(on) {
   });
 }
 
-const isField = (element) => element.matches("textarea, select, input:not([type=checkbox], [type=range], [type=button])");
+const isField = (element) =>
+  element.matches("textarea, select, input:not([type=checkbox], [type=range], [type=button])");
 
 /** Whether an element is in the column or in the text that is read. Menus and dialogs have keys of their own. */
-const isInside = (element) => !element.closest(".menu, dialog") && (byId("side").contains(element) || byId("reading").contains(element));
+const isInside = (element) =>
+  !element.closest(".menu, dialog") && (byId("side").contains(element) || byId("reading").contains(element));

@@ -20,7 +20,9 @@ import { openAnnotation } from "./opening.js";
 import { createDeletion, nameWorkers, seal } from "./privacy.js";
 import { guardLeaving } from "./question.js";
 import { isOpen, progressOf, progressWords } from "./review.js";
-import { addMention, applyDecisions, decide, linkAt, removeMention, restoreRemoved, same, signature, undo } from "./state.js";
+import {
+  addMention, applyDecisions, decide, linkAt, removeMention, restoreRemoved, same, signature, undo,
+} from "./state.js";
 import { createStatus } from "./status.js";
 import { createSummary } from "./summary-view.js";
 import { createTheme } from "./theme.js";
@@ -31,7 +33,7 @@ import { counted } from "./words.js";
 /** Milliseconds without typing before a note is linked. */
 const PAUSE = 150;
 
-/** Milliseconds after a letter before the column next to the note is drawn: a letter should cost the drawing of the note alone. */
+/** Milliseconds after a letter before the column next to the note is drawn: a letter should cost the note alone. */
 const LATER = 120;
 
 /** More characters than this at once are not typed. */
@@ -172,7 +174,12 @@ const views = createViews({
 
 createKeys({ travel: (from) => takeBack(from), act });
 
-const threshold = createThreshold((value) => linker.setThreshold(value));
+const threshold = createThreshold((value) => {
+  // The engine decides the note that it linked last, which may be another one.
+  const isHeld = linker.holds(notes.current());
+  linker.setThreshold(value);
+  if (!isHeld) linker.schedule(notes.current(), PAUSE);
+});
 
 const concepts = createConcepts({
   pel: () => linker.pel,

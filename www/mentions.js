@@ -19,7 +19,8 @@ const BROADER = "~ marks a broader code: it says less than the text";
  * @param {(link: import("./state.js").Link) => void} on.open
  * @param {() => void} on.filter the filter has changed
  * @param {() => void} on.restore removed mentions are to come back
- * @param {(note: import("./state.js").Note) => import("./linker.js").Progress | null} on.progress how far the linking of a note is
+ * @param {(note: import("./state.js").Note) => import("./linker.js").Progress | null} on.progress how far the linking
+ *   of a note is
  * @param {() => import("./pkg/pel.js").CodeSystem | null} on.system the code system that the reader chose
  * @param {() => number | null} on.threshold the threshold in use
  */
@@ -34,7 +35,9 @@ export function createMentions(on) {
   /** The place of the row that the Tab key reaches. */
   let reached = 0;
 
-  const rows = createRows({ draw: (at) => drawRow(note, shown[at], at, { system: on.system(), reached: at === reachedNow() }) });
+  const rows = createRows({
+    draw: (at) => drawRow(note, shown[at], at, { system: on.system(), reached: at === reachedNow() }),
+  });
 
   function reachedNow() {
     const chosen = note.chosen ? shown.findIndex((link) => same(link, note.chosen)) : -1;
@@ -49,7 +52,14 @@ export function createMentions(on) {
   body.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || !event.target.matches("button")) return;
     const at = Number(event.target.closest("tr").dataset.at);
-    const to = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0, End: shown.length - 1 }[event.key];
+    const to = {
+      ArrowDown: at + 1,
+      ArrowRight: at + 1,
+      ArrowUp: at - 1,
+      ArrowLeft: at - 1,
+      Home: 0,
+      End: shown.length - 1,
+    }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     focusRow(to);
@@ -113,16 +123,24 @@ export function createMentions(on) {
     const progress = note && on.progress(note);
     const reading = progress && `${readingWords(progress)}`;
     const none = note.links.length === 0;
-    byId("summary").textContent = !reading ? summary(note.links) : none ? "" : `${summary(note.links)} so far: ${reading}`;
-    byId("no-mentions").textContent = !none ? "The filters hide all mentions."
-      : reading ? `The note is being read: ${reading}` : "No mentions to show.";
+    byId("summary").textContent = !reading
+      ? summary(note.links)
+      : none
+        ? ""
+        : `${summary(note.links)} so far: ${reading}`;
+    byId("no-mentions").textContent = !none
+      ? "The filters hide all mentions."
+      : reading
+        ? `The note is being read: ${reading}`
+        : "No mentions to show.";
   }
 
   return {
     /** The links that the filters let through. @param {import("./state.js").Link[]} links */
-    filtered: (links) => (hidden.size === 0 && !filters.active()
-      ? links
-      : links.filter((link) => !hidden.has(typeOf(link)) && filters.pass(link))),
+    filtered: (links) =>
+      hidden.size === 0 && !filters.active()
+        ? links
+        : links.filter((link) => !hidden.has(typeOf(link)) && filters.pass(link)),
 
     /**
      * @param {import("./state.js").Note} next
@@ -159,7 +177,9 @@ export function createMentions(on) {
     ready: (manifest) => {
       loaded = true;
       byId("score-head").textContent = manifest.nil.probability ? "Prob." : "Score";
-      byId("score-head").title = manifest.nil.probability ? "The probability that the concept, or the nearest one, is right" : "";
+      byId("score-head").title = manifest.nil.probability
+        ? "The probability that the concept, or the nearest one, is right"
+        : "";
       drawState();
     },
 
@@ -191,7 +211,11 @@ export function createMentions(on) {
       return at < 0 ? undefined : shown[at + by];
     },
 
-    /** The next open mention after another, or the first open one. @param {{ start: number, end: number } | null} span */
+    /**
+     * The next open mention after another, or the first open one.
+     *
+     * @param {{ start: number, end: number } | null} span
+     */
     nextOpen: (span) => nextOpen(shown, span ? shown.findIndex((link) => same(link, span)) : -1),
   };
 }
@@ -210,22 +234,42 @@ function drawRow(note, link, at, { system, reached }) {
   const chosen = note.chosen !== null && same(note.chosen, link);
   const context = contextWords(link);
   const attributes = attributeWords(link, note.text);
-  const button = make("button", { type: "button", className: "mention", "aria-label": context ? spoken(link) : null }, link.text);
+  const button = make(
+    "button",
+    { type: "button", className: "mention", "aria-label": context ? spoken(link) : null },
+    link.text,
+  );
   button.dataset.key = `${link.start}-${link.end}`;
   button.tabIndex = reached ? 0 : -1;
   if (chosen) button.setAttribute("aria-current", "true");
   const state = stateOf(link);
-  const row = make("tr", { className: `${chosen ? "chosen " : ""}${state}`, "aria-rowindex": at + 2 },
-    make("td", { className: "state" }, make("span", { "aria-hidden": "true", title: state }, SIGNS[state]),
-      make("span", { className: "visually-hidden" }, state)),
-    make("th", { scope: "row" }, button,
+  const row = make(
+    "tr",
+    { className: `${chosen ? "chosen " : ""}${state}`, "aria-rowindex": at + 2 },
+    make(
+      "td",
+      { className: "state" },
+      make("span", { "aria-hidden": "true", title: state }, SIGNS[state]),
+      make("span", { className: "visually-hidden" }, state),
+    ),
+    make(
+      "th",
+      { scope: "row" },
+      button,
       context !== "" && make("span", { className: "context", "aria-hidden": "true" }, context),
-      attributes !== "" && make("span", { className: "attributes" }, attributes)),
-    make("td", { className: "concept" }, linked && make("span", { className: `dot ${colourOf(typeOf(link))}`, title: typeOf(link) }),
+      attributes !== "" && make("span", { className: "attributes" }, attributes),
+    ),
+    make(
+      "td",
+      { className: "concept" },
+      linked && make("span", { className: `dot ${colourOf(typeOf(link))}`, title: typeOf(link) }),
       linked ? link.concept.name : make("span", { className: "nil" }, "No match"),
-      !linked && make("span", { className: "quiet" }, shortReason(link)), changedBy(note, link)),
+      !linked && make("span", { className: "quiet" }, shortReason(link)),
+      changedBy(note, link),
+    ),
     make("td", { className: "id" }, ...(linked ? codeCell(link.concept, system, reached) : [])),
-    make("td", { className: "number" }, likelihood(link)));
+    make("td", { className: "number" }, likelihood(link)),
+  );
   row.dataset.at = at;
   return row;
 }
@@ -242,9 +286,13 @@ function likelihood(link) {
 function codeCell(concept, system, reached) {
   const codes = shownCodes(concept, system);
   const all = codes.length > 0 ? codes : [{ words: concept.id, site: concept.id }];
-  return all.map(({ words, site }) => outward(site, words, {
-    className: "code", title: words.startsWith("~") ? BROADER : words, tabIndex: reached ? 0 : -1,
-  }));
+  return all.map(({ words, site }) =>
+    outward(site, words, {
+      className: "code",
+      title: words.startsWith("~") ? BROADER : words,
+      tabIndex: reached ? 0 : -1,
+    }),
+  );
 }
 
 function shortReason(link) {

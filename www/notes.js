@@ -93,7 +93,8 @@ export function createNotes(on) {
   }
 
   function draw() {
-    const key = notes.map((note) => `${note.id} ${note === current} ${note.links.length} ${progressOf(note).done}`).join("|");
+    const keyOf = (note) => `${note.id} ${note === current} ${note.links.length} ${progressOf(note).done}`;
+    const key = notes.map(keyOf).join("|");
     if (key === drawn) return;
     drawn = key;
     keepFocus(list, () => list.replaceChildren(...notes.map((note) => drawNote(note, false))));
@@ -131,7 +132,8 @@ export function createNotes(on) {
 
   function drawNote(note, inMenu) {
     const progress = progressOf(note);
-    const words = progress.total === 0 ? "" : isDone(progress) ? "✓ done" : inMenu ? progressWords(progress) : whole(note.links.length);
+    const open = inMenu ? progressWords(progress) : whole(note.links.length);
+    const words = progress.total === 0 ? "" : isDone(progress) ? "✓ done" : open;
     const choose = () => {
       show(note);
       if (!inMenu) return;

@@ -9,8 +9,10 @@ const stem = (name) => fileName(name.replace(/\.(json|ann)$/i, ""), "").toLowerC
 
 /**
  * @param {{ name: string, format: "json" | "ann", text: string }} file
- * @param {{ all: () => import("./state.js").Note[], add: (name: string, text: string) => import("./state.js").Note }} notes
- * @returns {{ note: import("./state.js").Note | null, problem: string }} the note that was opened, and what to tell the reader
+ * @param {{ all: () => import("./state.js").Note[], add: (name: string, text: string) => import("./state.js").Note }}
+ *   notes
+ * @returns {{ note: import("./state.js").Note | null, problem: string }} the note that was opened, and what to tell
+ *   the reader
  */
 export function openAnnotation({ name, format, text }, notes) {
   return format === "json" ? openJson(name, text, notes) : openBrat(name, text, notes);
@@ -22,15 +24,19 @@ function openJson(name, json, notes) {
   const namesake = notes.all().find((note) => stem(note.name) === stem(found.name));
   const isSame = namesake?.text === normalise(found.text);
   const note = isSame ? namesake : notes.add(found.name, found.text);
-  const other = namesake && !isSame
-    ? `The text in ${name} is another than that of the open note “${namesake.name}”. The file was opened as a note of its own.` : "";
+  const other =
+    namesake && !isSame
+      ? `The text in ${name} is another than that of the open note “${namesake.name}”. ` +
+        "The file was opened as a note of its own."
+      : "";
   take(note, name, found);
   return { note, problem: [other, misfitWords(name, found)].filter(Boolean).join(" ") };
 }
 
 function openBrat(name, standoff, notes) {
   const note = notes.all().findLast((one) => stem(one.name) === stem(name));
-  if (!note) return { note: null, problem: `${name} has no text. Open it together with ${name.replace(/ann$/i, "txt")}.` };
+  if (!note)
+    return { note: null, problem: `${name} has no text. Open it together with ${name.replace(/ann$/i, "txt")}.` };
   const found = readBrat(standoff, note.text);
   take(note, name, found);
   return { note, problem: misfitWords(name, found) };

@@ -33,12 +33,14 @@ export function createDeletion(forgetNotes) {
   byId("delete-stored").addEventListener("click", async () => {
     const sure = await ask({
       heading: "Delete everything from this browser?",
-      words: "The stored page, model, concepts, settings and kept notes of this site are deleted. Open notes stay until you close this tab. " +
+      words: "The stored page, model, concepts, settings and kept notes of this site are deleted. Open notes stay " +
+        "until you close this tab. " +
         "The page is stored again when you open it the next time.",
       yes: "Delete",
     });
     if (!sure) return;
-    const words = await forgetNotes().then(forgetAll).then(() => "Deleted.", (error) => `Not everything could be deleted: ${error.message}`);
+    const forgotten = forgetNotes().then(forgetAll);
+    const words = await forgotten.then(() => "Deleted.", (error) => `Not everything could be deleted: ${error.message}`);
     byId("deleted").textContent = words;
   });
 }

@@ -11,7 +11,11 @@ import { inOrder, normalise } from "./state.js";
  */
 
 const BARE = {
-  negated: false, certainty: "certain", temporality: "current", experiencer: "patient", cut: { mention: false, context: false },
+  negated: false,
+  certainty: "certain",
+  temporality: "current",
+  experiencer: "patient",
+  cut: { mention: false, context: false },
 };
 
 /**
@@ -28,12 +32,16 @@ export function readJson(json) {
     return null;
   }
   const { doc, text, mentions, removed = [] } = note ?? {};
-  if (typeof doc !== "string" || typeof text !== "string" || !Array.isArray(mentions) || !Array.isArray(removed)) return null;
+  if (typeof doc !== "string" || typeof text !== "string" || !Array.isArray(mentions) || !Array.isArray(removed))
+    return null;
   if (![...mentions, ...removed].every(isMention)) return null;
   const work = { decisions: [], added: [], misfits: 0, total: mentions.length + removed.length };
   const place = placesOf(text);
   const own = normalise(text);
-  for (const [all, isRemoved] of [[mentions, false], [removed, true]]) {
+  for (const [all, isRemoved] of [
+    [mentions, false],
+    [removed, true],
+  ]) {
     for (const mention of all) {
       const link = linkOf(mention, place);
       if (wordsOf(link, own) !== normalise(mention.text)) work.misfits += 1;
@@ -43,7 +51,8 @@ export function readJson(json) {
   return { name: doc, text, ...work };
 }
 
-const isMention = (one) => typeof one?.text === "string" && Number.isInteger(one.start_utf16) && Number.isInteger(one.end_utf16);
+const isMention = (one) =>
+  typeof one?.text === "string" && Number.isInteger(one.start_utf16) && Number.isInteger(one.end_utf16);
 
 /** Offsets of a text as those of the text that the page shows, which has one unit for each line end. */
 function placesOf(text) {
@@ -56,12 +65,23 @@ const wordsOf = (link, text) => (link.fragments ?? [link]).map(({ start, end }) 
 
 function linkOf(mention, place) {
   const moved = ({ start_utf16: start, end_utf16: end }) => ({ start: place(start), end: place(end) });
-  const spans = (list) => list?.map((one) => {
-    const { start_utf16, end_utf16, start_code_point, end_code_point, ...rest } = one;
-    return { ...rest, ...moved(one) };
-  });
+  const spans = (list) =>
+    list?.map((one) => {
+      const { start_utf16, end_utf16, start_code_point, end_code_point, ...rest } = one;
+      return { ...rest, ...moved(one) };
+    });
   const link = { ...BARE, origin: "name", candidates: [], concept: null, ...mention, ...moved(mention) };
-  for (const name of ["start_utf16", "end_utf16", "start_code_point", "end_code_point", "review", "reviewed_by", "reviewed_at", "former", "doc"]) {
+  for (const name of [
+    "start_utf16",
+    "end_utf16",
+    "start_code_point",
+    "end_code_point",
+    "review",
+    "reviewed_by",
+    "reviewed_at",
+    "former",
+    "doc",
+  ]) {
     delete link[name];
   }
   for (const list of ["fragments", "attributes", "relations"]) {
@@ -82,7 +102,12 @@ function take(work, link, { review, reviewed_by: by = null, reviewed_at: at = nu
     return;
   }
   const action = isRemoved ? "remove" : link.decision === "linked" ? "concept" : "nil";
-  work.decisions.push({ ...about, action, concept: action === "concept" ? link.concept : null, base: answered(machine, former) });
+  work.decisions.push({
+    ...about,
+    action,
+    concept: action === "concept" ? link.concept : null,
+    base: answered(machine, former),
+  });
 }
 
 /** A link with the machine's answer before the reader changed it. */
@@ -91,18 +116,25 @@ function answered(link, former) {
   if (!former) return { ...rest, decision: undefined, concept: null };
   const { id, name = id, probability } = former;
   const likely = probability === undefined ? {} : { probability };
-  if (id === null || id === undefined) return { ...rest, ...likely, decision: "nil", nil_reason: "no_candidate", concept: null };
+  if (id === null || id === undefined)
+    return { ...rest, ...likely, decision: "nil", nil_reason: "no_candidate", concept: null };
   const known = link.candidates.find((one) => one.id === id);
   return { ...rest, ...likely, decision: "linked", concept: known ?? { id, name, types: [], sources: [], score: 0 } };
 }
 
 /** The attributes of BRAT that tell the context of a mention. */
 const CONTEXT = {
-  Certainty: "certainty", Temporality: "temporality", Experiencer: "experiencer", Laterality: "laterality", Severity: "severity", Allergy: "allergy",
+  Certainty: "certainty",
+  Temporality: "temporality",
+  Experiencer: "experiencer",
+  Laterality: "laterality",
+  Severity: "severity",
+  Allergy: "allergy",
 };
 
 /**
- * The decisions in BRAT standoff on a text. Notes that the page writes say who reviewed a mention, and what was there before.
+ * The decisions in BRAT standoff on a text. Notes that the page writes say who reviewed a mention, and what was there
+ * before.
  *
  * @param {string} standoff
  * @param {string} text
@@ -159,8 +191,15 @@ function textBound(about, words, units) {
   }
   if (pieces.length === 0 || pieces.some(({ start, end }) => start === undefined || end === undefined)) return null;
   const link = {
-    ...BARE, start: pieces[0].start, end: pieces[pieces.length - 1].end, text: words, origin: "name", decision: "nil",
-    nil_reason: "no_candidate", concept: null, candidates: [],
+    ...BARE,
+    start: pieces[0].start,
+    end: pieces[pieces.length - 1].end,
+    text: words,
+    origin: "name",
+    decision: "nil",
+    nil_reason: "no_candidate",
+    concept: null,
+    candidates: [],
     types: ["NIL", "Concept"].includes(label) ? [] : [label.replaceAll("_", " ")],
   };
   return pieces.length > 1 ? { ...link, fragments: pieces } : link;
@@ -171,11 +210,15 @@ function named(reference, name, { types }) {
   return { decision: "linked", nil_reason: undefined, concept, candidates: [concept] };
 }
 
-const REVIEWED = /(?:^|; )Reviewed: (confirmed|changed)(?: by (.*?))?(?: at (\d{4}-\d\d-\d\dT[\d:]+Z))?(?:; Former: (NIL|\S+)(?: (.*))?)?$/;
+const REVIEWED = new RegExp(
+  "(?:^|; )Reviewed: (confirmed|changed)(?: by (.*?))?(?: at (\\d{4}-\\d\\d-\\d\\dT[\\d:]+Z))?" +
+    "(?:; Former: (NIL|\\S+)(?: (.*))?)?$",
+);
 
 function takeNote(work, link, words) {
   const said = REVIEWED.exec(words);
-  const isOld = !said && (words.startsWith("Linked: chosen by the user") || words.startsWith("NIL: marked as NIL by the user"));
+  const isOld =
+    !said && (words.startsWith("Linked: chosen by the user") || words.startsWith("NIL: marked as NIL by the user"));
   if (!said && !isOld) return;
   const likely = /Probability: ([\d.]+)/.exec(words);
   const { types: _types, ...whole } = likely ? { ...link, probability: Number(likely[1]) } : link;
@@ -198,7 +241,16 @@ function takeRemoved(work, place, words, units, text) {
     work.misfits += 1;
     return;
   }
-  const link = { ...BARE, start, end, text: text.slice(start, end), origin: "name", decision: "nil", concept: null, candidates: [] };
+  const link = {
+    ...BARE,
+    start,
+    end,
+    text: text.slice(start, end),
+    origin: "name",
+    decision: "nil",
+    concept: null,
+    candidates: [],
+  };
   take(work, link, readingOf(said), true);
 }
 

@@ -30,10 +30,12 @@ export function progressOf({ links, decisions }) {
 }
 
 /** "23 of 79 reviewed". @param {{ done: number, total: number }} progress */
-export const progressWords = ({ done, total }) => `${done.toLocaleString("en")} of ${total.toLocaleString("en")} reviewed`;
+export const progressWords = ({ done, total }) =>
+  `${done.toLocaleString("en")} of ${total.toLocaleString("en")} reviewed`;
 
 /**
- * How doubtful an answer is, 0 to 1: how likely it is wrong, by the probability of its best candidate; without probabilities, how near
+ * How doubtful an answer is, 0 to 1: how likely it is wrong, by the probability of its best candidate; without
+ * probabilities, how near
  * the score is to the threshold.
  *
  * @param {Link} link
@@ -47,7 +49,8 @@ export function doubt({ decision, probability, candidates }, threshold) {
 }
 
 /**
- * Links with the most doubtful open ones first, then those that were reviewed; each in the order of the text where equal.
+ * Links with the most doubtful open ones first, then those that were reviewed; each in the order of the text where
+ * equal.
  *
  * @param {Link[]} links
  * @param {number | null} threshold
@@ -73,8 +76,13 @@ export const nextOpen = (links, at) => [...links.slice(at + 1), ...links.slice(0
  */
 export function reviewed({ links, decisions }, reader) {
   const named = (review) => ({ ...review, reviewed_by: review.reviewed_by ?? reader });
-  const removed = decisions.filter(({ action }) => action === "remove").map((decision) => ({
-    start: decision.start, end: decision.end, fragments: decision.base.fragments, review: named(reviewOf(decision)),
-  }));
+  const removed = decisions
+    .filter(({ action }) => action === "remove")
+    .map((decision) => ({
+      start: decision.start,
+      end: decision.end,
+      fragments: decision.base.fragments,
+      review: named(reviewOf(decision)),
+    }));
   return { links: links.map((link) => (link.review ? { ...link, review: named(link.review) } : link)), removed };
 }

@@ -25,13 +25,17 @@ export function createRows(on) {
   let window = { first: 0, last: 0 };
   let drawing = 0;
 
-  box.addEventListener("scroll", () => {
-    cancelAnimationFrame(drawing);
-    drawing = requestAnimationFrame(() => {
-      const next = inView();
-      if (next.first !== window.first || next.last !== window.last) draw();
-    });
-  }, { passive: true });
+  box.addEventListener(
+    "scroll",
+    () => {
+      cancelAnimationFrame(drawing);
+      drawing = requestAnimationFrame(() => {
+        const next = inView();
+        if (next.first !== window.first || next.last !== window.last) draw();
+      });
+    },
+    { passive: true },
+  );
 
   /** The rows that are in view, and some more. */
   function inView() {
@@ -94,7 +98,8 @@ export function createRows(on) {
       for (let looks = 0; looks < 2; looks += 1) {
         const [top, height] = [sum(0, at), heights[at]];
         if (top < box.scrollTop) box.scrollTop = top;
-        else if (top + height + head > box.scrollTop + box.clientHeight) box.scrollTop = top + height + head - box.clientHeight;
+        else if (top + height + head > box.scrollTop + box.clientHeight)
+          box.scrollTop = top + height + head - box.clientHeight;
         draw();
       }
       return body.rows[at - window.first];

@@ -12,8 +12,8 @@ import { follow } from "./following.js";
  */
 
 /**
- * A reader's decision on a mention; `base` is the engine's link that the reader saw. `confirm` keeps its answer. `by` is null for the
- * reader of this page; `at` is a time in UTC, null if unknown.
+ * A reader's decision on a mention; `base` is the engine's link that the reader saw. `confirm` keeps its answer. `by` is
+ * null for the reader of this page; `at` is a time in UTC, null if unknown.
  *
  * @typedef {{ start: number, end: number, action: "confirm" | "concept" | "nil" | "remove", concept: Candidate | null,
  *   base: Link, by: string | null, at: string | null }} Decision
@@ -301,7 +301,10 @@ export function applyDecisions(machine, decisions) {
   return inOrder(kept);
 }
 
-/** A link as the reader has decided it. The machine's reason and probability are about another decision, unless the reader confirmed it. */
+/**
+ * A link as the reader has decided it. The machine's reason and probability are about another decision, unless the
+ * reader confirmed it.
+ */
 function decided(link, decision) {
   const { action, concept, base } = decision;
   const review = reviewOf(decision);

@@ -1,4 +1,5 @@
-// What the browser stores of this site: the page, the bundle and a few choices; and notes, if the reader wants them kept (kept.js).
+// What the browser stores of this site: the page, the bundle and a few choices; and notes, if the reader wants them
+// kept (kept.js).
 
 const SITE = new URL(".", document.baseURI).href;
 const BUNDLES = "pel-bundles";

@@ -7,9 +7,11 @@ import { contextWords } from "./context.js";
 /** @typedef {import("./state.js").Link} Link */
 
 /**
- * A line of the summary: mentions of one concept with the same context. `beside` are doses and values, as the text has them.
+ * A line of the summary: mentions of one concept with the same context. `beside` are doses and values, as the text
+ * has them.
  *
- * @typedef {{ name: string, said: string[], beside: string[], notes: string[], concept: import("./state.js").Candidate | null,
+ * @typedef {{ name: string, said: string[], beside: string[], notes: string[], concept:
+ *   import("./state.js").Candidate | null,
  *   links: Link[] }} Entry
  */
 
@@ -37,7 +39,11 @@ function sectionOf(link) {
 
 /** The words of the context that the section does not say already. */
 function contextOf(link, section) {
-  const said = { denied: { negated: false }, family: { experiencer: link.experiencer === "family" ? "patient" : link.experiencer }, allergy: { allergy: undefined } };
+  const said = {
+    denied: { negated: false },
+    family: { experiencer: link.experiencer === "family" ? "patient" : link.experiencer },
+    allergy: { allergy: undefined },
+  };
   return contextWords({ ...link, ...said[section] });
 }
 
@@ -58,15 +64,23 @@ export function summarise(links, text) {
     const key = `${which}|${note}`;
     const entries = sections.get(section);
     if (!entries.has(key)) {
-      entries.set(key, { name: link.concept?.name ?? link.text, said: [], beside: [], notes: note === "" ? [] : [note], concept: link.concept, links: [] });
+      entries.set(key, {
+        name: link.concept?.name ?? link.text,
+        said: [],
+        beside: [],
+        notes: note === "" ? [] : [note],
+        concept: link.concept,
+        links: [],
+      });
     }
     const entry = entries.get(key);
     entry.links.push(link);
     addNew(entry.said, link.text, (a, b) => a.toLowerCase() === b.toLowerCase());
     addNew(entry.beside, attributeWords(link, text));
   }
-  return SECTIONS.map(([key, heading]) => ({ key, heading, entries: [...sections.get(key).values()] }))
-    .filter(({ entries }) => entries.length > 0);
+  return SECTIONS.map(([key, heading]) => ({ key, heading, entries: [...sections.get(key).values()] })).filter(
+    ({ entries }) => entries.length > 0,
+  );
 }
 
 function addNew(list, words, same = (a, b) => a === b) {
@@ -74,7 +88,8 @@ function addNew(list, words, same = (a, b) => a === b) {
 }
 
 /** The words of the text beside the name of an entry, if they differ. @param {Entry} entry */
-export const saidWords = ({ name, said }) => said.filter((words) => words.toLowerCase() !== name.toLowerCase()).join(", ");
+export const saidWords = ({ name, said }) =>
+  said.filter((words) => words.toLowerCase() !== name.toLowerCase()).join(", ");
 
 /**
  * The summary as plain text, for other programs.
@@ -83,7 +98,9 @@ export const saidWords = ({ name, said }) => said.filter((words) => words.toLowe
  * @param {import("./pkg/pel.js").CodeSystem | null} system
  */
 export function summaryText(sections, system) {
-  return sections.map(({ heading, entries }) => `${heading}\n${entries.map((entry) => entryText(entry, system)).join("\n")}`).join("\n\n");
+  return sections
+    .map(({ heading, entries }) => `${heading}\n${entries.map((entry) => entryText(entry, system)).join("\n")}`)
+    .join("\n\n");
 }
 
 function entryText(entry, system) {

@@ -7,7 +7,10 @@ import { byId } from "./dom.js";
 /** @type {Record<View, string>} the panel of each view */
 const PANELS = { summary: "summary-view", mentions: "mentions", details: "details-view" };
 
-/** On other windows the details come up from below, and a list stays in view beside them. style.css has the same condition. */
+/**
+ * On other windows the details come up from below, and a list stays in view beside them. style.css has the same
+ * condition.
+ */
 const WIDE = "(min-width: 1000px) and (min-height: 560px)";
 
 /**

@@ -30,17 +30,41 @@ export function zip(files, date = new Date()) {
     const [name, bytes] = [encoder.encode(file.name), encoder.encode(file.text)];
     const about = [VERSION, FLAGS, 0, ...dosTime(date)];
     const sizes = [crc32(bytes), bytes.length, bytes.length];
-    const local = record([[0x04034b50, 4], ...about.map((one) => [one, 2]), ...sizes.map((one) => [one, 4]), [name.length, 2], [0, 2]]);
+    const local = record([
+      [0x04034b50, 4],
+      ...about.map((one) => [one, 2]),
+      ...sizes.map((one) => [one, 4]),
+      [name.length, 2],
+      [0, 2],
+    ]);
     const entry = record([
-      [0x02014b50, 4], [VERSION, 2], ...about.map((one) => [one, 2]), ...sizes.map((one) => [one, 4]), [name.length, 2],
-      [0, 2], [0, 2], [0, 2], [0, 2], [0, 4], [offset, 4],
+      [0x02014b50, 4],
+      [VERSION, 2],
+      ...about.map((one) => [one, 2]),
+      ...sizes.map((one) => [one, 4]),
+      [name.length, 2],
+      [0, 2],
+      [0, 2],
+      [0, 2],
+      [0, 2],
+      [0, 4],
+      [offset, 4],
     ]);
     parts.push(local, name, bytes);
     entries.push(entry, name);
     offset += local.length + name.length + bytes.length;
     size += entry.length + name.length;
   }
-  const end = record([[0x06054b50, 4], [0, 2], [0, 2], [files.length, 2], [files.length, 2], [size, 4], [offset, 4], [0, 2]]);
+  const end = record([
+    [0x06054b50, 4],
+    [0, 2],
+    [0, 2],
+    [files.length, 2],
+    [files.length, 2],
+    [size, 4],
+    [offset, 4],
+    [0, 2],
+  ]);
   return new Blob([...parts, ...entries, end], { type: "application/zip" });
 }
 
@@ -81,7 +105,11 @@ export async function unzip(bytes) {
   let left = BYTES;
   for (let number = 0; number < count; number += 1) {
     if (view.getUint32(at, true) !== 0x02014b50) throw new Error("its list of files is damaged");
-    const [method, packed, size] = [view.getUint16(at + 10, true), view.getUint32(at + 20, true), view.getUint32(at + 24, true)];
+    const [method, packed, size] = [
+      view.getUint16(at + 10, true),
+      view.getUint32(at + 20, true),
+      view.getUint32(at + 24, true),
+    ];
     const [name, extra, comment] = [28, 30, 32].map((place) => view.getUint16(at + place, true));
     const path = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + name));
     const place = view.getUint32(at + 42, true);

@@ -131,6 +131,12 @@ test("several notes have counts and states, and one archive", { timeout: 120_000
   // Notes that are not shown are linked too.
   const rows = page.locator("#note-rows .note");
   await rows.filter({ hasText: "c.txt" }).filter({ hasText: "0 of 1 reviewed" }).waitFor({ state: "attached" });
+  // The threshold holds for the note that is shown, whichever was linked last.
+  await linkedAfter(page, () => page.locator("#threshold").evaluate((slider) => {
+    slider.value = slider.min;
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+  }));
+  assert.match(await page.locator("#summary").textContent(), /^1 mention, 1 linked/);
   await page.locator("#mention-rows button").first().focus();
   await page.keyboard.press("c");
   await page.locator("#all-notes > summary").click();

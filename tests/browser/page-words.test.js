@@ -27,7 +27,8 @@ test("identifiers of known vocabularies have a web address", () => {
   };
   for (const [id, address] of Object.entries(addresses)) assert.equal(siteOf(id)?.address, address);
   const others = ["UBERON:0000916", "CHEBI:15366", "GO:0001508", "CL:0000127", "SYMP:0000002", "NBO:0000590"];
-  for (const id of [...others, "MPATH:608", "PATO:0001579", "PR:000003918", "BIRNLEX:876"]) {
+  const more = ["MPATH:608", "PATO:0001579", "PR:000003918", "BIRNLEX:876", "SNOMED:38341003", "DRUGBANK:DB00316"];
+  for (const id of [...others, ...more, "MAXO:0001394"]) {
     assert.match(siteOf(id)?.address ?? "", /^https:\/\//, id);
   }
 });
@@ -102,7 +103,7 @@ test("sets of answers are told in words", () => {
   const sets = [{ coverage: 0.9, concepts: ["X:1"], nil: false }, { coverage: 0.95, concepts: ["X:1", "X:2"], nil: true }];
   const words = setsWords(sets);
   assert.match(words, /: 1 concept in 90\u00a0% of mentions; 2 concepts or no match in 95\u00a0% of mentions\. .*calibration/);
-  assert.match(setsWords([{ coverage: 0.9, concepts: [], nil: true }]), /: NIL in 90\u00a0%/);
+  assert.match(setsWords([{ coverage: 0.9, concepts: [], nil: true }]), /: no match in 90\u00a0%/);
   assert.equal(setsWords([]), "");
   assert.deepEqual(["X:1", "X:2", "X:3"].map((id) => setOf(sets, id)), ["90\u00a0% set", "95\u00a0% set", ""]);
 });
