@@ -313,7 +313,15 @@ def _kept(link: Link) -> Record:
     kept["end"] = kept.pop("end_code_point")
     kept.setdefault("concept", None)
     kept.setdefault("candidates", [])
+    for name in ("attributes", "relations"):
+        kept[name] = [_in_code_points(one) for one in kept.get(name, [])]
     return kept
+
+
+def _in_code_points(one: Record) -> Record:
+    """An attribute or a relation with its place in code points alone."""
+    place = {"start": one["start_code_point"], "end": one["end_code_point"]}
+    return {key: value for key, value in one.items() if not key.startswith(("start", "end"))} | place
 
 
 def _longest(spans: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
@@ -384,6 +392,18 @@ def _codes(span: Span) -> list[Record]:
     return codes
 
 
+def _attributes(span: Span) -> list[Record]:
+    """What stands next to the mention: doses, values, dates."""
+    attributes: list[Record] = _record(span).get("attributes", [])
+    return attributes
+
+
+def _relations(span: Span) -> list[Record]:
+    """The relations whose source is the mention, each with the place and words of its target."""
+    relations: list[Record] = _record(span).get("relations", [])
+    return relations
+
+
 def _context(span: Span) -> Record:
     record = _record(span)
     return {name: record.get(name) for name in CONTEXT} if record else {}
@@ -394,10 +414,12 @@ def _register() -> None:
     Span.set_extension("pel_mentions", default=None, force=True)
     Doc.set_extension("pel_widened", default=0, force=True)
     getters: dict[str, Callable[[Span], Any]] = {
+        "pel_attributes": _attributes,
         "pel_candidates": _candidates,
         "pel_code": _code,
         "pel_codes": _codes,
         "pel_context": _context,
+        "pel_relations": _relations,
         "pel_score": _score,
     }
     for extension, name in [

@@ -159,6 +159,18 @@ def test_spans_have_codes_of_the_chosen_systems(nlp):
     assert {code["system"] for code in copd._.pel_codes} == {"SNOMEDCT", "ICD10CM"}
 
 
+def test_spans_have_attributes_and_relations(nlp):
+    doc = nlp("Lisinopril 10 mg daily for hypertension.")
+    (drug,) = [ent for ent in doc.ents if ent.text == "Lisinopril"]
+    found = {one["name"]: one for one in drug._.pel_attributes}
+    assert found["strength"]["value"] == "10 mg"
+    assert doc.text[found["frequency"]["start"] : found["frequency"]["end"]] == "daily"
+    (relation,) = drug._.pel_relations
+    assert relation["name"] == "indication"
+    assert doc.text[relation["start"] : relation["end"]] == relation["text"] == "hypertension"
+    assert doc[1:2]._.pel_attributes == [] and doc[1:2]._.pel_relations == []
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [

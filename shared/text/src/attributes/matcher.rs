@@ -129,7 +129,13 @@ impl<'t> Note<'t> {
         for at in (0..count).rev() {
             note.read(at);
         }
-        note.leave_out_attributes();
+        // The "mol" of "mmol/mol" is no mention, so that phrases may go on through it.
+        if note.leave_out_attributes() {
+            note.readings = vec![Vec::new(); count];
+            for at in (0..count).rev() {
+                note.read(at);
+            }
+        }
         note.names = note.mentions.iter().map(|one| note.names_of(one)).collect();
         note
     }
@@ -157,11 +163,12 @@ impl<'t> Note<'t> {
         class.is_some_and(|class| names.contains(&class))
     }
 
-    /// Leaves out the mentions that are attributes as a whole: "bd", "nasal spray".
-    fn leave_out_attributes(&mut self) {
+    /// Leaves out the mentions that are attributes as a whole: "bd", "nasal spray". Whether there are any.
+    fn leave_out_attributes(&mut self) -> bool {
         let Some(class) = self.rules.class("not_mention") else {
-            return;
+            return false;
         };
+        let mut left_out = false;
         for (index, mention) in self.mentions.iter_mut().enumerate() {
             let readings = self
                 .readings
@@ -179,7 +186,9 @@ impl<'t> Note<'t> {
             }
             self.starting[mention.first].retain(|starting| !own(*starting));
             mention.end = mention.first;
+            left_out = true;
         }
+        left_out
     }
 
     /// Finds the phrases that start at a token. Those of later tokens are known.

@@ -364,6 +364,27 @@ fn attributes_that_are_taken_for_mentions_are_still_said_of_the_drug() {
     assert!(all[1].is_empty() && all[3].is_empty(), "{all:?}");
 }
 
+/// A detector takes a part of a unit for a mention.
+#[test]
+fn units_go_on_through_words_that_are_no_mentions() {
+    let text = "HbA1c 58 mmol/mol.";
+    let of = |start, end, kind| ([Span::new(start, end)], kind);
+    let mentions = [of(0, 5, Kind::Test), of(14, 17, Kind::Test)];
+    let anchors = mentions.each_ref().map(|(pieces, kind)| Anchor {
+        pieces,
+        kind: *kind,
+    });
+    let found = AttributeRules::english().find(text, &anchors);
+    let words = found.iter().map(|all| {
+        let all = all.iter().map(|one| one.span.of(text).unwrap());
+        all.collect::<Vec<_>>()
+    });
+    assert_eq!(
+        words.collect::<Vec<_>>(),
+        [vec!["58", "mmol/mol"], Vec::new()]
+    );
+}
+
 /// A weekly dose that is given every three weeks is a wrong fact.
 #[test]
 fn weeks_that_are_counted_are_no_plain_weeks() {
