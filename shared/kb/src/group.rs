@@ -83,6 +83,7 @@ impl Group {
             | "finding"
             | "injury"
             | "phenotype"
+            | "phenotypic abnormality"
             | "injury or poisoning"
             | "disease or syndrome"
             | "neoplastic process"
@@ -158,6 +159,7 @@ mod tests {
                 Some(Group::Problem),
             ),
             (&["Cell"], &[], Some(Group::Anatomy)),
+            (&["Phenotypic abnormality"], &[], Some(Group::Problem)),
             (&["unheard of"], &["T121"], Some(Group::Drug)),
             (&["observable entity"], &[], Some(Group::Measurement)),
             (&["Organism"], &["T204"], None),
