@@ -31,6 +31,15 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The usual limits, but for the bytes that packed parts unpack to.
+    #[must_use]
+    pub fn of_unpacked(bytes: usize) -> Self {
+        Self {
+            unpacked: bytes,
+            ..Self::default()
+        }
+    }
+
     /// The limits of a document within this one.
     ///
     /// # Errors

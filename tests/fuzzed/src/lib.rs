@@ -8,6 +8,7 @@
 mod artifacts;
 mod checksums;
 mod codes;
+mod documents;
 mod mutations;
 #[cfg(feature = "native")]
 mod native;
@@ -23,6 +24,7 @@ pub use artifacts::{
     weights,
 };
 pub use codes::codes;
+pub use documents::{documents, docx, pdf};
 #[cfg(feature = "native")]
 pub use native::{
     archive, brat, candidates, compressed, corpus, http, pubtator, rxnorm, settings, snomed, spans,
@@ -39,7 +41,7 @@ pub type Body = fn(&[u8]);
 
 /// Every target by name, which is also the name of its seed folder and program.
 pub fn targets() -> Vec<(&'static str, Body)> {
-    let shared: [(&str, Body); 16] = [
+    let shared: [(&str, Body); 19] = [
         ("bundle", bundle),
         ("codes", codes),
         ("concepts", concepts),
@@ -49,10 +51,13 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("delimited", delimited),
         ("detector", detector),
         ("dictionary", dictionary),
+        ("documents", documents),
+        ("docx", docx),
         ("index", index),
         ("manifest", manifest),
         ("note", note),
         ("obo", obo),
+        ("pdf", pdf),
         ("redirects", redirects),
         ("tokenizer", tokenizer),
         ("weights", weights),

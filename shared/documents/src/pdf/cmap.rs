@@ -46,7 +46,7 @@ impl CMap {
         for pair in operands.chunks_exact(2) {
             if let (Some(low), Some(high)) = (pair[0].text(), pair[1].text())
                 && (1..=4).contains(&low.len())
-                && self.spaces.len() < 100
+                && self.spaces.len() < 16
             {
                 self.spaces
                     .push((low.len() as u8, number(low), number(high)));

@@ -59,7 +59,12 @@ impl Base {
     /// The character of a code.
     pub fn character(self, code: u8) -> Option<char> {
         match self {
-            Self::WinAnsi => of_encoding(WINDOWS_1252, code),
+            Self::WinAnsi => match code {
+                // Codes that Windows does not use are bullets in PDF.
+                0x7f | 0x81 | 0x8d | 0x8f | 0x90 | 0x9d => Some('•'),
+                0xad => Some('-'),
+                code => of_encoding(WINDOWS_1252, code),
+            },
             Self::MacRoman => of_encoding(MACINTOSH, code),
             Self::Standard => listed("standard", code),
             Self::Symbol => listed("symbol", code),
@@ -136,6 +141,7 @@ mod tests {
     fn codes_have_characters_by_their_encoding() {
         for (base, code, expected) in [
             (Base::WinAnsi, 0x92, Some('’')),
+            (Base::WinAnsi, 0x7f, Some('•')),
             (Base::WinAnsi, b'A', Some('A')),
             (Base::Standard, 0x27, Some('’')),
             (Base::Standard, 0xae, Some('ﬁ')),

@@ -320,7 +320,7 @@ impl<'b> File<'b> {
         let end = self.stream_end(&dict, start);
         let filters = filters::of_dict(&dict, &|object| self.resolve(object));
         let raw = self.bytes.get(start..end)?;
-        self.read_again(lexer.at - at)?;
+        self.read_again(end - at)?;
         match filters::decode(raw, &filters, self.left.get()) {
             Ok(bytes) => {
                 self.spend(bytes.len())?;

@@ -106,8 +106,8 @@ impl Simple {
             if let Some(width) = own.filter(|width| *width > 0.0) {
                 return width * unit;
             }
-            if !stated.is_empty() {
-                return missing.unwrap_or(0.0) * unit;
+            if let Some(width) = missing {
+                return width * unit;
             }
             let c = characters[code]
                 .as_ref()

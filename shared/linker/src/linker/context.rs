@@ -4,8 +4,8 @@
 use super::{Linker, Prepared};
 use pel_kb::error::Result;
 use pel_text::Span;
-use pel_text::attributes::{Anchor, Kind, times};
-use pel_text::context::Target;
+use pel_text::attributes::{Anchor, Kind, times_on};
+use pel_text::context::{Stated, Target};
 use pel_text::markup::Readable;
 use std::borrow::Cow;
 
@@ -21,6 +21,14 @@ impl Linker {
     /// # Errors
     /// If a concept is damaged.
     pub fn judge(&self, text: &str, prepared: &mut Prepared) -> Result<()> {
+        self.judge_stated(text, &Stated::default(), prepared)
+    }
+
+    /// As [`Linker::judge`], for a text of which its document states the day and the sections.
+    ///
+    /// # Errors
+    /// As [`Linker::judge`].
+    pub fn judge_stated(&self, text: &str, stated: &Stated, prepared: &mut Prepared) -> Result<()> {
         let readable = Readable::new(text);
         let text = &*readable.text;
         for mention in &mut prepared.mentions {
@@ -67,10 +75,11 @@ impl Linker {
             })
             .collect();
         let attributes = self.attribute_rules.find(&text[from..to], &anchors);
-        let times = times(&text[from..to], &attributes);
-        let contexts = self
-            .context_rules
-            .judge_dated(&text[from..to], &targets, &times);
+        let stated = stated.within(Span::new(from, to));
+        let times = times_on(stated.day.as_deref(), &text[from..to], &attributes);
+        let contexts =
+            self.context_rules
+                .judge_stated(&text[from..to], &targets, &times, &stated.sections);
         let found = contexts.into_iter().zip(attributes);
         for (mention, (mut context, mut attributes)) in prepared.mentions.iter_mut().zip(found) {
             for attribute in &mut attributes {

@@ -6,6 +6,7 @@ use pel_corpora::spans;
 use pel_corpora::spans::Unit;
 use pel_kb::codes::System;
 use pel_linker::bundle::Bundle;
+use pel_notes::link::inputs::Stated;
 use pel_text::Offsets;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -611,6 +612,7 @@ impl TextObject {
             text,
             given,
             only_given,
+            stated: Stated::default(),
         })
     }
 }
