@@ -347,6 +347,7 @@ impl Job {
                     text,
                     given,
                     only_given: spans_only,
+                    stated: None,
                 });
                 linker.link_given(given.collect(), &options)
             }

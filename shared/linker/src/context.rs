@@ -5,8 +5,8 @@ use crate::linker::Steps;
 use crate::prepared::Prepared;
 use pel_kb::error::Result;
 use pel_text::Span;
-use pel_text::attributes::{Anchor, Kind, times};
-use pel_text::context::Target;
+use pel_text::attributes::{Anchor, Kind, times_on};
+use pel_text::context::{Stated, Target};
 use pel_text::markup::Readable;
 use std::borrow::Cow;
 
@@ -22,6 +22,14 @@ impl<'l> Steps<'l> {
     /// # Errors
     /// If a concept is damaged.
     pub fn judge(&self, text: &str, prepared: &mut Prepared) -> Result<()> {
+        self.judge_stated(text, &Stated::default(), prepared)
+    }
+
+    /// As [`Steps::judge`], for a text of which its document states the day and the sections.
+    ///
+    /// # Errors
+    /// As [`Steps::judge`].
+    pub fn judge_stated(&self, text: &str, stated: &Stated, prepared: &mut Prepared) -> Result<()> {
         let readable = Readable::new(text);
         let text = &*readable.text;
         for mention in &mut prepared.mentions {
@@ -68,11 +76,14 @@ impl<'l> Steps<'l> {
             })
             .collect();
         let attributes = self.linker.attribute_rules.find(&text[from..to], &anchors);
-        let times = times(&text[from..to], &attributes);
-        let contexts = self
-            .linker
-            .context_rules
-            .judge_dated(&text[from..to], &targets, &times);
+        let stated = stated.within(Span::new(from, to));
+        let times = times_on(stated.day.as_deref(), &text[from..to], &attributes);
+        let contexts = self.linker.context_rules.judge_stated(
+            &text[from..to],
+            &targets,
+            &times,
+            &stated.sections,
+        );
         let found = contexts.into_iter().zip(attributes);
         for (mention, (mut context, mut attributes)) in prepared.mentions.iter_mut().zip(found) {
             for attribute in &mut attributes {

@@ -33,7 +33,7 @@ use pel_model::encode::{Encoder, SequenceInterner};
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
 use pel_text::abbreviations::Reader;
-use pel_text::context::{Context, ContextRules};
+use pel_text::context::{Context, ContextRules, Stated};
 use pel_text::detect::Detected;
 use pel_text::markup::Readable;
 use pel_text::modifiers::without_modifiers;
@@ -154,12 +154,25 @@ impl<'l> Steps<'l> {
     /// # Errors
     /// If the text is no plain text ([`Readable::of_note`]), or a span cannot be cut out of it.
     pub fn prepare(&self, text: &str, mentions: Vec<Detected>) -> Result<Prepared> {
+        self.prepare_stated(text, &Stated::default(), mentions)
+    }
+
+    /// As [`Steps::prepare`], for a text of which its document states the day and the sections.
+    ///
+    /// # Errors
+    /// As [`Steps::prepare`].
+    pub fn prepare_stated(
+        &self,
+        text: &str,
+        stated: &Stated,
+        mentions: Vec<Detected>,
+    ) -> Result<Prepared> {
         let readable = Readable::of_note(text)?;
         let text = &*readable.text;
         let reader = &mut self.linker.bundle.manifest.view.reader();
         let senses = Senses::english().reader(text);
         let mut prepared = self.prepare_with(reader, &senses, text, mentions)?;
-        self.judge(text, &mut prepared)?;
+        self.judge_stated(text, stated, &mut prepared)?;
         Ok(prepared)
     }
 

@@ -1,5 +1,6 @@
 //! JSON: one mention per line, or a note as one object.
 
+use super::about::About;
 use super::relations::by_source;
 use super::{DecidedBy, Named, NamedSet, Note, Record, RemovedMention, Review};
 use pel_kb::clean::escaped;
@@ -221,12 +222,33 @@ pub(super) fn compact<T: Serialize + ?Sized>(value: &T) -> Result<String> {
     Ok(escaped(&json).into_owned())
 }
 
-pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
+/// A record with what the document states of its patient, encounter and day.
+#[derive(Serialize)]
+struct StatedLine<'a> {
+    #[serde(flatten)]
+    line: Line<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patient: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encounter: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note_date: Option<&'a str>,
+}
+
+pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>, about: &About) -> Result<String> {
     let mut out = String::new();
     for (record, relations) in note.records.iter().zip(by_source(note.text, note.records)) {
         let line = line(note, offsets, record, &relations, Some(note.name));
-        let json = serde_json::to_string(&line)
-            .map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
+        let json = match about.is_empty() {
+            true => serde_json::to_string(&line),
+            false => serde_json::to_string(&StatedLine {
+                line,
+                patient: about.patient.as_deref(),
+                encounter: about.encounter.as_deref(),
+                note_date: about.date.as_deref(),
+            }),
+        };
+        let json = json.map_err(|cause| Error::io("encoding JSON").caused_by(cause))?;
         out += &escaped(&json);
         out.push('\n');
     }
@@ -234,10 +256,12 @@ pub(super) fn lines(note: &Note<'_>, offsets: &Offsets<'_>) -> Result<String> {
 }
 
 /// The JSON object of a note up to its first mention.
-pub(super) fn head(note: &Note<'_>) -> Result<String> {
+pub(super) fn head(note: &Note<'_>, about: &About) -> Result<String> {
     #[derive(Serialize)]
     struct Head<'a> {
         doc: &'a str,
+        #[serde(flatten)]
+        about: &'a About,
         text: &'a str,
         written_by: &'a str,
         encoder: &'a str,
@@ -247,6 +271,7 @@ pub(super) fn head(note: &Note<'_>) -> Result<String> {
     let manifest = &note.linker.bundle().manifest;
     let head = Head {
         doc: note.name,
+        about,
         text: note.text,
         written_by: concat!("pel ", env!("CARGO_PKG_VERSION")),
         encoder: &manifest.encoder.name,

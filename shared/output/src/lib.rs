@@ -2,6 +2,7 @@
 //!
 //! The records of a note are those of the linker, or those that a user has edited in the page.
 
+mod about;
 mod attributes;
 mod bioc;
 mod brat;
@@ -37,6 +38,7 @@ use pel_text::detect::Origin;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+pub use about::About;
 pub use attributes::{ATTRIBUTE_COLUMNS, beside_cells, beside_columns};
 pub use codes::NamedCode;
 pub use combined::combine_codes;

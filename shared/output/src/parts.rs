@@ -1,5 +1,6 @@
 //! Writes a note part by part, so that its records need not be in memory together.
 
+use super::about::About;
 use super::bioc::Encoding;
 use super::moment::Moment;
 use super::omop::RowIds;
@@ -22,6 +23,7 @@ pub struct NoteWriter<'a> {
     linker: &'a Linker,
     offsets: Offsets<'a>,
     moment: Option<Moment>,
+    about: About,
     /// The code systems that were chosen; empty for all.
     systems: Vec<System>,
     /// Whether tables have the columns of reviews.
@@ -73,6 +75,7 @@ impl<'a> NoteWriter<'a> {
             linker,
             offsets: Offsets::new(text),
             moment: None,
+            about: About::default(),
             systems: Vec::new(),
             reviewed: false,
             removed: Vec::new(),
@@ -85,6 +88,16 @@ impl<'a> NoteWriter<'a> {
     /// Phenopackets. OMOP needs it.
     pub fn dated(mut self, moment: Option<Moment>) -> Self {
         self.moment = moment;
+        self
+    }
+
+    /// States what the document of the note says of it, for the formats that have a place for it:
+    /// JSON and FHIR.
+    pub fn about(mut self, about: &About) -> Self {
+        if let State::Fhir(entries) = &mut self.state {
+            entries.set_about(about);
+        }
+        self.about = about.clone();
         self
     }
 
@@ -131,7 +144,7 @@ impl<'a> NoteWriter<'a> {
             return entries.head(&note, moment);
         }
         Ok(match self.form {
-            Form::Json => json::head(&note)?,
+            Form::Json => json::head(&note, &self.about)?,
             Form::Csv => csv::head(&self.systems, self.reviewed),
             Form::Omop => omop::head(),
             Form::Pubtator => pubtator::head(&note),
@@ -185,7 +198,7 @@ impl<'a> NoteWriter<'a> {
                 Form::Csv => csv::write(&note, offsets, &self.systems, self.reviewed)?,
                 Form::Brat => brat::write(&note, offsets, before),
                 Form::Pubtator => pubtator::rows(&note, offsets),
-                _ => json::lines(&note, offsets)?,
+                _ => json::lines(&note, offsets, &self.about)?,
             },
         };
         self.written += records.len();

@@ -8,6 +8,7 @@
 mod artifacts;
 mod checksums;
 mod codes;
+mod documents;
 mod hierarchy;
 mod mutations;
 #[cfg(feature = "native")]
@@ -24,6 +25,7 @@ pub use artifacts::{
     weights,
 };
 pub use codes::codes;
+pub use documents::{documents, docx, pdf};
 pub use hierarchy::hierarchy;
 #[cfg(feature = "native")]
 pub use native::{
@@ -41,7 +43,7 @@ pub type Body = fn(&[u8]);
 
 /// Every target by name, which is also the name of its seed folder and program.
 pub fn targets() -> Vec<(&'static str, Body)> {
-    let shared: [(&str, Body); 17] = [
+    let shared: [(&str, Body); 20] = [
         ("bundle", bundle),
         ("codes", codes),
         ("concepts", concepts),
@@ -51,11 +53,14 @@ pub fn targets() -> Vec<(&'static str, Body)> {
         ("delimited", delimited),
         ("detector", detector),
         ("dictionary", dictionary),
+        ("documents", documents),
+        ("docx", docx),
         ("hierarchy", hierarchy),
         ("index", index),
         ("manifest", manifest),
         ("note", note),
         ("obo", obo),
+        ("pdf", pdf),
         ("redirects", redirects),
         ("tokenizer", tokenizer),
         ("weights", weights),

@@ -4,7 +4,7 @@
 //! the pairs with concepts are sorted in files, so that memory is bounded.
 
 use crate::link::inputs;
-use crate::link::inputs::{ReadOptions, Stopped};
+use crate::link::inputs::{ReadOptions, Stopped, document_file};
 use crate::link::notes::{Found, Note, Source};
 use crate::link::text_linker::{TextLinker, TextOptions};
 use pel_corpora::external_sort::ExternalSorter;
@@ -334,6 +334,7 @@ pub fn count(
     for Note { source, name, .. } in &found.notes {
         let text = match source {
             Source::File(path) => read_text_in(path, &options.read.encoding),
+            Source::Document(path, kind) => document_file(path, *kind).map(|(text, _)| text),
             Source::Text { text, .. } => Ok(text.clone()),
         };
         match text {

@@ -15,6 +15,7 @@ mod results;
 mod stated;
 mod systems;
 
+use super::about::{About, instant, reference};
 use super::facts::Keys;
 use super::json::compact;
 use super::moment::Moment;
@@ -28,7 +29,7 @@ use pel_kb::error::Result;
 use pel_text::Offsets;
 use pel_text::relations::{Relation, RelationName};
 use resources::{PATH, fields};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use systems::{Vocabulary, tidy};
 
 /// The resources of a note that were written.
@@ -40,6 +41,7 @@ pub(super) struct Entries {
     generated: Vec<String>,
     document: String,
     program: String,
+    about: About,
 }
 
 impl Entries {
@@ -57,6 +59,22 @@ impl Entries {
             seed,
             keys: Keys::default(),
             generated: Vec::new(),
+            about: About::default(),
+        }
+    }
+
+    /// States what the document of the note says of it.
+    pub(super) fn set_about(&mut self, about: &About) {
+        self.about = about.clone();
+    }
+
+    /// The patient: whom the document states, else of whom only the note is known.
+    fn subject(&self, note: &Note<'_>) -> Value {
+        match &self.about.patient {
+            Some(patient) => reference(&tidy(patient)),
+            None => json!({
+                "display": tidy(&format!("the patient of the note {}", note.name)),
+            }),
         }
     }
 
@@ -98,7 +116,7 @@ impl Entries {
         if !note.text.is_empty() {
             attachment["data"] = STANDARD.encode(note.text).into();
         }
-        json!({
+        let mut document = json!({
             "resourceType": "DocumentReference",
             "id": self.document,
             "status": "current",
@@ -106,9 +124,36 @@ impl Entries {
                 "Offsets and lengths of derivation-reference extensions count Unicode code points \
                  of {PATH}, decoded as UTF-8."
             ),
-            "subject": subject(note),
+            "subject": self.subject(note),
             "content": [{ "attachment": attachment }],
-        })
+        });
+        let About {
+            encounter,
+            date,
+            author,
+            title,
+            ..
+        } = &self.about;
+        let words = |text: &Option<String>| {
+            let text = text.as_deref().map(tidy).unwrap_or_default();
+            (!text.is_empty()).then_some(text)
+        };
+        if let Some(title) = words(title) {
+            document["type"] = json!({ "text": title });
+        }
+        if let Some(author) = words(author) {
+            document["author"] = json!([{ "display": author }]);
+        }
+        if let Some(instant) = date.as_deref().and_then(instant) {
+            document["date"] = instant.into();
+        }
+        if let Some(encounter) = encounter {
+            document["context"] = json!({ "encounter": [reference(&tidy(encounter))] });
+        }
+        if let Some(day) = date.as_deref().and_then(|date| date.get(..10)) {
+            document["context"]["period"] = json!({ "start": day });
+        }
+        document
     }
 
     /// The resources of mentions. `systems` are the code systems that were chosen; empty for all.
@@ -125,7 +170,7 @@ impl Entries {
         let source = Source {
             document: &document,
             vocabulary: Vocabulary::of(note, systems),
-            subject: subject(note),
+            subject: self.subject(note),
         };
         let mut out = String::new();
         let resources: Vec<_> = note
@@ -149,6 +194,11 @@ impl Entries {
             let mut fields = fields(note, offsets, &source, *kind, record, &reactions);
             fields.insert("id".to_owned(), id.as_str().into());
             related::add(&mut fields, note, &source, at, &related[at], &resources);
+            if let (Some(member), Some(encounter)) =
+                (encounter_member(&fields), &self.about.encounter)
+            {
+                fields.insert(member.to_owned(), reference(&tidy(encounter)));
+            }
             out.push(',');
             out += &entry(id, Value::Object(fields))?;
             self.generated.push(ids::of(id));
@@ -217,6 +267,15 @@ impl Entries {
     }
 }
 
+/// The member of a resource with its encounter, if it has one.
+fn encounter_member(fields: &Map<String, Value>) -> Option<&'static str> {
+    match fields.get("resourceType")?.as_str()? {
+        "Condition" | "Observation" | "Procedure" | "AllergyIntolerance" => Some("encounter"),
+        "MedicationStatement" => Some("context"),
+        _ => None,
+    }
+}
+
 /// The relations of each record, as their source or target.
 fn relations_of(note: &Note<'_>) -> Vec<Vec<Relation>> {
     let mut of = vec![Vec::new(); note.records.len()];
@@ -230,11 +289,6 @@ fn relations_of(note: &Note<'_>) -> Vec<Vec<Relation>> {
 /// The digest of the bundle.
 fn bundle_hash<'a>(note: &Note<'a>) -> &'a str {
     &note.linker.bundle().manifest.digest
-}
-
-/// The patient, of whom only the note is known.
-fn subject(note: &Note<'_>) -> Value {
-    json!({ "display": tidy(&format!("the patient of the note {}", note.name)) })
 }
 
 /// An entry of the bundle.

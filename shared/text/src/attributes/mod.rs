@@ -32,7 +32,7 @@ use pel_kb::group::Group;
 use rules::{EVENT, Rules};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
-pub use times::times;
+pub use times::{times, times_on};
 pub use value::{Number, Timing, Value};
 
 /// The rule files that are built in, by name. The first one includes the others.

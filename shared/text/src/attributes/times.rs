@@ -12,12 +12,20 @@ type Day = (u16, Option<u8>, Option<u8>);
 /// a day is past, as notes date what is current to the day. A date "since" which something is tells
 /// nothing, nor do weeks that a problem has lasted.
 pub fn times(text: &str, found: &[Vec<Attribute>]) -> Vec<Option<When>> {
-    let attributes = found.iter().flatten();
-    let days = attributes.filter_map(|attribute| day(attribute.value.as_ref()?));
-    let note = days
-        .chain(written_days(text))
-        .filter(|day| day.2.is_some())
-        .max();
+    times_on(None, text, found)
+}
+
+/// As [`times`], for a note of a known day: `YYYY-MM-DD`, with or without what follows it. A day
+/// that cannot be read is not known.
+pub fn times_on(stated: Option<&str>, text: &str, found: &[Vec<Attribute>]) -> Vec<Option<When>> {
+    let stated = stated.and_then(|day| parse(day.get(..10)?));
+    let note = stated.filter(|day| day.2.is_some()).or_else(|| {
+        let attributes = found.iter().flatten();
+        let days = attributes.filter_map(|attribute| day(attribute.value.as_ref()?));
+        days.chain(written_days(text))
+            .filter(|day| day.2.is_some())
+            .max()
+    });
     let of = |attributes: &Vec<Attribute>| {
         let mut all = attributes
             .iter()
@@ -172,6 +180,22 @@ mod tests {
         assert_eq!(procedure("CABG in 3 months."), Some(When::Ahead));
         assert_eq!(procedure("CABG today."), None);
         assert_eq!(procedure("CABG on 3/4/2018."), None);
+    }
+
+    #[test]
+    fn stated_day_of_the_note_comes_before_dates_of_its_text() {
+        let text = "MRI on 4/2/2024. Seen 1/1/2026.";
+        let pieces = [Span::new(0, 3)];
+        let anchor = Anchor {
+            pieces: &pieces,
+            kind: Kind::Procedure,
+        };
+        let found = AttributeRules::english().find(text, &[anchor]);
+        let of = |day| times_on(day, text, &found)[0];
+        assert_eq!(of(None), Some(When::LongPast));
+        assert_eq!(of(Some("2024-03-01T10:15:00Z")), Some(When::Ahead));
+        assert_eq!(of(Some("2024-04-02")), None);
+        assert_eq!(of(Some("2024")), Some(When::LongPast));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::places::{Borders, Order};
 use super::rules::{Action, Condition, Direction, Prior, RuleSet, SUBHEADING};
 use super::scope::{self, ScopedCue};
 use super::sections::{self, Section};
+use super::stated::StatedSection;
 use super::tokens::{self, Border, Token, normalise};
 use super::values::{
     Allergy, Certainty, Effect, Experiencer, Laterality, MentionKind, Property, Severity,
@@ -19,16 +20,17 @@ use super::{Context, Cue, Span, Target};
 const MAX_SEARCHED: usize = 64;
 
 /// Judges mentions of a text. `times` are what their dates tell, in the same order; missing ones are
-/// not known.
+/// not known. `stated` are the sections that its document marks.
 pub(super) fn judge(
     set: &RuleSet,
     text: &str,
     mentions: &[Target],
     times: &[Option<When>],
+    stated: &[StatedSection],
 ) -> Vec<Context> {
     let tokens = tokens::tokenize(text, &set.vocabulary);
     let mut tokens = forms::mark(text, tokens, &set.vocabulary, &set.headings);
-    let (sections, in_heading) = sections::find(text, &mut tokens, set);
+    let (sections, in_heading) = sections::find(text, &mut tokens, set, stated);
     let mut note = Note {
         text,
         tokens,

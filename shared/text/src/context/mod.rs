@@ -17,6 +17,7 @@ mod places;
 mod rules;
 mod scope;
 mod sections;
+mod stated;
 mod tokens;
 mod trie;
 mod values;
@@ -32,6 +33,7 @@ use pel_kb::group::Group;
 use rules::RuleSet;
 pub use rules::RuleText;
 use serde::{Deserialize, Serialize};
+pub use stated::{Stated, StatedSection, section_of_loinc};
 use std::sync::LazyLock;
 pub(crate) use tokens::Border;
 pub use values::{
@@ -282,6 +284,19 @@ impl ContextRules {
         mentions: &[Target],
         times: &[Option<When>],
     ) -> Vec<Context> {
-        judge::judge(&self.set, text, mentions, times)
+        self.judge_stated(text, mentions, times, &[])
+    }
+
+    /// As [`ContextRules::judge_dated`], for a text whose document marks sections: they begin where
+    /// it says, whatever their headings are. One without a name is what the rules call its heading.
+    /// The sections are in the order of the text.
+    pub fn judge_stated(
+        &self,
+        text: &str,
+        mentions: &[Target],
+        times: &[Option<When>],
+        stated: &[StatedSection],
+    ) -> Vec<Context> {
+        judge::judge(&self.set, text, mentions, times, stated)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::forms;
 use super::rules::{RuleSet, SUBHEADING};
+use super::stated::StatedSection;
 use super::tokens::{self, Border, Token};
 use super::{Heading, Span};
 
@@ -166,11 +167,17 @@ pub(super) fn headings(text: &str, rules: &RuleSet) -> Vec<(Span, Heading)> {
 
 /// Finds the sections, in order. The border after a heading becomes one of a sentence; tokens of
 /// headings of sections are flagged, because no cue is in them.
-pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Section>, Vec<bool>) {
+pub(super) fn find(
+    text: &str,
+    tokens: &mut [Token],
+    rules: &RuleSet,
+    stated: &[StatedSection],
+) -> (Vec<Section>, Vec<bool>) {
     answers(text, tokens);
     let mut sections: Vec<Section> = Vec::new();
     let mut in_heading = vec![false; tokens.len()];
-    for Found { known, first, end } in find_headings(text, tokens, rules) {
+    let found = find_headings(text, tokens, rules);
+    for Found { known, first, end } in with_stated(found, tokens, rules, stated) {
         let content = content_of(tokens, end);
         // "Mother:" and "Father:" are cues, too.
         if known.is_some_and(|section| section != SUBHEADING) {
@@ -199,6 +206,49 @@ pub(super) fn find(text: &str, tokens: &mut [Token], rules: &RuleSet) -> (Vec<Se
         }
     }
     (sections, in_heading)
+}
+
+/// Headings with those of the sections that a document marks. A marked one takes the place of what
+/// the rules have found there, unless it has no name.
+fn with_stated(
+    found: Vec<Found>,
+    tokens: &[Token],
+    rules: &RuleSet,
+    stated: &[StatedSection],
+) -> Vec<Found> {
+    if stated.is_empty() {
+        return found;
+    }
+    let mut all: Vec<Found> = Vec::with_capacity(found.len() + stated.len());
+    let mut found = found.into_iter().peekable();
+    for section in stated {
+        let first = tokens.partition_point(|token| token.end <= section.heading.start);
+        if first >= tokens.len() {
+            continue;
+        }
+        let behind = tokens.partition_point(|token| token.start < section.heading.end);
+        while let Some(own) = found.next_if(|own| own.end.max(own.first + 1) <= first) {
+            all.push(own);
+        }
+        let mut known = section
+            .name
+            .as_ref()
+            .and_then(|name| rules.sections.iter().position(|own| own == name));
+        // What is found in the heading is a part of it.
+        while let Some(own) = found.next_if(|own| own.first < behind.max(first + 1)) {
+            let is_section = own.known.is_some_and(|own| own != SUBHEADING);
+            if known.is_none() && own.first == first && is_section {
+                known = own.known;
+            }
+        }
+        all.push(Found {
+            known,
+            first,
+            end: behind.max(first),
+        });
+    }
+    all.extend(found);
+    all
 }
 
 /// Whether a token is the first of a line, after a bullet or number.

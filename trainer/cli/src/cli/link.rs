@@ -23,6 +23,7 @@ use pel_notes::link::notes;
 use pel_notes::link::notes::{Found, Note};
 use pel_notes::link::omop_numbers::OmopNumbers;
 use pel_notes::link::output_format::OutputFormat;
+use pel_notes::link::text_folder::TextFolder;
 use pel_notes::link::text_linker::{TextLinker, TextOptions};
 use pel_notes::link::vector_cache::VectorCache;
 use pel_notes::link::{attribute_rules, context_rules, date, open_linker, wordings};
@@ -142,6 +143,7 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         format,
         languages: Languages::default(),
         moment: date::moment(args.date.as_deref())?,
+        texts: args.text_out.clone().map(TextFolder::new),
         numbers: is_omop.then(|| OmopNumbers::new(RowIds::new(args.omop_first_id.unwrap_or(1), 1))),
     };
     if let Some(tables) = &tables {

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
     pel link --bundle bundle note.txt --spans note.ann --spans-only --format jsonl\n  \
     pel link --bundle bundle notes.csv --text-column text --id-column note_id --format jsonl\n  \
     pel link --bundle bundle shards/ --format parquet --out linked/\n  \
+    pel link --bundle bundle letters/ --format jsonl --out linked/ --text-out texts/\n  \
     pel link --bundle bundle note.txt --format csv --codes SNOMEDCT,ICD10CM\n  \
     pel link --bundle bundle note.txt --ranker rank/model --rerank 16\n  \
     cat note.txt | pel link --bundle bundle --format html > note.html\n\n\
@@ -31,8 +32,9 @@ pub struct LinkArgs {
     /// Bundle written by `pel index`
     #[arg(long)]
     pub bundle: PathBuf,
-    /// Text files (UTF-8, or see --encoding), tables and collections of notes (.csv, .tsv, .jsonl,
-    /// .parquet; FHIR and BioC in .json, .ndjson, .xml), folders of either, or - for standard input
+    /// Text files (UTF-8, or see --encoding), documents (.html, .rtf, .docx, .pdf, CDA in .xml), tables
+    /// and collections of notes (.csv, .tsv, .jsonl, .parquet, .hl7; FHIR and BioC in .json, .ndjson,
+    /// .xml), folders of either, or - for standard input
     #[arg(default_value = "-")]
     pub(super) inputs: Vec<PathBuf>,
     /// Format of the inputs [default: by their names; others are texts]
@@ -73,6 +75,10 @@ pub struct LinkArgs {
     /// Output file, or output folder for several notes or tables
     #[arg(long)]
     pub(super) out: Option<PathBuf>,
+    /// Folder for the text of each note, as NAME.txt: what offsets refer to. Of documents (PDF, DOCX,
+    /// HTML, ...) it is the text that they show
+    #[arg(long, value_name = "DIR")]
+    pub(super) text_out: Option<PathBuf>,
     /// When the links are made, for FHIR, OMOP and BioC: YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ
     /// [default: SOURCE_DATE_EPOCH, else now]
     #[arg(long)]

@@ -104,6 +104,61 @@ fn links_are_bundles_of_fhir() {
 }
 
 #[test]
+fn documents_are_linked_by_their_media_type() {
+    let server = Server::new(&[]);
+    let ask = |media: &str, content: &[u8]| {
+        server.ask(
+            "POST /v1/link",
+            &[&format!("Content-Type: {media}")],
+            content,
+        )
+    };
+    let report = br#"{"resourceType": "DiagnosticReport", "id": "r1",
+        "subject": {"reference": "Patient/p1"}, "text": {"div": "<div>Fever.</div>"}}"#;
+    for (media, content, doc) in [
+        ("text/plain", &b"Fever."[..], "1"),
+        ("text/plain; charset=windows-1252", b"Fever.", "1"),
+        ("text/html", b"<p>Fev<b>er</b>.", "1"),
+        ("application/rtf", b"{\\rtf1 Fever.}", "1"),
+        (
+            "application/hl7-v2",
+            b"MSH|^~\\&|A|B|C|D|2026||ORU^R01|M1|P|2.3\rNTE|1||Fever.",
+            "M1",
+        ),
+        ("application/fhir+json", report, "r1"),
+    ] {
+        let answer = ask(media, content);
+        assert_eq!(answer.status, 200, "{media}: {}", answer.text());
+        let note = answer.json();
+        assert_eq!(
+            (&note["doc"], &note["text"]),
+            (&doc.into(), &"Fever.".into()),
+            "{media}"
+        );
+        assert_eq!(note["mentions"][0]["concept"]["id"], "D1", "{media}");
+        assert_eq!(note["mentions"][0]["start"], 0, "{media}");
+    }
+    assert_eq!(
+        ask("application/fhir+json", report).json()["patient"],
+        "Patient/p1"
+    );
+    for (media, content, told) in [
+        ("application/pdf", &b"%PDF-1.4"[..], "expected a whole PDF"),
+        ("text/plain", b"\xff", "not UTF-8"),
+        (
+            "application/fhir+json",
+            b"{\"resourceType\": \"Patient\"}",
+            "no document",
+        ),
+        ("application/fhir+json", b"{", "cut"),
+    ] {
+        let answer = ask(media, content);
+        assert!(answer.text().contains(told), "{}", answer.text());
+        answer.is_problem(422, None, media);
+    }
+}
+
+#[test]
 fn several_texts_keep_their_order() {
     let server = Server::new(&[]);
     let mut texts: Vec<Value> = (0..40).map(|n| format!("fever {n}").into()).collect();
@@ -422,7 +477,7 @@ fn other_methods_and_media_types_are_refused() {
         assert_eq!(answer.header("allow"), allow, "{first}");
     }
     for lines in [
-        &["Content-Type: text/plain"][..],
+        &["Content-Type: image/png"][..],
         &["Content-Type: application/json; charset=latin1"],
         &[],
     ] {

@@ -294,7 +294,7 @@ fn options_that_do_not_fit_are_refused() {
     let place = Place::new();
     place.put("notes.csv", CSV);
     place.put("note.txt", "fever");
-    place.put("note.html", "<p>fever");
+    place.put("note.odt", "fever");
     place.put("in/notes.csv", CSV);
     for (args, expected) in [
         (
@@ -325,10 +325,7 @@ fn options_that_do_not_fit_are_refused() {
             &["note.txt", "--text-column", "x"],
             "--text-column: the inputs are texts",
         ),
-        (
-            &["note.html"],
-            "note.html: by its name this is not plain text",
-        ),
+        (&["note.odt"], "note.odt: PEL does not read this format"),
         (&["notes.csv", "--limit", "0"], "--limit"),
         (
             &["notes.csv", "--text-column", "x"],

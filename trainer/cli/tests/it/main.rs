@@ -12,6 +12,7 @@ mod codes;
 mod common;
 mod default_bundle;
 mod detector;
+mod documents;
 mod experiment;
 mod export;
 #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use pel_kb::codes::System;
 use pel_kb::error::Result;
 use pel_linker::Linker;
-use pel_output::{Form, Moment, Note, Record, RowIds};
+use pel_output::{About, Form, Moment, Note, Record, RowIds};
 
 /// The output formats of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -142,6 +142,15 @@ impl<'a> NoteFormatter<'a> {
     pub fn dated(self, moment: &Moment) -> Self {
         let form = match self.form {
             Formatter::Form(form) => Formatter::Form(Box::new(form.dated(Some(moment.clone())))),
+            table => table,
+        };
+        Self { form, ..self }
+    }
+
+    /// States what the document of the note says of it.
+    pub fn about(self, about: &About) -> Self {
+        let form = match self.form {
+            Formatter::Form(form) => Formatter::Form(Box::new(form.about(about))),
             table => table,
         };
         Self { form, ..self }

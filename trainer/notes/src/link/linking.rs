@@ -2,13 +2,14 @@
 
 use crate::link::format::{Format, NoteFormatter};
 use crate::link::inputs;
-use crate::link::inputs::{ReadOptions, Stopped};
+use crate::link::inputs::{ReadOptions, Stated, Stopped, document_file};
 use crate::link::languages::Languages;
 use crate::link::link_row::LinkRow;
 use crate::link::notes::{Note, Shard, Source, windows};
 use crate::link::omop_numbers::OmopNumbers;
 use crate::link::output_format::OutputFormat;
 use crate::link::sink::{Rendered, Sink};
+use crate::link::text_folder::TextFolder;
 use crate::link::text_linker::{MENTIONS, TextLinker, TextOptions};
 use pel_corpora::spans;
 use pel_io::files::{io_error, write_atomic};
@@ -46,6 +47,8 @@ pub struct Linking {
     pub moment: Moment,
     /// The numbers of rows and notes, for OMOP.
     pub numbers: Option<OmopNumbers>,
+    /// Where the texts of notes are written, if anywhere.
+    pub texts: Option<TextFolder>,
 }
 
 /// The outcome of linking.
@@ -96,10 +99,15 @@ impl Failures {
     }
 }
 
+/// A note with what its document states of it.
+type Told<'a> = (&'a Note, Cow<'a, Stated>);
+
 /// A note with its text and mentions.
 struct Read<'a> {
     note: &'a Note,
     text: Cow<'a, str>,
+    /// What its document states of it.
+    stated: Cow<'a, Stated>,
     mentions: Vec<Detected>,
 }
 
@@ -277,10 +285,22 @@ impl Linking {
 
     /// Reads a note and detects its mentions.
     fn read<'n>(&self, note: &'n Note) -> Result<(Read<'n>, Report)> {
-        let text = match &note.source {
-            Source::File(path) => Cow::Owned(read_text_in(path, &self.encoding)?),
-            Source::Text { text, .. } => Cow::Borrowed(text.as_str()),
+        let (text, stated) = match &note.source {
+            Source::File(path) => {
+                let text = read_text_in(path, &self.encoding)?;
+                (Cow::Owned(text), Cow::Owned(Stated::default()))
+            }
+            Source::Document(path, kind) => {
+                let (text, stated) = document_file(path, *kind)?;
+                (Cow::Owned(text), Cow::Owned(stated))
+            }
+            Source::Text { text, stated, .. } => {
+                (Cow::Borrowed(text.as_str()), Cow::Borrowed(&**stated))
+            }
         };
+        if let Some(texts) = &self.texts {
+            texts.write(&note.name, &text)?;
+        }
         let given = match &note.spans {
             Some(path) => spans::read(path, &self.encoding, &text)?,
             None => spans::Spans::default(),
@@ -298,25 +318,27 @@ impl Linking {
             Read {
                 note,
                 text,
+                stated,
                 mentions,
             },
             given.report,
         ))
     }
 
-    fn prepare<'n>(&self, read: Read<'n>) -> Result<(&'n Note, Cow<'n, str>, Prepared)> {
+    fn prepare<'n>(&self, read: Read<'n>) -> Result<(Told<'n>, Cow<'n, str>, Prepared)> {
         let Read {
             note,
             text,
+            stated,
             mentions,
         } = read;
         let prepared = self
             .engine
             .linker
             .steps()
-            .prepare(&text, mentions)
+            .prepare_stated(&text, &stated.context, mentions)
             .context(|| note.place())?;
-        Ok((note, text, prepared))
+        Ok(((note, stated), text, prepared))
     }
 
     /// Links notes in one batch and writes the links of each.
@@ -345,20 +367,23 @@ impl Linking {
             .engine
             .link_prepared(&borrowed, prepared, &self.options)
             .context(|| match &notes[..] {
-                [note] => note.place(),
-                notes => format!("{} and {} more", notes[0].place(), notes.len() - 1),
+                [(note, _)] => note.place(),
+                notes => format!("{} and {} more", notes[0].0.place(), notes.len() - 1),
             })?;
         done.mentions += links.iter().map(|links| links.len() as u64).sum::<u64>();
         // In the order of the notes.
         let ids: Vec<Result<RowIds>> = notes
             .iter()
             .zip(&links)
-            .map(|(note, links)| self.row_ids(note, self.options.kept(links).count()))
+            .map(|((note, _), links)| self.row_ids(note, self.options.kept(links).count()))
             .collect();
         let notes = notes.par_iter().zip(&texts).zip(&links).zip(ids);
         let written: Vec<_> = notes
-            .map(|(((note, text), links), ids)| {
-                ids.map(|ids| self.write(note, text, links, ids).context(|| note.place()))
+            .map(|(((told, text), links), ids)| {
+                ids.map(|ids| {
+                    let written = self.write(told, text, links, ids);
+                    written.context(|| told.0.place())
+                })
             })
             .collect();
         for rendered in written {
@@ -412,11 +437,12 @@ impl Linking {
         let Read {
             note,
             text,
+            stated,
             mentions,
         } = read;
         let (engine, options) = (&self.engine, &self.options);
         let Some(format) = self.format.text() else {
-            return engine.link_in_parts(text, mentions, options, &mut |links| {
+            return engine.link_in_parts(text, &stated.context, mentions, options, &mut |links| {
                 for links in links.chunks(RECORDS) {
                     interrupt::check()?;
                     let records = engine.records(text, links, options)?;
@@ -431,12 +457,12 @@ impl Linking {
             });
         };
         let ids = self.row_ids(note, 0)?;
-        let mut parts = self.formatter(format, note, text, ids);
+        let mut parts = self.formatter(format, (note, stated), text, ids);
         if !sink.is_headed() || !self.format.has_header() {
             sink.put_text(&parts.head()?)?;
         }
         sink.set_headed();
-        engine.link_in_parts(text, mentions, options, &mut |links| {
+        engine.link_in_parts(text, &stated.context, mentions, options, &mut |links| {
             for links in links.chunks(RECORDS) {
                 interrupt::check()?;
                 let records = engine.records(text, links, options)?;
@@ -453,20 +479,29 @@ impl Linking {
     fn formatter<'n>(
         &'n self,
         format: Format,
-        note: &'n Note,
+        (note, stated): (&'n Note, &Stated),
         text: &'n str,
         ids: RowIds,
     ) -> NoteFormatter<'n> {
         NoteFormatter::new(format, &note.name, text, &self.engine.linker)
             .dated(&self.moment)
+            .about(&stated.about)
             .coded_in(self.options.codes.as_deref())
             .numbered(ids)
     }
 
     /// Writes the links of a note to its file, or returns them for the sink.
-    fn write(&self, note: &Note, text: &str, links: &[Link], ids: RowIds) -> Result<Rendered> {
+    fn write(
+        &self,
+        (note, stated): &Told<'_>,
+        text: &str,
+        links: &[Link],
+        ids: RowIds,
+    ) -> Result<Rendered> {
         let rendered = match self.format {
-            OutputFormat::Text(format) => self.rendered(format, note, text, links, ids)?,
+            OutputFormat::Text(format) => {
+                self.rendered(format, (note, stated), text, links, ids)?
+            }
             OutputFormat::Parquet => {
                 let records = self.engine.records(text, links, &self.options)?;
                 Rendered::Rows(LinkRow::of_note(
@@ -496,12 +531,12 @@ impl Linking {
     fn rendered(
         &self,
         format: Format,
-        note: &Note,
+        told: (&Note, &Stated),
         text: &str,
         links: &[Link],
         ids: RowIds,
     ) -> Result<Rendered> {
-        let mut parts = self.formatter(format, note, text, ids);
+        let mut parts = self.formatter(format, told, text, ids);
         let mut rendered = parts.head()?;
         for links in links.chunks(RECORDS) {
             rendered += &parts.part(self.engine.records(text, links, &self.options)?)?;

@@ -18,6 +18,7 @@ pub mod second_stage;
 pub mod shards;
 mod sink;
 mod table;
+pub mod text_folder;
 pub mod text_linker;
 pub mod vector_cache;
 

@@ -1,10 +1,11 @@
 //! The notes to link: their files, names and outputs.
 
 use crate::link::format::Format;
-use crate::link::inputs::{InputFormat, Kind, NoteRow, kind_of};
-use crate::link::inputs::{fits, kind_of_name, stem};
+use crate::link::inputs::{InputFormat, Kind, NoteRow, Stated, kind_of};
+use crate::link::inputs::{document_of_name, fits, is_cda, kind_of_name, stem};
 use crate::link::manifest::is_manifest;
 use crate::link::output_format::OutputFormat;
+use pel_documents::Kind as DocumentKind;
 use pel_io::files::{is_partial, walk_error};
 use pel_io::terminal::counted;
 use pel_kb::error::{Error, Result};
@@ -30,12 +31,16 @@ pub struct Note {
 pub enum Source {
     /// A file to read.
     File(PathBuf),
+    /// A document of a format, whose text is to be read.
+    Document(PathBuf, DocumentKind),
     /// A text that was read from a table or collection.
     Text {
         /// The file and row, for messages.
         place: String,
         /// Its text.
         text: String,
+        /// What its document states of it.
+        stated: Box<Stated>,
     },
 }
 
@@ -46,6 +51,7 @@ impl Note {
             source: Source::Text {
                 place: row.place,
                 text: row.text,
+                stated: Box::new(row.stated),
             },
             name: row.name,
             spans: None,
@@ -56,7 +62,7 @@ impl Note {
     /// Its place for messages.
     pub fn place(&self) -> String {
         match &self.source {
-            Source::File(path) => path.display().to_string(),
+            Source::File(path) | Source::Document(path, _) => path.display().to_string(),
             Source::Text { place, .. } => place.clone(),
         }
     }
@@ -64,7 +70,7 @@ impl Note {
     /// Its file; `None` for a note of a table.
     pub fn path(&self) -> Option<&Path> {
         match &self.source {
-            Source::File(path) => Some(path),
+            Source::File(path) | Source::Document(path, _) => Some(path),
             Source::Text { .. } => None,
         }
     }
@@ -92,7 +98,8 @@ pub struct Found {
 }
 
 /// Collects the notes of the inputs, each folder in path order: files that are notes, and tables
-/// and collections of notes. A folder with .txt files gives these; another one gives its tables.
+/// and collections of notes. A folder with .txt files gives these, one with documents these, and
+/// another one its tables.
 /// Unreadable subfolders are skipped and returned.
 ///
 /// # Errors
@@ -114,6 +121,14 @@ pub fn notes(inputs: &[PathBuf], format: Option<InputFormat>) -> Result<Found> {
                 found.notes.push(file(input, Path::new("stdin")));
             }
             Kind::Text => found.notes.push(file(input, &unended(name))),
+            Kind::File(kind) if input.as_os_str() == "-" => {
+                found.notes.push(document(input, kind, Path::new("stdin")));
+            }
+            Kind::File(kind) => {
+                let name = name.to_string_lossy();
+                let name = stem(&name);
+                found.notes.push(document(input, kind, Path::new(&name)));
+            }
             kind => found.shards.push(Shard {
                 path: input.clone(),
                 kind,
@@ -144,9 +159,34 @@ fn file(path: &Path, name: &Path) -> Note {
     }
 }
 
+fn document(path: &Path, kind: DocumentKind, name: &Path) -> Note {
+    Note {
+        source: Source::Document(path.to_owned(), kind),
+        ..file(path, name)
+    }
+}
+
+/// The kind of a document in a folder; `None` for other files.
+fn document_in_folder(
+    path: &Path,
+    name: &str,
+    format: Option<InputFormat>,
+) -> Result<Option<DocumentKind>> {
+    let named = match document_of_name(name) {
+        None if name.to_lowercase().ends_with(".xml") && is_cda(path) => Some(DocumentKind::Cda),
+        named => named,
+    };
+    let (Some(named), Some(format)) = (named, format) else {
+        return Ok(named);
+    };
+    let wanted = kind_of(path, Some(format))?;
+    Ok((wanted == Kind::File(named)).then_some(named))
+}
+
 /// Adds the notes or tables of a folder.
 fn add_folder(input: &Path, format: Option<InputFormat>, found: &mut Found) -> Result<()> {
     let (mut notes, mut shards, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+    let mut documents: Vec<Note> = Vec::new();
     let hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
     let walk = walkdir::WalkDir::new(input).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| entry.depth() == 0 || !hidden(entry.file_name())) {
@@ -165,10 +205,18 @@ fn add_folder(input: &Path, format: Option<InputFormat>, found: &mut Found) -> R
         let below = path.strip_prefix(input).unwrap_or(path);
         let name = entry.file_name().to_string_lossy();
         let named = kind_of_name(&name).filter(|_| !is_own(&name));
+        if matches!(format, None | Some(InputFormat::Text)) && is_note(path) {
+            notes.push(file(path, &unended(below)));
+            continue;
+        }
+        if !is_own(&name)
+            && format != Some(InputFormat::Text)
+            && let Some(kind) = document_in_folder(path, &name, format)?
+        {
+            documents.push(document(path, kind, &below.with_file_name(stem(&name))));
+            continue;
+        }
         match (format, named) {
-            (None | Some(InputFormat::Text), _) if is_note(path) => {
-                notes.push(file(path, &unended(below)));
-            }
             (None, Some(kind)) => shards.push((path.to_owned(), kind, below.to_owned())),
             (Some(format), Some(kind)) if fits(kind, format) => {
                 let kind = kind_of(path, Some(format))?;
@@ -177,12 +225,23 @@ fn add_folder(input: &Path, format: Option<InputFormat>, found: &mut Found) -> R
             _ => {}
         }
     }
+    if notes.is_empty() {
+        notes = documents;
+    } else if let Some(first) = documents.first() {
+        // Documents next to texts can be links of an earlier run.
+        eprintln!(
+            "{}: left out {} next to the texts, first {}; name documents to link them",
+            input.display(),
+            counted(documents.len(), "document"),
+            first.place()
+        );
+    }
     if notes.is_empty() && shards.is_empty() {
         if let Some(first) = unread.into_iter().next() {
             return Err(first);
         }
         let expected = match format {
-            None => ".txt files or tables of notes",
+            None => ".txt files, documents or tables of notes",
             Some(InputFormat::Text) => ".txt files",
             Some(_) => "files of the --input-format",
         };
@@ -321,7 +380,9 @@ pub fn place(
 /// Splits the notes into windows. Standard input, whose size is unknown, is a window of its own.
 pub(crate) fn windows(notes: &[Note]) -> Vec<&[Note]> {
     let size = |note: &Note| match &note.source {
-        Source::File(path) => std::fs::metadata(path).map_or(WINDOW.1, |metadata| metadata.len()),
+        Source::File(path) | Source::Document(path, _) => {
+            std::fs::metadata(path).map_or(WINDOW.1, |metadata| metadata.len())
+        }
         Source::Text { text, .. } => text.len() as u64,
     };
     let (mut windows, mut first, mut bytes) = (Vec::new(), 0, 0);

@@ -17,6 +17,7 @@ use pel_linker::{Link, LinkOptions, Linker, Prepared, Proposals, Queries};
 use pel_model::tokens::Encoded;
 use pel_model::tower::Side;
 use pel_output::{Record, combine_codes};
+use pel_text::context::Stated;
 use pel_text::detect::{Detected, join};
 use pel_text::markup::Readable;
 use pel_text::senses::Senses;
@@ -72,6 +73,9 @@ pub struct TextOptions {
     pub ancestors: bool,
 }
 
+/// A text with what its document states of it.
+type Told<'t> = (&'t str, Option<&'t Stated>);
+
 /// A text with given mentions.
 #[derive(Clone, Debug)]
 pub struct GivenText<'t> {
@@ -81,6 +85,8 @@ pub struct GivenText<'t> {
     pub given: Vec<Detected>,
     /// Whether only these are linked and no others detected.
     pub only_given: bool,
+    /// What its document states of it, if anything.
+    pub stated: Option<&'t Stated>,
 }
 
 impl TextOptions {
@@ -160,6 +166,7 @@ impl TextLinker {
             text: text.as_ref(),
             given: Vec::new(),
             only_given: false,
+            stated: None,
         });
         self.link_given(given.collect(), options)
     }
@@ -179,9 +186,9 @@ impl TextLinker {
             let stop = interrupt::stop();
             let mentions = |text: &GivenText<'_>| self.detect(text, options, &stop);
             let detected = texts.par_iter().map(mentions).collect::<Result<Vec<_>>>()?;
-            let texts: Vec<&str> = texts.iter().map(|text| text.text).collect();
+            let texts: Vec<Told<'_>> = texts.iter().map(|text| (text.text, text.stated)).collect();
             let all = self.link_detected(&texts, detected, options)?;
-            for (text, links) in texts.iter().zip(all) {
+            for ((text, _), links) in texts.iter().zip(all) {
                 records.push(self.records(text, &links, options)?);
             }
         }
@@ -226,9 +233,12 @@ impl TextLinker {
             Ok(())
         };
         if mentions.len() > MENTIONS {
-            return self.link_in_parts(text.text, &mentions, options, &mut |links| pass(&links));
+            let none = Stated::default();
+            let stated = text.stated.unwrap_or(&none);
+            let mut part = |links: Vec<Link>| pass(&links);
+            return self.link_in_parts(text.text, stated, &mentions, options, &mut part);
         }
-        for links in self.link_batch(vec![(text.text, mentions)], options)? {
+        for links in self.link_batch(vec![((text.text, text.stated), mentions)], options)? {
             pass(&links)?;
         }
         Ok(())
@@ -278,10 +288,11 @@ impl TextLinker {
     /// Links the detected mentions of texts, in batches of at most [`MENTIONS`].
     fn link_detected(
         &self,
-        texts: &[&str],
+        texts: &[Told<'_>],
         detected: Vec<Vec<Detected>>,
         options: &TextOptions,
     ) -> Result<Vec<Vec<Link>>> {
+        let none = Stated::default();
         let mut links = Vec::with_capacity(texts.len());
         let (mut batch, mut mentions) = (Vec::new(), 0);
         for (text, found) in texts.iter().zip(detected) {
@@ -292,7 +303,8 @@ impl TextLinker {
             }
             if count > MENTIONS {
                 let mut all = Vec::with_capacity(count);
-                self.link_in_parts(text, &found, options, &mut |part| {
+                let (text, stated) = (text.0, text.1.unwrap_or(&none));
+                self.link_in_parts(text, stated, &found, options, &mut |part| {
                     all.extend(part);
                     Ok(())
                 })?;
@@ -309,13 +321,17 @@ impl TextLinker {
     /// Prepares and links texts with their detected mentions in one batch.
     fn link_batch(
         &self,
-        batch: Vec<(&str, Vec<Detected>)>,
+        batch: Vec<(Told<'_>, Vec<Detected>)>,
         options: &TextOptions,
     ) -> Result<Vec<Vec<Link>>> {
-        let texts: Vec<&str> = batch.iter().map(|(text, _)| *text).collect();
+        let none = Stated::default();
+        let texts: Vec<&str> = batch.iter().map(|((text, _), _)| *text).collect();
         let prepared = batch
             .into_par_iter()
-            .map(|(text, found)| self.linker.steps().prepare(text, found))
+            .map(|((text, stated), found)| {
+                let stated = stated.unwrap_or(&none);
+                self.linker.steps().prepare_stated(text, stated, found)
+            })
             .collect::<Result<Vec<_>>>()?;
         self.link_prepared(&texts, prepared, options)
     }
@@ -352,6 +368,7 @@ impl TextLinker {
     pub(crate) fn link_in_parts(
         &self,
         text: &str,
+        stated: &Stated,
         mentions: &[Detected],
         options: &TextOptions,
         each: &mut dyn FnMut(Vec<Link>) -> Result<()>,
@@ -373,7 +390,9 @@ impl TextLinker {
                 .map(prepare)
                 .collect::<Result<Vec<_>>>()?;
             let mut prepared = Prepared::join(prepared).of_one_text();
-            self.linker.steps().judge(text, &mut prepared)?;
+            self.linker
+                .steps()
+                .judge_stated(text, stated, &mut prepared)?;
             let queries = self.encode(&prepared)?;
             let mut links = self.finish(&prepared, &queries, options)?;
             self.rerank(text, &mut links, options)?;

@@ -12,6 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use pel_linker::bundle::Resolved;
+use pel_notes::link::inputs::Stated;
 use pel_output::NamedCode;
 use pel_text::Span;
 use pel_text::detect::{Detected, Origin};
@@ -173,6 +174,7 @@ async fn results(api: &Api, head: &Parts) -> Result<String, Problem> {
         text: name.to_owned(),
         given: vec![Detected::new(span, Origin::Given)],
         only_given: true,
+        stated: Stated::default(),
     };
     let settings = Arc::new(Settings {
         k,

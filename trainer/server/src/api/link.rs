@@ -11,12 +11,21 @@ use crate::serve::connections::Activity;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
-use hyper::header;
+use hyper::header::{self, HeaderMap};
 use hyper::{Request, Response, StatusCode};
+use pel_notes::link::inputs::{self, DocumentKind, ReadDocument};
 use std::sync::Arc;
 
 /// A body longer than this is read on a thread of its own, since the others wait meanwhile.
 const LONG: usize = 64 << 10;
+
+/// What a document in a body may unpack to.
+const UNPACKED: usize = 16 << 20;
+
+/// The media types of documents, for messages.
+const DOCUMENTS: &str = "text/plain, text/html, application/rtf, application/pdf, \
+                         application/vnd.openxmlformats-officedocument.wordprocessingml.document, \
+                         application/hl7-cda+xml, application/hl7-v2, application/fhir+json";
 
 /// Links texts.
 #[utoipa::path(
@@ -44,10 +53,18 @@ const LONG: usize = 64 << 10;
         ("ancestors" = Option<bool>, Query, nullable = false, description = "See `Options`."),
     ),
     request_body(
-        description = "One text, several texts, or a stream with a text object on each line.",
+        description = "One text, several texts, or a stream with a text object on each line; or a \
+                       document. Offsets then count in the text that the answer has.",
         content(
             (crate::api::request::LinkRequest = "application/json"),
             (String = "application/x-ndjson"),
+            (String = "text/plain"),
+            (String = "text/html"),
+            (String = "application/rtf"),
+            (String = "application/pdf"),
+            (String = "application/hl7-cda+xml"),
+            (String = "application/hl7-v2"),
+            (serde_json::Value = "application/fhir+json"),
         )
     ),
     responses(
@@ -79,20 +96,14 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     if is_packed {
         reader.unpack();
     }
-    match media_type(&head.headers).as_deref() {
-        Some(JSON) => {}
+    let form = match media_type(&head.headers).as_deref() {
+        Some(JSON) => BodyForm::Json,
         Some(NDJSON) => {
             offered(&head.headers, &[NDJSON])?;
             return stream::answer(api, reader, &options, activity);
         }
-        _ => {
-            let detail = "the body must be application/json or application/x-ndjson in UTF-8; \
-                          set Content-Type to the one that it is";
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
-                .field("Content-Type")
-                .header(header::ACCEPT, "application/json, application/x-ndjson"));
-        }
-    }
+        _ => BodyForm::Document(document_kind(&head.headers)?),
+    };
     let offer = offered(&head.headers, &[JSON, NDJSON, CSV, FHIR, FHIR_LINES])?;
     let render = match offer {
         NDJSON => Render::Line,
@@ -107,9 +118,24 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     // From here on the client waits for the server.
     let _busy = activity.as_ref().map(Activity::busy);
     let reading = Arc::clone(&api);
-    let (held, (one, settings, notes)) = apart(bytes.len(), move || {
-        reading.hold_values(&bytes, &mut held)?;
-        Ok((held, read(&reading, &bytes, options)?))
+    let length = match form {
+        BodyForm::Json => bytes.len(),
+        // A short one can take long, too.
+        BodyForm::Document(_) => usize::MAX,
+    };
+    let (held, (one, settings, notes)) = apart(length, move || {
+        let read = match form {
+            BodyForm::Json => {
+                reading.hold_values(&bytes, &mut held)?;
+                read(&reading, &bytes, options)?
+            }
+            BodyForm::Document(form) => {
+                // The text, and what it is unpacked from.
+                reading.budget.more(&mut held, bytes.len())?;
+                read_documents(&reading, &bytes, &form, options)?
+            }
+        };
+        Ok((held, read))
     })
     .await?;
     if offer == FHIR && !one {
@@ -138,6 +164,77 @@ async fn answer(api: Arc<Api>, request: Request<Body>) -> Result<Response<Body>,
     drop(held);
     let answer = Answer::new(body, &api.budget);
     Ok(response(offer, Body::new(answer)))
+}
+
+/// What a body is.
+enum BodyForm {
+    /// A request in JSON.
+    Json,
+    /// A document.
+    Document(DocumentForm),
+}
+
+/// The format of a document, and its declared character set.
+type DocumentForm = (DocumentKind, Option<String>);
+
+/// The format of a document in the body by its Content-Type.
+///
+/// # Errors
+/// Status 415 if it is none that is read.
+fn document_kind(headers: &HeaderMap) -> Result<DocumentForm, Problem> {
+    let declared = headers.get(header::CONTENT_TYPE);
+    let declared = declared.and_then(|value| value.to_str().ok());
+    let (media, charset) = inputs::media_type(declared.unwrap_or_default());
+    match DocumentKind::of_media_type(&media) {
+        // NDJSON is a stream of text objects.
+        Some(kind) if kind != DocumentKind::FhirLines => Ok((kind, charset)),
+        _ => {
+            let detail = format!(
+                "the body must be application/json or application/x-ndjson in UTF-8, or one of \
+                 {DOCUMENTS}; set Content-Type to the one that it is"
+            );
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+                .field("Content-Type")
+                .header(header::ACCEPT, "application/json, application/x-ndjson"))
+        }
+    }
+}
+
+/// Reads documents to their notes; whether it is one; and the settings.
+fn read_documents(
+    api: &Api,
+    bytes: &Bytes,
+    (kind, charset): &DocumentForm,
+    options: Options,
+) -> Result<(bool, Settings, Vec<Note>), Problem> {
+    let settings = options.settings(api.linker.linker.bundle())?;
+    let documents = inputs::read_body(bytes, *kind, charset.as_deref(), UNPACKED)
+        .map_err(|error| Problem::from(error).field(""))?;
+    let most = api.limits.texts;
+    if documents.len() > most {
+        let detail = format!(
+            "expected at most {most} documents (--max-texts), found {}; send several requests",
+            documents.len()
+        );
+        return Err(Problem::too_large(detail));
+    }
+    let one = documents.len() == 1;
+    let k = settings.k;
+    let note = |(at, document): (usize, ReadDocument)| {
+        let object = TextObject {
+            id: document.id,
+            text: document.text,
+            spans: None,
+        };
+        let note = object.note(at as u64 + 1, api.limits.text, false)?;
+        let note = note.checked(k, api.limits.text)?;
+        Ok(Note {
+            stated: document.stated,
+            ..note
+        })
+    };
+    let notes = documents.into_iter().enumerate().map(note);
+    Ok((one, settings, notes.collect::<Result<_, Problem>>()?))
 }
 
 /// Runs a function, on another thread if it has much to read.

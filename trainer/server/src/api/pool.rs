@@ -12,6 +12,7 @@ use pel_kb::codes::System;
 use pel_kb::error::{Error, Result};
 use pel_linker::{LinkOptions, Linker};
 use pel_notes::link::date::moment;
+use pel_notes::link::inputs::Stated;
 use pel_notes::link::text_linker::{GivenText, TextLinker, TextOptions};
 use pel_output::{Form, NoteWriter, Record};
 use pel_text::detect::{DetectOptions, Detected};
@@ -101,6 +102,8 @@ pub struct Note {
     pub given: Vec<Detected>,
     /// Whether no other mentions are looked for.
     pub only_given: bool,
+    /// What its document states of it.
+    pub stated: Stated,
 }
 
 impl Note {
@@ -121,6 +124,7 @@ impl Note {
             text: &self.text,
             given: self.given.clone(),
             only_given: self.only_given,
+            stated: Some(&self.stated.context),
         }
     }
 
@@ -494,7 +498,9 @@ impl<'a> Rendering<'a> {
             Render::Fhir => Form::Fhir,
             Render::Line | Render::Candidates => Form::Jsonl,
         };
-        let mut writer = NoteWriter::new(form, &note.id, &note.text, linker).coded_in(systems);
+        let mut writer = NoteWriter::new(form, &note.id, &note.text, linker)
+            .coded_in(systems)
+            .about(&note.stated.about);
         if render == Render::Fhir {
             writer = writer.dated(Some(moment(None)?));
         }
@@ -557,6 +563,7 @@ mod tests {
             text: "a".repeat(bytes),
             given: Vec::new(),
             only_given: false,
+            stated: Stated::default(),
         };
         let counts = |sizes: &[usize], k: usize| {
             let notes = sizes.iter().map(|bytes| note(*bytes)).collect();
@@ -579,6 +586,7 @@ mod tests {
             text: "a".repeat(bytes),
             given: vec![Detected::new(Span::new(0, 1), Origin::Given); given],
             only_given,
+            stated: Stated::default(),
         };
         for (bytes, given, only_given, k, expected) in [
             (1000, 0, false, 1, true),

@@ -7,6 +7,7 @@ use pel_corpora::spans::Unit;
 use pel_kb::ConceptId;
 use pel_kb::codes::System;
 use pel_linker::bundle::Bundle;
+use pel_notes::link::inputs::Stated;
 use pel_text::Offsets;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -660,6 +661,7 @@ impl TextObject {
             text,
             given,
             only_given,
+            stated: Stated::default(),
         })
     }
 }

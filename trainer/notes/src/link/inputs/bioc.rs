@@ -1,7 +1,7 @@
 //! The texts of BioC documents. Their passages, or the sentences of these, stand at their offsets,
 //! so that offsets of links are those of the collection (in code points).
 
-use super::{NoteRow, note_name, number_id};
+use super::{NoteRow, Stated, note_name, number_id};
 use pel_io::limits::Bound;
 use pel_kb::error::{Context, Error, Result};
 use serde_json::Value;
@@ -78,6 +78,7 @@ pub(super) fn notes(value: Value, place: &str) -> Vec<Result<NoteRow>> {
             name,
             text,
             place: place.to_owned(),
+            stated: Stated::default(),
         })
     };
     documents

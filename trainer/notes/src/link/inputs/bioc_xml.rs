@@ -1,7 +1,7 @@
 //! BioC in XML, read document by document.
 
 use super::bioc::Assembly;
-use super::{Each, NoteRow, note_name};
+use super::{Each, NoteRow, Stated, note_name};
 use pel_corpora::xml_encoding::decoded;
 use pel_io::files::{open, record_limit};
 use pel_io::interrupt;
@@ -85,6 +85,7 @@ impl Document {
                 name,
                 text: self.assembly.finish(),
                 place: place.to_owned(),
+                stated: Stated::default(),
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! Tables with delimiters: CSV and TSV.
 
 use super::columns::{ColumnArgs, Columns};
-use super::{Each, NoteRow, ReadOptions, note_name, numbered};
+use super::{Each, NoteRow, ReadOptions, Stated, note_name, numbered};
 use pel_io::files::{convert_read_error, record_limit};
 use pel_io::interrupt;
 use pel_io::limits::Bound;
@@ -102,6 +102,7 @@ fn note(
         name,
         text: cell(columns.text).to_owned(),
         place: place.to_owned(),
+        stated: Stated::default(),
     })
 }
 

@@ -104,7 +104,7 @@ fn read_json(
 pub(super) fn no_note(name: &str, wanted: Wanted) -> Error {
     let expected = match wanted {
         Wanted::Bioc => "BioC document",
-        _ => "FHIR DocumentReference",
+        _ => "FHIR document (DocumentReference, DiagnosticReport, Composition or Binary)",
     };
     Error::input(format!("{name}: the file has no {expected}"))
 }
@@ -326,7 +326,7 @@ mod tests {
             r#"{"entry": [
             {"resource": {"resourceType": "Patient", "id": "p"}},
             {"resource": {"resourceType": "DocumentReference", "id": "a", "content": [{"attachment": {"contentType": "text/plain", "data": "ZmV2ZXI="}}]}},
-            {"resource": {"resourceType": "DocumentReference", "id": "b", "content": [{"attachment": {"contentType": "application/pdf", "data": "JVBERg=="}}]}},
+            {"resource": {"resourceType": "DocumentReference", "id": "b", "content": [{"attachment": {"contentType": "image/png", "data": "JVBERg=="}}]}},
             {"resource": {"resourceType": "DocumentReference", "id": "c", "content": [{"attachment": {"data": "Y291Z2g=", "contentType": "text/plain"}}]}}
             ], "resourceType": "Bundle"}"#,
         );
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(found.errors.len(), 1, "{:?}", found.errors);
         assert!(
             found.errors[0].starts_with("in.json: entry 3: ")
-                && found.errors[0].contains("has only application/pdf"),
+                && found.errors[0].contains("has only image/png"),
             "{:?}",
             found.errors
         );
@@ -402,7 +402,7 @@ mod tests {
             ("", "EOF"),
             (
                 "{\"resourceType\": \"Bundle\", \"entry\": []}",
-                "the file has no FHIR DocumentReference",
+                "the file has no FHIR document",
             ),
         ] {
             let error = read(text).stopped.expect(text);

@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::recognise::Wanted;
-use super::{Each, NoteRow, ReadOptions, json, note_name, number_id, numbered};
+use super::{Each, NoteRow, ReadOptions, Stated, json, note_name, number_id, numbered};
 use pel_io::files::{convert_read_error, record_limit};
 use pel_io::interrupt;
 use pel_io::json::{UniqueNames, repeated_name};
@@ -71,6 +71,7 @@ pub(super) fn read(
                                 .map_or_else(|| Ok(numbered(path, row)), |id| note_name(&id))?,
                             text,
                             place: place.clone(),
+                            stated: Stated::default(),
                         })
                     });
                     each(note.map_err(|error| error.context(place)))
@@ -283,7 +284,8 @@ mod tests {
     #[test]
     fn resources_without_a_note_are_refused() {
         let found = read("{\"resourceType\": \"Patient\"}\n{\"resourceType\": \"Bundle\"}\n");
-        let expected = "notes.jsonl: the file has no FHIR DocumentReference";
+        let expected = "notes.jsonl: the file has no FHIR document (DocumentReference, \
+                        DiagnosticReport, Composition or Binary)";
         assert_eq!(found.stopped.as_deref(), Some(expected));
         let found = read("{\"documents\": []}\n");
         let expected = "notes.jsonl: the file has no BioC document";

@@ -7,6 +7,7 @@ mod bioc;
 mod bioc_xml;
 mod columns;
 mod delimited;
+mod documents;
 mod fhir;
 mod json;
 mod lines;
@@ -17,8 +18,11 @@ mod parquet_pages;
 mod recognise;
 
 pub use columns::ColumnArgs;
+pub(crate) use documents::file as document_file;
+pub use documents::{ReadDocument, Stated, read_body};
+pub use pel_documents::{Kind as DocumentKind, media_type};
 pub use recognise::{InputFormat, Kind, Wanted, kind_of};
-pub(crate) use recognise::{bare_name as stem, fits, kind_of_name};
+pub(crate) use recognise::{bare_name as stem, document_of_name, fits, is_cda, kind_of_name};
 
 use pel_io::interrupt;
 use pel_io::text_encoding::TextEncoding;
@@ -43,6 +47,8 @@ pub struct NoteRow {
     pub text: String,
     /// The file and line, row, entry or document, for messages.
     pub place: String,
+    /// What its document states of it.
+    pub stated: Stated,
 }
 
 /// How notes are read.
@@ -93,7 +99,8 @@ pub fn read(
         Err(Error::input("ended"))
     };
     let done = match kind {
-        Kind::Text => Err(Error::input(format!(
+        Kind::Messages => documents::read_messages(path, &mut pass),
+        Kind::Text | Kind::File(_) => Err(Error::input(format!(
             "{}: this is a text, not a table or collection of notes; --input-format names the \
              format",
             path.display()

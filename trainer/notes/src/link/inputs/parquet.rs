@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::parquet_pages::{self, CheckedPages, Chunk};
-use super::{Each, NoteRow, ReadOptions, note_name, numbered};
+use super::{Each, NoteRow, ReadOptions, Stated, note_name, numbered};
 use bytes::Bytes;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -263,6 +263,7 @@ impl Table<'_> {
             name,
             text,
             place: place.to_owned(),
+            stated: Stated::default(),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The kind of a file of notes: by the option `--input-format`, its name and its first bytes.
 
 use clap::ValueEnum;
+use pel_documents::Kind as DocumentKind;
 use pel_kb::error::{Error, Result};
 use std::fs::File;
 use std::io::Read;
@@ -23,6 +24,32 @@ pub enum InputFormat {
     Fhir,
     /// BioC in XML or JSON
     Bioc,
+    /// HTML or XHTML: each file is one note
+    Html,
+    /// Rich Text Format: each file is one note
+    Rtf,
+    /// A Word document: each file is one note
+    Docx,
+    /// PDF with a text layer: each file is one note
+    Pdf,
+    /// HL7 CDA, such as C-CDA: each file is one note
+    Cda,
+    /// Messages of HL7 v2 (ORU, MDM), each a note
+    Hl7,
+}
+
+impl InputFormat {
+    /// The format of documents that are one note each; `None` for others.
+    fn document(self) -> Option<DocumentKind> {
+        Some(match self {
+            Self::Html => DocumentKind::Html,
+            Self::Rtf => DocumentKind::Rtf,
+            Self::Docx => DocumentKind::Docx,
+            Self::Pdf => DocumentKind::Pdf,
+            Self::Cda => DocumentKind::Cda,
+            _ => return None,
+        })
+    }
 }
 
 /// What a JSON file must contain.
@@ -43,6 +70,10 @@ pub enum Wanted {
 pub enum Kind {
     /// As one note.
     Text,
+    /// As one note in the format of a document.
+    File(DocumentKind),
+    /// As messages of HL7 v2.
+    Messages,
     /// As a table with delimiters; this one is tried first.
     Delimited(u8),
     /// As JSON values, one on each line.
@@ -55,8 +86,11 @@ pub enum Kind {
     Parquet,
 }
 
-/// The extensions of documents that are no plain text.
-const MARKED_UP: [&str; 7] = ["docx", "htm", "html", "odt", "pdf", "rtf", "xhtml"];
+/// The extensions of documents that PEL does not read.
+const UNREAD: [&str; 4] = ["doc", "odt", "pages", "wpd"];
+
+/// The first bytes of an XML file that tell whether it is CDA.
+const HEAD: u64 = 4096;
 
 /// The extensions of compressed files.
 const PACKED: [&str; 5] = [".gz", ".bz2", ".xz", ".zst", ".zstd"];
@@ -93,8 +127,25 @@ pub(crate) fn kind_of_name(name: &str) -> Option<Kind> {
         "json" => Kind::Document(Wanted::Any),
         "xml" => Kind::Xml,
         "parquet" | "pq" => Kind::Parquet,
+        "hl7" => Kind::Messages,
         _ => return None,
     })
+}
+
+/// The format of documents with a file name: one that is a note by itself and no plain text.
+pub(crate) fn document_of_name(name: &str) -> Option<DocumentKind> {
+    let kind = DocumentKind::of_name(name)?;
+    (kind != DocumentKind::Text && !kind.is_collection()).then_some(kind)
+}
+
+/// Whether an XML file begins as CDA.
+pub(crate) fn is_cda(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    read.is_ok() && DocumentKind::of_bytes(&head) == Some(DocumentKind::Cda)
 }
 
 /// Whether a file of this kind can have the format that the user has named.
@@ -107,6 +158,12 @@ pub(crate) fn fits(kind: Kind, format: InputFormat) -> bool {
         InputFormat::Parquet => kind == Kind::Parquet,
         InputFormat::Fhir => matches!(kind, Kind::Lines(_) | Kind::Document(_)),
         InputFormat::Bioc => matches!(kind, Kind::Lines(_) | Kind::Document(_) | Kind::Xml),
+        InputFormat::Hl7 => kind == Kind::Messages,
+        InputFormat::Html
+        | InputFormat::Rtf
+        | InputFormat::Docx
+        | InputFormat::Pdf
+        | InputFormat::Cda => false,
     }
 }
 
@@ -124,14 +181,15 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
     };
     let Some(format) = format else {
         return match named {
+            Some(Kind::Xml) if is_cda(path) => Ok(Kind::File(DocumentKind::Cda)),
             Some(kind) => Ok(kind),
-            None if is_marked_up(&name) => Err(Error::input(format!(
-                "{}: by its name this is not plain text, a table or a collection of notes; convert \
-                 it to plain text, or read it as it is with --input-format text",
+            None if is_unread(&name) => Err(Error::input(format!(
+                "{}: PEL does not read this format; save it as DOCX, PDF or plain text, or read it \
+                 as it is with --input-format text",
                 path.display()
             ))),
             None if is_parquet(path) => Ok(Kind::Parquet),
-            None => Ok(Kind::Text),
+            None => Ok(document_of_name(&plain_name(&name)).map_or(Kind::Text, Kind::File)),
         };
     };
     Ok(match format {
@@ -150,6 +208,12 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
             Some(Kind::Lines(_)) => Kind::Lines(Wanted::Fhir),
             _ => Kind::Document(Wanted::Fhir),
         },
+        InputFormat::Hl7 => Kind::Messages,
+        InputFormat::Html
+        | InputFormat::Rtf
+        | InputFormat::Docx
+        | InputFormat::Pdf
+        | InputFormat::Cda => Kind::File(format.document().unwrap_or(DocumentKind::Text)),
         InputFormat::Bioc => match named {
             Some(Kind::Lines(_)) => Kind::Lines(Wanted::Bioc),
             Some(Kind::Xml) => Kind::Xml,
@@ -158,11 +222,11 @@ pub fn kind_of(path: &Path, format: Option<InputFormat>) -> Result<Kind> {
     })
 }
 
-/// Whether a file name is that of a document that is no plain text, such as HTML.
-fn is_marked_up(name: &str) -> bool {
+/// Whether a file name is that of a document that PEL does not read.
+fn is_unread(name: &str) -> bool {
     let name = plain_name(name);
     name.rsplit_once('.')
-        .is_some_and(|(_, extension)| MARKED_UP.contains(&extension))
+        .is_some_and(|(_, extension)| UNREAD.contains(&extension))
 }
 
 /// Whether a file begins like Parquet. What cannot be read is reported by its reader.
@@ -201,16 +265,25 @@ mod tests {
     }
 
     #[test]
-    fn document_that_is_no_plain_text_is_refused_unless_it_is_to_be_read_as_text() {
-        for name in ["note.html", "NOTE.PDF", "note.htm.gz", "note.docx"] {
-            let error = kind_of(Path::new(name), None).expect_err(name).to_string();
-            assert!(
-                error.starts_with(name) && error.contains("plain text"),
-                "{error}"
-            );
-            let kind = kind_of(Path::new(name), Some(InputFormat::Text));
-            assert_eq!(kind.expect("a text"), Kind::Text);
+    fn documents_have_the_kind_of_their_name_or_format() {
+        for (name, kind) in [
+            ("note.html", DocumentKind::Html),
+            ("NOTE.PDF", DocumentKind::Pdf),
+            ("note.htm.gz", DocumentKind::Html),
+            ("note.docx", DocumentKind::Docx),
+            ("note.rtf", DocumentKind::Rtf),
+        ] {
+            let found = kind_of(Path::new(name), None).expect(name);
+            assert_eq!(found, Kind::File(kind), "{name}");
+            let found = kind_of(Path::new(name), Some(InputFormat::Text));
+            assert_eq!(found.expect("a text"), Kind::Text);
         }
+        let found = kind_of(Path::new("-"), Some(InputFormat::Pdf)).expect("a PDF");
+        assert_eq!(found, Kind::File(DocumentKind::Pdf));
+        let found = kind_of(Path::new("a.hl7"), None).expect("messages");
+        assert_eq!(found, Kind::Messages);
+        let error = kind_of(Path::new("a.odt"), None).expect_err("unread");
+        assert!(error.to_string().starts_with("a.odt: PEL does not read"));
     }
 
     #[test]
