@@ -1,10 +1,9 @@
-//! Dates of HL7 v2 and CDA (`20260103101500-0500`) and of PDF (`D:20260103101500-05'00'`) as ISO 8601.
+//! Dates of HL7 v2 and CDA (`20260103101500-0500`) as ISO 8601.
 
 /// The date and time of digits as `YYYY`, `YYYY-MM`, `YYYY-MM-DD` or `YYYY-MM-DDThh:mm:ss` with its
 /// zone; `None` if it does not begin with a year, or the month or day is out of range.
 pub(crate) fn iso(stamp: &str) -> Option<String> {
     let stamp = stamp.trim();
-    let stamp = stamp.strip_prefix("D:").unwrap_or(stamp);
     let digits = stamp
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(stamp.len());
@@ -69,8 +68,7 @@ mod tests {
             ("202601031015", Some("2026-01-03T10:15:00")),
             ("20260103101559-0500", Some("2026-01-03T10:15:59-05:00")),
             ("20260103101559.123+0100", Some("2026-01-03T10:15:59+01:00")),
-            ("D:20260103101559-05'00'", Some("2026-01-03T10:15:59-05:00")),
-            ("D:20260103101559Z", Some("2026-01-03T10:15:59Z")),
+            ("20260103101559Z", Some("2026-01-03T10:15:59Z")),
             ("20261303", None),
             ("", None),
             ("today", None),

@@ -5,7 +5,6 @@
 //! bound, and `xml.rs` reads the elements. docx-rs builds the whole model of a document and has no
 //! bound of the unpacked bytes. Headers, footers, comments and numbers of lists are not read.
 
-use crate::dates;
 use crate::decode;
 use crate::document::Document;
 use crate::flow::Flow;
@@ -17,7 +16,7 @@ use rawzip::{CompressionMethod, ZipArchive};
 
 /// The member with the text.
 const BODY: &str = "word/document.xml";
-/// The member with title, author and date.
+/// The member with title and author.
 const CORE: &str = "docProps/core.xml";
 /// The members with notes, which stand behind the text.
 const NOTES: [&str; 2] = ["word/footnotes.xml", "word/endnotes.xml"];
@@ -121,10 +120,9 @@ impl Members<'_> {
     }
 }
 
-/// Title, author and date.
+/// Title and author.
 fn properties(text: &str, document: &mut Document) -> Result<()> {
     let mut parts = Parts::new(text);
-    let mut modified = None;
     while let Some(part) = parts.next()? {
         let Part::Start(tag) = part else { continue };
         if parts.depth() != 2 {
@@ -137,12 +135,10 @@ fn properties(text: &str, document: &mut Document) -> Result<()> {
         match &*tag.name {
             "title" => document.title = value()?,
             "creator" => document.author = value()?,
-            "created" => document.date = value()?.and_then(|date| dates::checked(&date)),
-            "modified" => modified = value()?.and_then(|date| dates::checked(&date)),
+            // When the file was made is no date of the note: templates have old ones.
             _ => {}
         }
     }
-    document.date = document.date.take().or(modified);
     Ok(())
 }
 
@@ -328,7 +324,7 @@ mod tests {
         );
         assert_eq!(found.title.as_deref(), Some("Op note"));
         assert_eq!(found.author.as_deref(), Some("Ann Roe"));
-        assert_eq!(found.date.as_deref(), Some("2026-01-03T10:15:00Z"));
+        assert_eq!(found.date, None);
     }
 
     #[test]

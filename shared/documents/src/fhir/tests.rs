@@ -59,7 +59,10 @@ fn attachments_of_every_format_are_read_with_the_facts_of_the_resource() {
 #[test]
 fn plain_text_is_preferred_to_the_same_document_in_other_formats() {
     let mut resource = reference(Value::Null);
-    let attachment = |media: &str, content: &[u8]| json!({"attachment": {"contentType": media, "data": encoded(content)}});
+    let attachment = |media: &str, content: &[u8]| {
+        let data = encoded(content);
+        json!({"attachment": {"contentType": media, "data": data}})
+    };
     resource["content"] = json!([
         attachment("application/pdf", b"%PDF-"),
         attachment("text/html", b"<p>no"),

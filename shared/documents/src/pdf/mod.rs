@@ -17,7 +17,6 @@ mod lines;
 mod object;
 mod widths;
 
-use crate::dates;
 use crate::document::Document;
 use crate::limits::Limits;
 use content::Page;
@@ -96,7 +95,7 @@ pub(crate) fn read(bytes: &[u8], limits: Limits) -> Result<Document> {
         text,
         title: value("Title"),
         author: value("Author"),
-        date: value("CreationDate").and_then(|date| dates::iso(&date)),
+        // The file's date is that of its making, such as of a print years later.
         ..Document::default()
     })
 }

@@ -218,7 +218,7 @@ fn missing_input_is_named() {
         (
             vec!["link", "--bundle", bundle(), empty.as_str()],
             3,
-            "the folder has no .txt files or tables of notes",
+            "the folder has no .txt files, documents or tables of notes",
         ),
         (
             vec!["link", "--bundle", nothing.as_str()],
