@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn files_are_recognised_by_their_names() {
-        use Content::{Association, Concept, Description, Language, TextDefinition};
+        use Content::{Association, Concept, Description, Language, Relationship, TextDefinition};
         use ReleaseType::{Delta, Full, Snapshot};
         for (name, expected) in [
             (
@@ -239,7 +239,11 @@ mod tests {
                 Some((Association, Snapshot)),
             ),
             ("der2_cRefset_AttributeValueSnapshot_INT_20260101.txt", None),
-            ("sct2_Relationship_Snapshot_INT_20260101.txt", None),
+            (
+                "sct2_Relationship_Snapshot_INT_20260101.txt",
+                Some((Relationship, Snapshot)),
+            ),
+            ("sct2_StatedRelationship_Snapshot_INT_20260101.txt", None),
             ("Readme_en_20260101.txt", None),
             ("sct2_Concept_Snapshot_INT_20260101.zip", None),
         ] {

@@ -130,7 +130,7 @@ macro_rules! replays {
 
 replays! {
     archive bioc brat bundle candidates codes compressed concepts config container context corpus
-    delimited detector dictionary documents docx fhir http icd10cm index loinc manifest mesh note
+    delimited detector dictionary documents docx fhir hierarchy http icd10cm index loinc manifest mesh note
     notes obo obograph owl parquet pdf pubtator redirects rxnorm settings snomed spans sssom
     tokenizer torch umls weights
 }

@@ -142,7 +142,12 @@ fn rows_of_a_table_are_notes_with_their_identifiers() {
     assert!(rows.iter().all(|row| row["doc"] == "notes"), "{rows:?}");
     // One header for all notes.
     let csv = place.link(&["notes.csv", "--format", "csv"]);
-    assert_eq!(good(&csv).matches("start,end").count(), 1);
+    assert_eq!(
+        good(&csv)
+            .matches("start_code_point,end_code_point")
+            .count(),
+        1
+    );
 }
 
 #[test]
