@@ -41,7 +41,7 @@ impl Object {
     /// A whole number that is not negative.
     pub fn count(&self) -> Option<usize> {
         let number = self.number()?;
-        (number >= 0.0 && number <= 4e9 && number.fract() == 0.0).then_some(number as usize)
+        ((0.0..=4e9).contains(&number) && number.fract() == 0.0).then_some(number as usize)
     }
 
     pub fn name(&self) -> Option<&str> {

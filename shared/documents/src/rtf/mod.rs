@@ -331,15 +331,12 @@ impl<'b> Reader<'b> {
             self.flush();
         }
         match name {
-            "u" => return self.unicode(number.unwrap_or(0)),
+            "u" => self.unicode(number.unwrap_or(0)),
             "uc" => self.state.fallback = usize::try_from(number.unwrap_or(1)).unwrap_or(1).min(16),
             "par" | "line" | "sect" | "page" | "softline" => self.line(),
             "cell" | "nestcell" => self.write("\t"),
-            "row" | "nestrow" => {
-                if self.state.destination == Destination::Body {
-                    self.flow.line();
-                }
-            }
+            "row" | "nestrow" if self.state.destination == Destination::Body => self.flow.line(),
+            "row" | "nestrow" => {}
             "ansi" => self.set_default(WINDOWS_1252),
             "mac" => self.set_default(encoding_rs::MACINTOSH),
             "ansicpg" => {

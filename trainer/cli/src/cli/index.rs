@@ -281,36 +281,50 @@ impl IndexArgs {
 /// # Errors
 /// If an input cannot be read or does not fit, the device fails, or the bundle cannot be written.
 pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
-    let encoders = std::iter::once(&args.encoder)
-        .chain(&args.entity_encoder)
-        .map(PathBuf::as_path);
-    let (licences, work) = (
-        concept_table::licence_file(&args.kb),
-        WorkFolder::place(&args.out),
-    );
-    Inputs::new()
-        .files([args.kb.as_path(), licences.as_path()])
-        .files(args.redirects.as_deref())
-        .files(args.codes.files())
-        .artifacts(encoders)
-        .check(
-            [bundles::writes(&args.out), Output::Folder(&work)]
-                .into_iter()
-                .chain(args.export_vectors.as_deref().map(Output::File)),
-        )?;
-    bundles::check_output(&args.out)?;
-    let Source {
-        mut files,
-        tied,
-        settings,
-        bundle,
-    } = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
-    if args.detector.is_some() && bundle.as_ref().is_none_or(|own| own.detector.is_none()) {
+    check_files(args)?;
+    let source = Source::read(&args.encoder, args.entity_encoder.as_deref())?;
+    let has_detector = |own: &Manifest| own.detector.is_some();
+    if args.detector.is_some() && !source.bundle.as_ref().is_some_and(has_detector) {
         return Err(Error::input(format!(
             "--detector: the encoder {} is not a bundle with a detector",
             args.encoder.display()
         )));
     }
+    let recipe = recipe(args, source)?;
+    let device = device.open(Work::Long)?;
+    let work = WorkFolder::beside(&args.out);
+    let built = build(recipe, &device, &work)
+        .context(|| format!("with the encoder {}", args.encoder.display()))?;
+    bundles::save(&args.out, &built.parts)?;
+    work.remove()?;
+    report(args, &built, json)
+}
+
+/// Checks the files that are read and written.
+fn check_files(args: &IndexArgs) -> Result<()> {
+    let encoders = std::iter::once(&args.encoder)
+        .chain(&args.entity_encoder)
+        .map(PathBuf::as_path);
+    let licences = concept_table::licence_file(&args.kb);
+    let work = WorkFolder::place(&args.out);
+    let outputs = [bundles::writes(&args.out), Output::Folder(&work)].into_iter();
+    Inputs::new()
+        .files([args.kb.as_path(), licences.as_path()])
+        .files(args.redirects.as_deref())
+        .files(args.codes.files())
+        .artifacts(encoders)
+        .check(outputs.chain(args.export_vectors.as_deref().map(Output::File)))?;
+    bundles::check_output(&args.out)
+}
+
+/// What is indexed, and how.
+fn recipe(args: &IndexArgs, source: Source) -> Result<Recipe> {
+    let Source {
+        mut files,
+        tied,
+        settings,
+        bundle,
+    } = source;
     let kb_file = concept_table::read_in(&args.kb, &args.encoding.get())?;
     let redirects = match &args.redirects {
         None => Vec::new(),
@@ -331,7 +345,6 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         score: Similarity::Cosine,
     };
     let reduction = settings.map_or(untrained, |settings| settings.reduction);
-    let before = bundle.as_ref().map(|manifest| &manifest.encoder);
     let reduction = Reduction {
         pooling: args.pooling.map_or(reduction.pooling, Into::into),
         score: args.score.map_or(reduction.score, Into::into),
@@ -339,42 +352,13 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
     let view = args.view(settings.map(|settings| settings.view));
     let trained = settings.map_or(Scorer::Dual, |settings| settings.scorer);
     let scorer = args.scorer.map_or(trained, Into::into);
-    let nil = match (args.nil_threshold, &bundle) {
-        // A threshold holds only for the views and scores that it was chosen for.
-        (None, Some(manifest))
-            if view == manifest.view
-                && reduction == manifest.encoder.reduction
-                && scorer == trained =>
-        {
-            manifest.nil.clone()
-        }
-        (threshold, _) => NilPolicy {
-            threshold,
-            calibrated_on: args.nil_calibrated_on.clone(),
-            ..NilPolicy::default()
-        },
-    };
-    let recipe = Recipe {
-        encoder: EncoderInfo {
-            name: args
-                .encoder_name
-                .clone()
-                .or(before.map(|info| info.name.clone()))
-                .unwrap_or_else(|| stem(&args.encoder)),
-            licence: args
-                .encoder_licence
-                .clone()
-                .or(before.map(|info| info.licence.clone()))
-                .unwrap_or_else(|| "not stated".into()),
-            tied,
-            reduction,
-            // Int8 weights stay int8. Indexing refuses to read them as f32.
-            precision: match (args.encoder_precision, before.map(|info| info.precision)) {
-                (Some(asked), _) => asked.into(),
-                (None, Some(Precision::Int8)) => Precision::Int8,
-                (None, _) => Precision::F32,
-            },
-        },
+    // A threshold holds only for the views and scores that it was chosen for.
+    let same = bundle
+        .as_ref()
+        .filter(|own| view == own.view && reduction == own.encoder.reduction && scorer == trained);
+    Ok(Recipe {
+        nil: nil_policy(args, same),
+        encoder: encoder_info(args, bundle.as_ref(), tied, reduction),
         kb_info: KbInfo {
             name: args.kb_name.clone().unwrap_or_else(|| stem(&args.kb)),
             concepts: kb_file.kb.len(),
@@ -414,20 +398,52 @@ pub fn run(args: &IndexArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             raise: args.ef_search.is_none() && args.probes.is_none(),
         },
         export_vectors: args.export_vectors.clone(),
-        nil,
         // It reads the embeddings of the encoder that the index is made with.
         detector,
         every_name,
         batch_tokens: args.batch_tokens,
         compute_precision: args.compute.precision(),
-    };
-    let device = device.open(Work::Long)?;
-    let work = WorkFolder::beside(&args.out);
-    let built = build(recipe, &device, &work)
-        .context(|| format!("with the encoder {}", args.encoder.display()))?;
-    bundles::save(&args.out, &built.parts)?;
-    work.remove()?;
-    report(args, &built, json)
+    })
+}
+
+/// The rule for NIL: that of a bundle with the same views and scores, unless a threshold is given.
+fn nil_policy(args: &IndexArgs, same: Option<&Manifest>) -> NilPolicy {
+    match (args.nil_threshold, same) {
+        (None, Some(manifest)) => manifest.nil.clone(),
+        (threshold, _) => NilPolicy {
+            threshold,
+            calibrated_on: args.nil_calibrated_on.clone(),
+            ..NilPolicy::default()
+        },
+    }
+}
+
+/// The description of the encoder: as asked for, else that of the bundle it comes from.
+fn encoder_info(
+    args: &IndexArgs,
+    bundle: Option<&Manifest>,
+    tied: bool,
+    reduction: Reduction,
+) -> EncoderInfo {
+    let before = bundle.map(|manifest| &manifest.encoder);
+    let name = args.encoder_name.clone();
+    let licence = args.encoder_licence.clone();
+    EncoderInfo {
+        name: name
+            .or(before.map(|info| info.name.clone()))
+            .unwrap_or_else(|| stem(&args.encoder)),
+        licence: licence
+            .or(before.map(|info| info.licence.clone()))
+            .unwrap_or_else(|| "not stated".into()),
+        tied,
+        reduction,
+        // Int8 weights stay int8. Indexing refuses to read them as f32.
+        precision: match (args.encoder_precision, before.map(|info| info.precision)) {
+            (Some(asked), _) => asked.into(),
+            (None, Some(Precision::Int8)) => Precision::Int8,
+            (None, _) => Precision::F32,
+        },
+    }
 }
 
 pub(super) fn stem(path: &Path) -> String {
@@ -443,6 +459,39 @@ pub(super) fn stem(path: &Path) -> String {
 }
 
 fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
+    let manifest = &built.manifest;
+    let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
+    if json {
+        println!("{}", figures(args, built, bytes));
+        return Ok(());
+    }
+    println!(
+        "{}: {}, {}, {:.1} MB",
+        args.out.display(),
+        counted(manifest.kb.concepts, "concept"),
+        counted(manifest.index.rows, "vector"),
+        bytes as f64 / 1e6
+    );
+    report_vectors(built);
+    if built.redirects > 0 {
+        println!(
+            "{} redirected or known as retired",
+            counted(built.redirects, "retired identifier")
+        );
+    }
+    if manifest.detector.is_some() && manifest.every_name {
+        println!(
+            "the detector of {} adds mentions to those that are names of the knowledge base; \
+             --detector alone makes it decide on names too, --detector none removes it",
+            args.encoder.display()
+        );
+    }
+    report_texts(built);
+    Ok(())
+}
+
+/// The figures of a bundle, for a program.
+fn figures(args: &IndexArgs, built: &Built, bytes: u64) -> serde_json::Value {
     let Built {
         manifest,
         without_rows,
@@ -450,35 +499,24 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
         found,
         ..
     } = built;
-    let bytes: u64 = manifest.files.values().map(|file| file.bytes).sum();
-    if json {
-        let said = serde_json::json!({
-            "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names,
-            "rows": manifest.index.rows, "dim": manifest.index.dim, "bytes": bytes,
-            "hnsw": manifest.index.hnsw, "cells": manifest.index.cells,
-            "mixed": manifest.index.mixed, "similar_names": built.similar,
-            "recall_at_64": found.map(|found| found.recall),
-            "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
-            "concepts_without_rows": without_rows.len(),
-            "texts_cut": cut.templates_cut + cut.names_cut, "templates": cut.templates,
-            "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
-            "token_vectors": manifest.token_vectors, "redirects": built.redirects,
-            "detector": manifest.detector.is_some(), "every_name": manifest.every_name,
-        });
-        println!("{said}");
-        return Ok(());
-    }
-    let (concepts, all, megabytes) = (
-        manifest.kb.concepts,
-        manifest.index.rows,
-        bytes as f64 / 1e6,
-    );
-    println!(
-        "{}: {}, {}, {megabytes:.1} MB",
-        args.out.display(),
-        counted(concepts, "concept"),
-        counted(all, "vector")
-    );
+    serde_json::json!({
+        "out": args.out, "concepts": manifest.kb.concepts, "names": manifest.kb.names,
+        "rows": manifest.index.rows, "dim": manifest.index.dim, "bytes": bytes,
+        "hnsw": manifest.index.hnsw, "cells": manifest.index.cells,
+        "mixed": manifest.index.mixed, "similar_names": built.similar,
+        "recall_at_64": found.map(|found| found.recall),
+        "recall_at_64_against_f32": found.map(|found| found.before_rounding.unwrap_or(found.recall)),
+        "concepts_without_rows": without_rows.len(),
+        "texts_cut": cut.templates_cut + cut.names_cut, "templates": cut.templates,
+        "templates_cut": cut.templates_cut, "names_cut": cut.names_cut,
+        "token_vectors": manifest.token_vectors, "redirects": built.redirects,
+        "detector": manifest.detector.is_some(), "every_name": manifest.every_name,
+    })
+}
+
+/// Prints what was left out of the vectors, and what their search finds.
+fn report_vectors(built: &Built) {
+    let manifest = &built.manifest;
     if built.similar > 0 {
         println!(
             "{} without a vector, since another name of the concept has a similar one",
@@ -495,61 +533,39 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
             file.bytes as f64 / 1e6
         );
     }
-    if let Some(found) = found {
-        let queries = all.min(QUERIES);
-        if manifest.index.cells.is_none() {
-            println!(
-                "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them \
-                 as queries; `pel bench` measures it too)",
-                found.recall
-            );
-        }
-        if let Some(before) = found.before_rounding {
-            println!(
-                "recall@{K} against exact search over the vectors before quantisation: {before:.4} \
-                 ({queries} of them as queries)"
-            );
-        }
-    }
-    if built.redirects > 0 {
+    let Some(found) = &built.found else {
+        return;
+    };
+    let queries = manifest.index.rows.min(QUERIES);
+    if manifest.index.cells.is_none() {
         println!(
-            "{} redirected or known as retired",
-            counted(built.redirects, "retired identifier")
+            "recall@{K} against exact search over the stored vectors: {:.4} ({queries} of them as \
+             queries; `pel bench` measures it too)",
+            found.recall
         );
     }
-    if manifest.detector.is_some() && manifest.every_name {
+    if let Some(before) = found.before_rounding {
         println!(
-            "the detector of {} adds mentions to those that are names of the knowledge base; \
-             --detector alone makes it decide on names too, --detector none removes it",
-            args.encoder.display()
+            "recall@{K} against exact search over the vectors before quantisation: {before:.4} \
+             ({queries} of them as queries)"
         );
     }
-    if !without_rows.is_empty() {
+}
+
+/// Prints the concepts that were not indexed, and the texts that were truncated.
+fn report_texts(built: &Built) {
+    let (cut, view) = (&built.cut, &built.manifest.view);
+    if !built.without_rows.is_empty() {
         println!(
             "{} not indexed: all names are empty after normalisation",
-            counted(without_rows.len(), "concept")
+            counted(built.without_rows.len(), "concept")
         );
     }
-    let ViewOptions {
-        entity_tokens,
-        name_tokens,
-        ..
-    } = manifest.view;
-    for (cut, of, what, tokens, option) in [
-        (
-            cut.templates_cut,
-            cut.templates,
-            "templates",
-            entity_tokens,
-            "--entity-tokens",
-        ),
-        (
-            cut.names_cut,
-            cut.names,
-            "names",
-            name_tokens,
-            "--name-tokens",
-        ),
+    let templates = (cut.templates_cut, cut.templates, "templates");
+    let names = (cut.names_cut, cut.names, "names");
+    for ((cut, of, what), tokens, option) in [
+        (templates, view.entity_tokens, "--entity-tokens"),
+        (names, view.name_tokens, "--name-tokens"),
     ] {
         if cut > 0 {
             let share = 100.0 * cut as f64 / of as f64;
@@ -559,5 +575,4 @@ fn report(args: &IndexArgs, built: &Built, json: bool) -> Result<()> {
             );
         }
     }
-    Ok(())
 }

@@ -4,7 +4,7 @@ pub use super::link_args::LinkArgs;
 
 use super::link_args::is_folder;
 use super::{link_tables, under};
-use pel_artifacts::device::{DeviceArgs, Work};
+use pel_artifacts::device::{DeviceArgs, OpenDevice, Work};
 use pel_artifacts::{bundles, memory};
 use pel_io::outputs::{Inputs, Output};
 use pel_io::terminal::counted;
@@ -30,6 +30,7 @@ use pel_notes::link::{attribute_rules, context_rules, date, open_linker, wording
 use pel_notes::stores;
 use pel_notes::stores::VectorStore;
 use pel_output::RowIds;
+use pel_terminologies::import::report::Report;
 use pel_text::detect::DetectOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -71,45 +72,11 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         stores::check_address(address)?;
     }
     let bundle = bundles::open_to_link(&args.bundle)?;
-    if args.sets {
-        if !has_sets(format) {
-            return Err(Error::input(
-                "--sets: only --format json and jsonl have sets of answers",
-            ));
-        }
-        if bundle.manifest.nil.sets.is_empty() {
-            return Err(Error::input(format!(
-                "--sets: the bundle {} has no probabilities; `pel calibrate` adds them",
-                args.bundle.display()
-            )));
-        }
-    }
-    check_codes(args, format, &bundle)?;
-    if args.ancestors {
-        if !has_sets(format) {
-            return Err(Error::input("--ancestors: expected --format json or jsonl"));
-        }
-        bundle
-            .needed_hierarchy()
-            .context(|| format!("--ancestors: {}", args.bundle.display()))?;
-    }
+    check_extras(args, format, &bundle)?;
     let under = under::concepts(args.under.as_deref(), &bundle)?;
     let store = open_store(args, &bundle)?;
     let opened = device.open(Work::Short)?;
-    let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), &opened)?;
-    if let Some(rules) = &args.context_rules {
-        linker.settings().set_context_rules(context_rules(rules)?);
-    }
-    if let Some(rules) = &args.attribute_rules {
-        linker
-            .settings()
-            .set_attribute_rules(attribute_rules(rules)?);
-    }
-    if let Some(file) = &args.wordings {
-        linker.settings().set_wordings(wordings(file)?);
-    }
-    linker.settings().set_search_names(args.search_names);
-    super::check_threshold(args.threshold, linker.bundle())?;
+    let linker = opened_linker(args, bundle, &opened)?;
     let second = args.second.open(&opened)?;
     let options = LinkOptions::default()
         .k(usize::from(args.k).max(second.as_ref().map_or(0, |second| second.count)))
@@ -153,7 +120,61 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
         return link_tables::report(done?, folders);
     }
     let outcome = linking.run(&notes)?;
-    for (what, count) in &outcome.noted.noted {
+    print_noted(&outcome.noted);
+    warn_of_languages(&linking);
+    print_memory(args);
+    unread(outcome.unread, folders, notes.len())
+}
+
+/// Checks that the bundle has what is asked for besides links, and the format a place for it.
+fn check_extras(args: &LinkArgs, format: OutputFormat, bundle: &Bundle) -> Result<()> {
+    if args.sets {
+        if !has_sets(format) {
+            return Err(Error::input(
+                "--sets: only --format json and jsonl have sets of answers",
+            ));
+        }
+        if bundle.manifest.nil.sets.is_empty() {
+            return Err(Error::input(format!(
+                "--sets: the bundle {} has no probabilities; `pel calibrate` adds them",
+                args.bundle.display()
+            )));
+        }
+    }
+    check_codes(args, format, bundle)?;
+    if args.ancestors {
+        if !has_sets(format) {
+            return Err(Error::input("--ancestors: expected --format json or jsonl"));
+        }
+        bundle
+            .needed_hierarchy()
+            .context(|| format!("--ancestors: {}", args.bundle.display()))?;
+    }
+    Ok(())
+}
+
+/// The bundle on its device, with the rules of the command line.
+fn opened_linker(args: &LinkArgs, bundle: Bundle, opened: &OpenDevice) -> Result<Linker> {
+    let mut linker = open_linker(&args.bundle, bundle, args.scorer.map(Into::into), opened)?;
+    if let Some(rules) = &args.context_rules {
+        linker.settings().set_context_rules(context_rules(rules)?);
+    }
+    if let Some(rules) = &args.attribute_rules {
+        linker
+            .settings()
+            .set_attribute_rules(attribute_rules(rules)?);
+    }
+    if let Some(file) = &args.wordings {
+        linker.settings().set_wordings(wordings(file)?);
+    }
+    linker.settings().set_search_names(args.search_names);
+    super::check_threshold(args.threshold, linker.bundle())?;
+    Ok(linker)
+}
+
+/// Prints what was noted of given spans.
+fn print_noted(noted: &Report) {
+    for (what, count) in &noted.noted {
         let example = outcome
             .noted
             .examples
@@ -164,9 +185,6 @@ pub fn run(args: &LinkArgs, device: &DeviceArgs, json: bool) -> Result<()> {
             example.map_or("", String::as_str)
         );
     }
-    warn_of_languages(&linking);
-    print_memory(args);
-    unread(outcome.unread, folders, notes.len())
 }
 
 /// The output format.
