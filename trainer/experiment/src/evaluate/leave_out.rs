@@ -49,7 +49,7 @@ const GROUPS: [(&str, &[Feature]); 4] = [
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Nothing,
-    Source(CandidateSource),
+    Candidates(CandidateSource),
     Spelling,
     NameVectors,
     TemplateVectors,
@@ -60,7 +60,7 @@ impl Source {
     /// templates are apart.
     fn all(with_spelling: bool, views_apart: bool) -> Vec<Self> {
         let mut all = vec![Self::Nothing];
-        all.extend(CandidateSource::ALL.map(Self::Source));
+        all.extend(CandidateSource::ALL.map(Self::Candidates));
         if with_spelling {
             all.push(Self::Spelling);
         }
@@ -73,10 +73,10 @@ impl Source {
     fn words(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
-            Self::Source(CandidateSource::Names) => "exact names",
-            Self::Source(CandidateSource::Edits) => "edit distance",
-            Self::Source(CandidateSource::Search) => "search by vectors",
-            Self::Source(CandidateSource::Coherence) => "coherence of the text",
+            Self::Candidates(CandidateSource::Names) => "exact names",
+            Self::Candidates(CandidateSource::Edits) => "edit distance",
+            Self::Candidates(CandidateSource::Search) => "search by vectors",
+            Self::Candidates(CandidateSource::Coherence) => "coherence of the text",
             Self::Spelling => "n-grams in the score",
             Self::NameVectors => "vectors of names",
             Self::TemplateVectors => "vectors of templates",
@@ -94,7 +94,7 @@ impl Source {
         };
         match self {
             Self::Nothing => trial.evidence(None),
-            Self::Source(source) => trial.evidence(Some(source)),
+            Self::Candidates(source) => trial.evidence(Some(source)),
             Self::Spelling => {
                 let before = trial.spelling();
                 trial.set_spelling(0.0)?;

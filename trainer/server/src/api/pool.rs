@@ -86,7 +86,6 @@ impl Settings {
             asserted: self.asserted,
             under: self.under.clone(),
             ancestors: self.ancestors,
-            ..TextOptions::new(self.k)
         }
     }
 }
