@@ -175,15 +175,12 @@ fn opened_linker(args: &LinkArgs, bundle: Bundle, opened: &OpenDevice) -> Result
 /// Prints what was noted of given spans.
 fn print_noted(noted: &Report) {
     for (what, count) in &noted.noted {
-        let example = outcome
-            .noted
+        let example = noted
             .examples
             .get(what)
             .and_then(|examples| examples.first());
-        eprintln!(
-            "--spans: {count} x {what}, first at {}",
-            example.map_or("", String::as_str)
-        );
+        let example = example.map_or("", String::as_str);
+        eprintln!("--spans: {count} x {what}, first at {example}");
     }
 }
 
