@@ -86,7 +86,7 @@ mod tests {
             (false, vec![part.clone()], vec![part]),
         ] {
             let mut detected = before;
-            add_coordinations(&[name.clone()], overlapping, &mut detected);
+            add_coordinations(std::slice::from_ref(&name), overlapping, &mut detected);
             assert_eq!(detected, after);
         }
     }
@@ -96,7 +96,7 @@ mod tests {
     fn a_letter_shares_the_words_before_it() {
         let name = coordinated([(0, 9), (19, 20)]);
         let mut detected = vec![found(0, 11)];
-        add_coordinations(&[name.clone()], false, &mut detected);
+        add_coordinations(std::slice::from_ref(&name), false, &mut detected);
         let group = Some(Group::Problem);
         assert_eq!(detected, [found(0, 11), Detected { group, ..name }]);
     }
