@@ -19,6 +19,9 @@ pub(super) struct Section {
     pub end: usize,
 }
 
+/// The fewest capitals of an unknown heading that is alone in its line.
+const HEADING_LETTERS: usize = 6;
+
 /// The bytes that a heading behind a bullet has at least if no colon follows.
 const SHORTEST: usize = 4;
 /// The largest number of words of a heading that no rule has.
@@ -323,12 +326,16 @@ fn unknown_heading(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
         end += 1;
     }
     let alone = tokens.get(end).is_none_or(|token| token.mark != ':');
-    // A line of its own in an all-caps note is a heading only between empty lines.
+    // A line of its own in an all-caps note is a heading only between empty lines. "CABG 2014" is an
+    // entry of a list, and so is "COPD".
+    let last = tokens[at..end].last().map_or(tokens[at].start, |token| token.end);
+    let words = &text[tokens[at].start..last];
+    let is_entry = letters < HEADING_LETTERS || words.contains(|c: char| c.is_ascii_digit());
     let apart = tokens[at].border == Border::Block
         && tokens
             .get(end)
             .is_some_and(|token| token.border == Border::Block);
-    (letters >= 4 && (!alone || apart)).then_some(end)
+    (letters >= 4 && (!alone || apart && !is_entry)).then_some(end)
 }
 
 /// The index of the section that a token is in.

@@ -1111,6 +1111,15 @@ fn cleared_classes_are_empty() {
 }
 
 /// Each mention has a copy of its heading.
+/// An entry in capitals between empty lines does not end the past history.
+#[test]
+fn an_entry_in_capitals_is_no_heading() {
+    for entry in ["CABG 2014", "COPD"] {
+        let text = format!("Past medical history\n\n{entry}\n\n[appendicitis|historical]\n");
+        check(&text);
+    }
+}
+
 #[test]
 fn a_long_word_in_capitals_is_no_heading() {
     for (count, section) in [(200, true), (300, false)] {
