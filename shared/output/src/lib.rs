@@ -396,7 +396,7 @@ impl Record {
         Ok(())
     }
 
-    /// Adds the sets of answers of its link ([`Steps::answer_sets`]).
+    /// Adds the sets of answers of its link ([`Steps::answer_sets`](pel_linker::Steps::answer_sets)).
     ///
     /// # Errors
     /// If a concept is damaged.

@@ -36,7 +36,7 @@ const ALIKE: f32 = 0.3;
 const CHUNK: usize = 64;
 
 /// The candidates of each mention, before the mentions of a text choose between them
-/// ([`Steps::search_candidates`]).
+/// ([`Steps::search_candidates`](crate::Steps::search_candidates)).
 #[derive(Clone, Debug, Default)]
 pub struct SearchedCandidates(pub(crate) Vec<Vec<Candidate>>);
 

@@ -328,7 +328,9 @@ fn unknown_heading(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
     let alone = tokens.get(end).is_none_or(|token| token.mark != ':');
     // A line of its own in an all-caps note is a heading only between empty lines. "CABG 2014" is an
     // entry of a list, and so is "COPD".
-    let last = tokens[at..end].last().map_or(tokens[at].start, |token| token.end);
+    let last = tokens[at..end]
+        .last()
+        .map_or(tokens[at].start, |token| token.end);
     let words = &text[tokens[at].start..last];
     let is_entry = letters < HEADING_LETTERS || words.contains(|c: char| c.is_ascii_digit());
     let apart = tokens[at].border == Border::Block

@@ -123,7 +123,7 @@ impl Trial {
     /// Sets the mix of views.
     ///
     /// # Errors
-    /// As [`Settings::set_mix`].
+    /// As [`Settings::set_mix`](pel_linker::Settings::set_mix).
     pub fn set_mix(&mut self, mix: f32) -> Result<()> {
         self.linker.settings().set_mix(mix)
     }
@@ -131,7 +131,7 @@ impl Trial {
     /// Sets the share of spelling in a score.
     ///
     /// # Errors
-    /// As [`Settings::set_spelling`].
+    /// As [`Settings::set_spelling`](pel_linker::Settings::set_spelling).
     pub fn set_spelling(&mut self, share: f32) -> Result<()> {
         self.linker.settings().set_spelling(share)
     }

@@ -48,7 +48,7 @@ impl Generations {
 }
 
 impl VectorCache {
-    /// As [`Steps::encode`], but encodes only sequences that are not kept.
+    /// As [`Steps::encode`](pel_linker::Steps::encode), but encodes only sequences that are not kept.
     ///
     /// # Errors
     /// If the device fails, or after an interrupt.
