@@ -32,7 +32,7 @@ pub(crate) struct PreparedMention {
     pub named: Arc<[ConceptId]>,
     /// Whether they have it only without such words.
     pub modified: bool,
-    /// Whether it is plainly a name of one concept ([`Linker::is_plain_name`]).
+    /// Whether it is plainly a name of one concept ([`Linker::is_plain_name`](crate::Linker::is_plain_name)).
     ///
     /// [`Linker::is_plain_name`]: crate::Linker::is_plain_name
     pub plain: bool,

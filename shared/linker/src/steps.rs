@@ -13,7 +13,7 @@
 //! [`Encoder::steps`], [`Steps::search_candidates`] and [`Steps::finish_searched`]. At the end it
 //! calls [`Steps::finish_searched`] with the candidates of all parts for the whole text
 //! ([`Prepared::of_one_text`]), since the mentions of a text bear on each other. Its other workers
-//! have [`Encoders`](crate::bundle::Encoders): they compute what [`Bundle::detector_input`] asks
+//! have [`Encoders`](crate::bundle::Encoders): they compute what [`Bundle::detector_input`](crate::Bundle::detector_input) asks
 //! for, before [`Steps::detect_from`], and parts, for [`Encoder::encodings`].
 //!
 //! [`Bundle::detector_input`]: crate::bundle::Bundle::detector_input
@@ -78,7 +78,7 @@ impl Linker {
     /// Detects the mentions of a text, in its order.
     ///
     /// # Errors
-    /// As [`Bundle::detect`].
+    /// As [`Bundle::detect`](crate::Bundle::detect).
     pub fn detect(&self, text: &str, options: &LinkOptions) -> Result<Vec<Detected>> {
         self.steps().detect_while(text, options, || Ok(()))
     }
@@ -115,10 +115,10 @@ impl<'l> Steps<'l> {
         }
     }
 
-    /// As [`Linker::detect`]; `tick` as in [`Bundle::detect_while`].
+    /// As [`Linker::detect`]; `tick` as in [`Bundle::detect_while`](crate::Bundle::detect_while).
     ///
     /// # Errors
-    /// As [`Bundle::detect_while`].
+    /// As [`Bundle::detect_while`](crate::Bundle::detect_while).
     pub fn detect_while(
         &self,
         text: &str,
@@ -132,10 +132,10 @@ impl<'l> Steps<'l> {
         Ok(self.linker.detected(text, options, found))
     }
 
-    /// As [`Linker::detect`], from windows that were computed elsewhere ([`Bundle::detector_input`]).
+    /// As [`Linker::detect`], from windows that were computed elsewhere ([`Bundle::detector_input`](crate::Bundle::detector_input)).
     ///
     /// # Errors
-    /// As [`Bundle::detect`].
+    /// As [`Bundle::detect`](crate::Bundle::detect).
     pub fn detect_from(
         &self,
         text: &str,

@@ -119,7 +119,7 @@ impl Dictionary {
     }
 
     /// The concepts of the names of one word that begin with some letters, in ascending order.
-    /// `None` if they are more than `most`, or more than [`BEGINNINGS`] names begin so.
+    /// `None` if they are more than `most`, or more than 1,000 names begin so.
     pub fn begun_by(&self, letters: &str, most: usize) -> Option<Vec<ConceptId>> {
         let start = normalise_name(letters);
         let mut names = self.names.range().ge(&start).into_stream();
