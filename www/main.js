@@ -104,6 +104,8 @@ const editor = createEditor({
     drawing = setTimeout(() => note === notes.current() && drawColumn(note, visible), LATER);
     // What was pasted is whole.
     linker.schedule(note, text.length - length > PASTED ? 0 : PAUSE);
+    // The list says at once that the note is being read.
+    mentions.progress();
   },
   travel: (from) => takeBack(from),
   open: (span, focus) => {
