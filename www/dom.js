@@ -60,6 +60,24 @@ export function keepFocus(container, rebuild) {
 }
 
 /**
+ * The place that an arrow key, Home or End leads to; undefined for other keys.
+ *
+ * @param {string} key
+ * @param {number} at the present place
+ * @param {number} count the number of places
+ */
+export function placeByKey(key, at, count) {
+  return {
+    ArrowDown: at + 1,
+    ArrowRight: at + 1,
+    ArrowUp: at - 1,
+    ArrowLeft: at - 1,
+    Home: 0,
+    End: count - 1,
+  }[key];
+}
+
+/**
  * Lets the arrow keys, Home and End move between the buttons of a container.
  *
  * @param {HTMLElement} container
@@ -70,14 +88,7 @@ export function moveWithArrows(container, selector) {
     if (event.altKey || event.ctrlKey || event.metaKey || !event.target.matches(selector)) return;
     const all = [...container.querySelectorAll(selector)];
     const at = all.indexOf(event.target);
-    const to = {
-      ArrowDown: at + 1,
-      ArrowRight: at + 1,
-      ArrowUp: at - 1,
-      ArrowLeft: at - 1,
-      Home: 0,
-      End: all.length - 1,
-    }[event.key];
+    const to = placeByKey(event.key, at, all.length);
     if (to === undefined) return;
     event.preventDefault();
     all[to]?.focus();

@@ -4,7 +4,7 @@ import { attributeWords } from "./attributes.js";
 import { shownCodes } from "./codes.js";
 import { colourOf } from "./colours.js";
 import { contextWords, spoken } from "./context.js";
-import { announce, byId, keepFocus, make } from "./dom.js";
+import { announce, byId, keepFocus, make, placeByKey } from "./dom.js";
 import { outward } from "./facts.js";
 import { createFilters } from "./filters.js";
 import { doubtfulFirst, nextOpen, SIGNS, stateOf } from "./review.js";
@@ -52,14 +52,7 @@ export function createMentions(on) {
   body.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || !event.target.matches("button")) return;
     const at = Number(event.target.closest("tr").dataset.at);
-    const to = {
-      ArrowDown: at + 1,
-      ArrowRight: at + 1,
-      ArrowUp: at - 1,
-      ArrowLeft: at - 1,
-      Home: 0,
-      End: shown.length - 1,
-    }[event.key];
+    const to = placeByKey(event.key, at, shown.length);
     if (to === undefined) return;
     event.preventDefault();
     focusRow(to);
