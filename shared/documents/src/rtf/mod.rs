@@ -77,7 +77,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Document> {
     };
     if !bytes[start..].starts_with(b"{\\rtf") {
         return Err(Error::input(
-            "expected RTF, which begins with {\\rtf, found something else",
+            "expected RTF, which begins with {\\rtf; name the format that the file has",
         ));
     }
     let mut reader = Reader::new(&bytes[start..]);
